@@ -101,12 +101,12 @@ fn has_bytes(component: &Component) -> bool {
     component.stored_size > 0 && !component.is_in_shard()
 }
 
-/// Whether no two components share a page, where a bit for each page takes no more memory than they do.
+/// Whether no two components share a page, where a bit for each page takes no more memory than sorting.
 fn have_pages_of_their_own(components: &[Component], pages: &Pages) -> bool {
     let numbers = |c: &Component| pages.numbers(c.offset..c.end());
     let with_bytes = || components.iter().filter(|c| has_bytes(c));
     let end = with_bytes().map(Component::end).max().unwrap_or(0);
-    let map = PageMap::new(pages.numbers(0..end).end, bytes_of::<Component>(components.len()));
+    let map = PageMap::new(pages.numbers(0..end).end, bytes_of::<u64>(components.len()));
     let Some(mut map) = map else { return false };
     with_bytes().map(numbers).all(|pages| map.take(pages.start, pages.end))
 }

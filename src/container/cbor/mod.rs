@@ -10,7 +10,7 @@ pub mod encode;
 mod fast_path;
 pub(super) mod fields;
 mod intern;
-mod literal;
+pub(super) mod literal;
 mod pass;
 pub(super) mod tables;
 pub(super) mod template;

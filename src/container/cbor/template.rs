@@ -8,7 +8,7 @@
 
 use super::cursor::{Cursor, Head};
 use super::fields::Decoder;
-use super::literal::{is_lower_hex, shortest, strip};
+use super::literal::{shortest, strip};
 use super::tables::{add, push_rare_names};
 use crate::error::Result;
 use crate::model::manifest::{table_position, Component, Manifest, Object, RareNames, TextId};
@@ -44,6 +44,9 @@ pub trait Form {
     const COMPONENTS: &'static [u8];
     /// The keys of a component whose values differ from object to object.
     const FIELDS: &'static [(&'static [u8], Meaning)];
+
+    /// Whether these bytes may stand behind the colon of a digest in place of as many others.
+    fn are_digits(text: &[u8]) -> bool;
 
     /// Whether an object like `object`, but of that shape and with that component, keeps all rules that its numbers can
     /// break.
@@ -142,7 +145,8 @@ impl<'a, F: Form> TemplateCache<'a, F> {
             return plain(d);
         }
         let start = d.cursor.clone();
-        if self.matches(&mut d.cursor) {
+        let is_known = self.matches(&mut d.cursor);
+        if is_known {
             if self.add_matched(d, name)? {
                 #[cfg(test)]
                 tests::MATCHED.set(tests::MATCHED.get() + 1);
@@ -153,7 +157,9 @@ impl<'a, F: Form> TemplateCache<'a, F> {
         }
         self.misses = self.misses.saturating_add(1);
         plain(d)?;
-        self.remember(d.cursor.since(&start), &d.manifest);
+        if !is_known {
+            self.remember(d.cursor.since(&start), &d.manifest);
+        }
         Ok(())
     }
 
@@ -161,15 +167,14 @@ impl<'a, F: Form> TemplateCache<'a, F> {
     #[inline(always)]
     fn matches(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let Some(last) = self.templates.get(self.last) else { return false };
-        last.matches(cursor, &mut self.values) || self.matches_other(cursor)
+        last.matches::<F>(cursor, &mut self.values) || self.matches_other(cursor)
     }
 
     #[inline(never)]
     fn matches_other(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let values = &mut self.values;
-        let found = self.templates.iter().position(|template| template.matches(cursor, values));
-        self.last = found.unwrap_or(self.last);
-        found.is_some()
+        let found = self.templates.iter().position(|template| template.matches::<F>(cursor, values));
+        found.inspect(|at| self.last = *at).is_some()
     }
 
     /// Enters the object that was matched into the manifest's tables, if it keeps the rules.
@@ -219,13 +224,13 @@ impl<'a, F: Form> TemplateCache<'a, F> {
 impl<'a> Template<'a> {
     /// Whether the next object matches; then it is consumed, and its fields are read.
     #[inline(always)]
-    fn matches(&self, cursor: &mut Cursor<'a>, values: &mut Values<'a>) -> bool {
+    fn matches<F: Form>(&self, cursor: &mut Cursor<'a>, values: &mut Values<'a>) -> bool {
         let mut ahead = cursor.rest;
         for ((field, number), text) in self.fields.iter().zip(&mut values.numbers).zip(&mut values.texts) {
             let Some(behind) = strip(ahead, field.literal) else { return false };
             if field.digits > 0 {
                 let Some((digits, rest)) = behind.split_at_checked(field.digits) else { return false };
-                if !is_lower_hex(digits) {
+                if !F::are_digits(digits) {
                     return false;
                 }
                 let end = field.literal.len().saturating_add(field.digits);
@@ -295,14 +300,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Likewise if it is a digest, whose digits are the field.
-    fn digest(&mut self) -> Option<Option<usize>> {
+    fn digest<F: Form>(&mut self) -> Option<Option<usize>> {
         let length = match self.cursor.head().ok()? {
             Head::Text(length) => length?,
             head => return (head == Head::NULL).then_some(None),
         };
         let text = self.cursor.take(length).ok()?;
         let prefix = text.iter().position(|byte| *byte == b':')?.checked_add(1)?;
-        let digits = text.get(prefix..).filter(|digits| !digits.is_empty() && is_lower_hex(digits))?.len();
+        let digits = text.get(prefix..).filter(|digits| !digits.is_empty() && F::are_digits(digits))?.len();
         let start = self.cursor.position().checked_sub(digits)?;
         self.field(start, digits, prefix).map(Some)
     }
@@ -341,7 +346,7 @@ impl<'a> Scan<'a> {
                 Some((_, Meaning::Offset)) => offset = scan.number()?,
                 Some((_, Meaning::Length)) => length = scan.number()?,
                 Some((_, Meaning::Size)) => size = scan.number()?,
-                Some((_, Meaning::Digest)) => digest = scan.digest()?,
+                Some((_, Meaning::Digest)) => digest = scan.digest::<F>()?,
                 Some((_, Meaning::Range)) => {
                     let mut range = [&mut offset, &mut length].into_iter();
                     scan.array(&mut |scan| {
@@ -368,10 +373,9 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// What the tests of the containers need.
 #[cfg(test)]
 pub mod tests {
-    //! What the tests of the containers need.
-
     use std::cell::Cell;
 
     thread_local! {

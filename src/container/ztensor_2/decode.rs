@@ -8,6 +8,7 @@ use super::fields::{key, text};
 use super::parts::parts;
 use super::{blobs, deterministic, layouts, names, shards};
 use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::literal::is_lower_hex;
 use crate::container::cbor::tables::{add, expect};
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
@@ -161,6 +162,11 @@ impl Form for Objects {
     const COMPONENTS: &'static [u8] = b"parts";
     const FIELDS: &'static [(&'static [u8], Meaning)] =
         &[(b"blob", Meaning::Range), (b"decoded_length", Meaning::Size), (b"digest", Meaning::Digest)];
+
+    #[inline(always)]
+    fn are_digits(text: &[u8]) -> bool {
+        is_lower_hex(text)
+    }
 
     #[inline(always)]
     fn keeps_rules(&self, manifest: &Manifest, object: &Object, shape: &[u64], c: &Component) -> bool {
