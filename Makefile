@@ -100,8 +100,9 @@ test-rust: interop-packages
 	@sh tools/need.sh man || true
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
 
+# In a folder of its own: other parts run target/debug/zt without that feature at the same time.
 test-compat:
-	$(CARGO) test --locked --package ztensor-tools --features compat --bin zt --test convert_other
+	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --bin zt --test convert_other
 
 test-interop: interop-packages
 	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --locked --package ztensor-c --test interop -- --nocapture

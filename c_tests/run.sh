@@ -75,9 +75,9 @@ link() {
     esac
 }
 
-# A program that hangs has failed after ten minutes.
+# A program that hangs has failed after ten minutes. In the same process group, so that who stops this script stops it.
 limit=
-! command -v timeout >/dev/null 2>&1 || limit='timeout --kill-after=10 600'
+! command -v timeout >/dev/null 2>&1 || limit='timeout --foreground -k 10 600'
 
 run() {
     if [ "${VALGRIND-}" = 1 ]; then

@@ -19,14 +19,25 @@ sh tools/need.sh --plan $needs
 for need in $needs; do sh tools/need.sh "$need" || true; done
 
 # Parts with the longest time first. The first two share nothing; the others use what these built.
+first="build test-rust"
+others="test-platforms-quick test-sanitizers test-c test-cmake test-models fuzz-quick test-packages test-valgrind
+test-python test-ggml test-examples test-go test-julia test-zig test-compat check-dependencies"
 run_parts() { printf '%s\n' "$@" | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART; }
 start=$(date +%s)
-run_parts build test-rust
-run_parts test-platforms-quick test-sanitizers test-c test-cmake test-models fuzz-quick test-packages test-valgrind \
-    test-python test-ggml test-examples test-go test-julia test-zig test-compat check-dependencies
+# shellcheck disable=SC2086 # lists of words
+run_parts $first
+# shellcheck disable=SC2086
+run_parts $others
 
 echo "== summary, $(($(date +%s) - start)) s"
-cat "$logs"/*.result
-total=$(sh tools/count_tests.sh "$logs"/*.log) || echo count >>"$logs/failures"
+failed=
+for part in $first $others; do
+    result=$logs/$part.result
+    [ -s "$result" ] || echo "$part: FAILED, did not end" >"$result"
+    cat "$result"
+    # Also where the disk was too full for a result.
+    { [ -s "$result" ] && ! grep -q FAILED "$result"; } || failed="$failed $part"
+done
+total=$(sh tools/count_tests.sh "$logs"/*.log) || failed="$failed count"
 echo "tests: $total"
-[ ! -s "$logs/failures" ] || { echo "FAILED: $(sort -u "$logs/failures" | tr '\n' ' ')" >&2; exit 1; }
+[ -z "$failed" ] || { echo "FAILED:$failed" >&2; exit 1; }

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Runs one target of the Makefile for tools/test_all.sh:
 #     sh tools/test_part.sh LOG_DIR TARGET
-# LOG_DIR/TARGET.log is what it printed, TARGET.result a line for the summary; `failures` has its name if it failed.
+# LOG_DIR/TARGET.log is what it printed, TARGET.result a line for the summary, with FAILED if it did.
 set -u
 
 logs=$1 part=$2
 start=$(date +%s)
 echo "-- $part begins"
 limit=
-! command -v timeout >/dev/null || limit="timeout --kill-after=30 ${ZT_PART_LIMIT:-1500}"
+! command -v timeout >/dev/null || limit="timeout -k 30 ${ZT_PART_LIMIT:-1500}"
 # In a process group of its own where there is a limit, which a signal to this script has to reach.
 $limit "${MAKE:-make}" --no-print-directory "$part" </dev/null >"$logs/$part.log" 2>&1 &
 trap 'kill $!; exit 130' HUP INT TERM
@@ -26,7 +26,6 @@ case $status in
 *) verdict=": FAILED with status $status" ;;
 esac
 echo "$part: $counted in $seconds s$verdict" >"$logs/$part.result"
-[ -z "$verdict" ] || echo "$part" >>"$logs/failures"
 
 # What two parts print must not mingle.
 exec 9>"$logs/printing"
