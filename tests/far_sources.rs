@@ -126,3 +126,12 @@ fn what_is_hashed_comes_in_requests_as_large_as_others() {
     assert!(calls.all <= 8, "{} calls", calls.all);
     assert_eq!(calls.largest, LARGEST);
 }
+
+#[test]
+fn memory_of_all_threads_is_within_what_the_caller_allows() {
+    let samples = samples(7, LARGEST as usize);
+    for (in_flight, expected) in [(256 << 10, 2), (1 << 20, 6), (1, 1)] {
+        let (_, threads) = read(&samples, 6, 1, BatchOptions { in_flight, ..BatchOptions::default() });
+        assert_eq!(threads, expected, "{in_flight}");
+    }
+}

@@ -70,9 +70,8 @@ impl<S: Slice> Shared<S> {
                 Next::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // another thread may take the next
-                                        // A failure is for those that wait for it.
-                    drop(reading.run(0));
-                    // Where every processor reads, who was woken would wait for the end of a time slice.
+                    drop(reading.run(0)); // a failure is for those that wait for it
+                                          // Where every processor reads, who was woken would wait for the end of a time slice.
                     std::thread::yield_now();
                 }
             }

@@ -261,7 +261,6 @@ fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
     ))
 }
 
-/// Fills `out` with what `make` gives, and with NULL if it fails.
 /// See ztensor_dlpack.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_to_dlpack(

@@ -1,12 +1,13 @@
 //! Jobs that wait in a queue, and the step by which a thread takes the next ones and does them: the one way of all reads
 //! that are more than a single one.
 
+use super::bounce_memory;
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
 use super::perform::{finish, Performer, Shared};
 use super::request::{BatchOptions, Job, JobKind, Placed, Request};
 use super::split::{self, Source};
-use super::strategy::{self, ReadStrategy};
+use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK};
@@ -63,11 +64,15 @@ impl<'a> Executor<'a> {
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
+        let threads = match options.threads {
+            0 => threads.min(bounce_memory::threads_within(options.in_flight)),
+            _ => threads,
+        };
         let options = BatchOptions { chunk_size, threads, ..*options };
         for source in &mut sources {
-            source.capacity = strategy::bounce(&options, &source.profile).capacity();
+            source.capacity = bounce_memory::bounce(&options, &source.profile).capacity();
         }
-        let bounces = sources.iter().map(|s| strategy::bounces(&options, &s.profile)).max().unwrap_or(0);
+        let bounces = sources.iter().map(|s| bounce_memory::bounces(&options, &s.profile)).max().unwrap_or(0);
         Ok(Executor {
             options,
             sources,
@@ -143,7 +148,7 @@ impl<'a> Executor<'a> {
 
     /// What a thread needs.
     pub fn tools(&self) -> Option<Tools<'a>> {
-        let bounces = self.sources.iter().map(|source| strategy::bounce(&self.options, &source.profile));
+        let bounces = self.sources.iter().map(|source| bounce_memory::bounce(&self.options, &source.profile));
         bounces.max_by_key(Bounce::capacity).map(|bounce| Tools { bounce, taken: Vec::new() })
     }
 

@@ -21,6 +21,7 @@
 
 mod batch;
 mod blob;
+mod bounce_memory;
 mod coalesce;
 mod decoded;
 mod executor;

@@ -95,7 +95,7 @@ pub struct Cut<'a> {
 }
 
 /// The parts of a request, each of which fits a slot and is read by one thread. But for the first one they begin where a
-/// block of the disk does, and where the executor would cut.
+/// block of the disk does.
 fn parts<'a>(
     whole: Request<'a>,
     slot_size: usize,

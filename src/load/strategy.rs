@@ -66,24 +66,6 @@ struct DirectReads {
     random: SeedableRandomState,
 }
 
-/// Bytes of the bounces of all threads that count as temporary memory.
-pub fn bounces(options: &BatchOptions, profile: &Profile) -> u64 {
-    match profile.gathers() {
-        true => (bounce(options, profile).capacity() as u64).saturating_mul(options.threads as u64),
-        false => 0, // a huge page each
-    }
-}
-
-/// The memory that a thread's reads go through: its share of what all may use.
-pub fn bounce(options: &BatchOptions, profile: &Profile) -> Bounce {
-    let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
-    match profile.gathers() {
-        // The other half is left for what compressed components need.
-        true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
-        false => Bounce::new(share.min(options.chunk_size), 0),
-    }
-}
-
 /// Which reads are done together.
 #[derive(Clone, Copy, Debug)]
 pub struct Coalescing {

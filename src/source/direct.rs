@@ -29,11 +29,19 @@ pub struct Bounce {
 }
 
 impl Bounce {
+    /// Bytes of the smallest one.
+    pub const SMALLEST: usize = 64 << 10;
+
     /// Of about `size` bytes, at most `most`, or a huge page where that is less.
     pub fn new(size: u64, most: u64) -> Bounce {
         let most = usize::try_from(most).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
-        let size = usize::try_from(size).unwrap_or(most).clamp(64 << 10, most);
+        let size = usize::try_from(size).unwrap_or(most).clamp(Bounce::SMALLEST, most);
         Bounce { size: size - size % PAGE, memory: None }
+    }
+
+    /// Bytes of its memory, once it is used.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Bytes of a range that is sure to fit, whatever its alignment.

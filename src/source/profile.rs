@@ -74,14 +74,12 @@ impl Profile {
         }
     }
 
-    /// Threads that read where a caller wants so many; 0 for as many as there are processors, or more where reads wait
-    /// for each other less than for a network.
+    /// Threads that read where a caller wants so many. 0: as many as reads are worth having under way, or as there are
+    /// processors where the source does not say.
     pub fn threads(&self, wanted: usize) -> usize {
         match (self.callers_thread, wanted, self.concurrency) {
             (true, ..) => 1,
-            (false, 0, worth) if worth != usize::MAX => {
-                crate::threads::count(0).max(worth.min(MAX_WAITING_THREADS))
-            }
+            (false, 0, worth) if worth > 1 && worth != usize::MAX => worth.min(MAX_WAITING_THREADS),
             (false, wanted, _) => crate::threads::count(wanted),
         }
     }
