@@ -3,7 +3,7 @@
 use super::frames::{Header, Stored};
 use super::interface::{Decoded, FrameDecoder, FrameFormat, NoEncoder, StreamDecoder};
 use crate::error::{broken, Error, Result, Rule};
-use crate::memory::try_box;
+use crate::memory::try_box_of_zeros;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
@@ -58,7 +58,7 @@ pub(super) struct Decoder(Box<DecompressorOxide>);
 
 impl FrameDecoder for Decoder {
     fn new() -> Result<Self> {
-        try_box(DecompressorOxide::new()).map(Decoder)
+        try_box_of_zeros().map(Decoder)
     }
 
     fn decode(&mut self, frame: &[u8], _: &Header, out: &mut [u8]) -> Result<Decoded> {
@@ -90,7 +90,7 @@ impl StreamDecoder for Stream {
         let mut window = Vec::new();
         window.try_reserve_exact(WINDOW)?;
         window.resize(WINDOW, 0);
-        let state = try_box(DecompressorOxide::new())?;
+        let state = try_box_of_zeros()?;
         Ok(Stream { state, window, end: 0, start: 0, read: 0, is_done: false })
     }
 
@@ -141,7 +141,7 @@ impl StreamDecoder for Stream {
 
 /// Fills the front of `dst` with what the front of a stream decodes to; how many bytes these are.
 pub(crate) fn inflate_front(front: &[u8], dst: &mut [u8]) -> Result<usize> {
-    let mut state = try_box(DecompressorOxide::new())?;
+    let mut state = try_box_of_zeros::<DecompressorOxide>()?;
     let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let (status, read, written) = decompress(&mut state, front, dst, 0, flags);
     match status {

@@ -26,4 +26,4 @@ pub(crate) use huge_pages::HUGE_PAGE;
 pub use huge_vec::HugeVec;
 pub(crate) use page_map::PageMap;
 pub(crate) use slots::{Slot, SlotMemory};
-pub use try_box::try_box;
+pub use try_box::{try_box, try_box_of_zeros};
