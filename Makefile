@@ -17,13 +17,15 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 # target/debug/zt and the Rust examples, with the same features as cargo test, so that nothing is compiled twice.
 BUILD_AS_TESTED := $(CARGO) build --quiet --workspace --bins --examples --locked
 
-.PHONY: help build libs reading test-reading zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
+.PHONY: help build libs reading test-reading small small-reading test-small zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
     test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
 	@echo 'make build          the shared and the static library, in target/lib, and the program target/release/zt'
 	@echo 'make reading        the shared library without what writes, in target/reading; make test-reading tests it'
+	@echo 'make small          both libraries for hosts where a megabyte counts more than speed, in target/small/lib;'
+	@echo '                    make small-reading: without what writes, in target/small/reading; make test-small tests both'
 	@echo 'make demo           opens, lists, reads and verifies real files, converts a real model and loads it from C'
 	@echo 'make test           every test there is; says what it installs, and leaves it with ZT_INSTALL=0'
 	@echo 'make test-rust      the tests of the Rust crates: corpus, round trips, header, program'
@@ -75,6 +77,21 @@ reading: libs
 
 test-reading: reading
 	sh c_tests/reading.sh $(T)/reading $(T)/c_tests/reading
+
+# docs/dependencies.md, Sizes, has what each of these saves. Frame pointers make the tables of unwinding shorter, and what is C
+# needs none: nothing unwinds through it.
+small:
+	CFLAGS="$${CFLAGS-} -fno-asynchronous-unwind-tables" $(CARGO) rustc --lib --package ztensor-c --profile small --crate-type cdylib,staticlib --locked \
+	    -- -C force-frame-pointers=yes
+	@sh cmake/stage_libraries.sh $(T)/small $(T)/small/lib $(VERSION) '--strip-debug --without-backtraces'
+
+small-reading: small
+	sh cmake/link_reading.sh $(T)/small/lib $(T)/small/reading $(VERSION)
+
+test-small: small-reading
+	sh c_tests/small.sh $(T)/small/lib $(T)/small/reading $(T)/c_tests/small
+	CFLAGS='-g -DZT_SMALL' LANGUAGES=c99 sh c_tests/run.sh $(T)/small/lib $(T)/c_tests/small
+	CFLAGS='-g -DZT_SMALL' sh c_tests/reading.sh $(T)/small/reading $(T)/c_tests/small-reading
 
 zt:
 	$(CARGO) build --release --package ztensor-tools --locked

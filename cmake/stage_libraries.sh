@@ -1,15 +1,15 @@
 #!/bin/sh
 # Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
-#     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [--strip-debug]
+#     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]      OPTIONS: of localize_archive.sh, one argument
 # LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, where that is not CC.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
 set -eu
 
-[ $# -ge 3 ] || { echo "usage: stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [--strip-debug]" >&2; exit 2; }
+[ $# -ge 3 ] || { echo "usage: stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]" >&2; exit 2; }
 from=$1
 to=$2
 version=$3
-strip=${4-}
+options=${4-}
 library=${LIBRARY:-libztensor}
 major=${version%%.*}
 link=${LINK:-${CC:-cc}}
@@ -26,13 +26,13 @@ fi
 
 archive=$from/$library.a
 if [ -f "$archive" ]; then
-    relinked=$(cksum "$archive" "$here/localize_archive.sh"; echo "$strip")
+    relinked=$(cksum "$archive" "$here/localize_archive.sh"; echo "$options")
     if [ ! -f "$to/$library.a" ] || [ "$(cat "$to/.$library.relinked" 2>/dev/null)" != "$relinked" ]; then
         if [ "$(uname -s)" = Darwin ]; then
             cp "$archive" "$to/$library.a" # the relinking is for ELF
         else
-            # shellcheck disable=SC2086 # empty or one option
-            sh "$here/localize_archive.sh" $strip "$archive" "$to/$library.a"
+            # shellcheck disable=SC2086 # options are words
+            sh "$here/localize_archive.sh" $options "$archive" "$to/$library.a"
         fi
         echo "$relinked" >"$to/.$library.relinked"
     fi
