@@ -9,7 +9,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{
     BatchOptions, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions, VerifyReport,
 };
-use ztensor::writer::{Algorithm, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
 
 fn in_mode(mode: Mode) -> OpenOptions {
     OpenOptions { mode, ..OpenOptions::default() }
@@ -128,9 +128,13 @@ fn changes_in_a_private_mapping_show_in_what_is_borrowed_alone() {
     file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default()).unwrap();
     let mut writer = Writer::create(folder.path("copy.zt"), &WriterOptions::default()).unwrap();
     writer.copy(component.object(), "t").unwrap();
+    let recode = Recode { digest: Some(Some(Algorithm::Crc32c)), ..Recode::default() };
+    writer.copy_as(component.object(), "written anew", &recode).unwrap();
     writer.finish().unwrap();
     let copy = File::open(folder.path("copy.zt"), &in_mode(Mode::Read)).unwrap();
-    assert!(copy.find("t").unwrap().component("data").unwrap().load().unwrap().as_slice() == original);
+    for name in ["t", "written anew"] {
+        assert!(copy.find(name).unwrap().component("data").unwrap().load().unwrap().as_slice() == original);
+    }
     assert!(other.find("t").unwrap().component("data").unwrap().borrow().unwrap() == original);
     assert!(std::fs::read(&path).unwrap() == whole, "the file is as it was");
 }

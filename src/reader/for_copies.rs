@@ -1,5 +1,6 @@
 //! What the writer's copies ask of a component.
 
+use super::copy_windows::for_each_window;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::error::{broken, Result};
@@ -7,7 +8,12 @@ use crate::error::{broken, Result};
 impl Component<'_> {
     /// Gives `body` its stored bytes front to back.
     pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.stored()?.for_each_chunk(body)
+        for_each_window(&self.stored()?, body)
+    }
+
+    /// Whether its stored bytes are in memory, or mapped and the file's.
+    pub(crate) fn lends_stored(&self) -> bool {
+        self.stored().is_ok_and(|stored| stored.borrow().is_some())
     }
 
     /// Whether its stored bytes give `size` as the decoded size by themselves, if anything does; an error if they give

@@ -8,6 +8,7 @@ mod aliases;
 mod batch;
 mod bytes;
 mod content;
+mod copy_windows;
 mod ends;
 mod file;
 mod for_copies;

@@ -157,21 +157,22 @@ impl Writer {
     fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
         let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
         self.component_of(&anew.spec, content)?;
-        match anew.borrow() {
-            Some(bytes) => self.data(bytes)?,
-            None => anew.for_each(&mut |chunk| self.data(chunk))?,
+        match anew.is_lent_as_written() {
+            true => anew.component.for_each_stored(&mut |chunk| self.data(chunk))?,
+            false => anew.for_each(&mut |chunk| self.data(chunk))?,
         }
         self.end_component()
     }
 }
 
 impl Reencode<'_> {
-    /// All bytes at once where they can be borrowed: what is large is digested while it is written.
-    fn borrow(&self) -> Option<&[u8]> {
-        let dtype = self.spec.dtype;
-        let as_is = self.component.dtype().is_none_or(|from| from == dtype);
-        let borrowed = self.component.borrow().ok();
-        borrowed.filter(|_| as_is && dtype != Dtype::Bool && !dtype.swaps(false))
+    /// Whether the bytes that are written are the stored ones, and many of them are to be had at once: these are digested
+    /// while they are written.
+    fn is_lent_as_written(&self) -> bool {
+        let (component, dtype) = (&self.component, self.spec.dtype);
+        let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
+        let keeps_order = !component.entry().swaps() && !dtype.swaps(false);
+        keeps_dtype && keeps_order && component.is_raw() && component.lends_stored()
     }
 
     /// The bytes as they are written, in the host's order.

@@ -1,0 +1,102 @@
+//! Fast path: what is copied out of a mapping is put into the map 16 MiB at a time, by one call, before it is written. Else
+//! each write meets pages that are not there, and the system drops the part of a large page that it has copied, fills the rest
+//! with zeros, fetches the pages and begins again: `zt convert` of a file in the page cache takes 1.44 of the processor time
+//! of `cp` instead of 0.94. It is not for bytes that are not mapped, nor for fewer than 256 KiB.
+
+use crate::error::Result;
+use crate::load::StoredBytes;
+use crate::source::Advice;
+
+/// Bytes that are entered, and given on, at once.
+const WINDOW: usize = 16 << 20;
+/// Fewer are not worth the call.
+const MIN_ENTERED: usize = 256 << 10;
+
+/// Gives `body` stored bytes front to back, those of a mapping in windows.
+pub(super) fn for_each_window(
+    stored: &StoredBytes<'_>,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let Some(bytes) = stored.borrow() else { return stored.for_each_chunk(body) };
+    let mut start = stored.start;
+    bytes.chunks(WINDOW).try_for_each(|window| {
+        let end = start.saturating_add(window.len() as u64);
+        if window.len() >= MIN_ENTERED {
+            let _ = stored.source.advise(start..end, Advice::Populate); // a hint, and none of what is in memory
+        }
+        start = end;
+        body(window)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::ByteSource;
+    use std::ops::Range;
+    use std::sync::Mutex;
+
+    /// Lends its bytes if it `lends`, and notes what was advised; it refuses all advice.
+    struct Lender {
+        bytes: Vec<u8>,
+        lends: bool,
+        advised: Mutex<Vec<Range<u64>>>,
+    }
+
+    impl ByteSource for Lender {
+        fn size(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+            let part = self.bytes.get(range.start as usize..range.end as usize);
+            part.filter(|_| self.lends)
+        }
+
+        fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+            dst.copy_from_slice(&self.bytes[offset as usize..][..dst.len()]);
+            Ok(())
+        }
+
+        fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+            assert_eq!(advice, Advice::Populate);
+            self.advised.lock().unwrap().push(range);
+            Err(crate::error::fail!(Unsupported, "the kernel refused the advice"))
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_plain_way_and_each_window_is_entered_before_it_is_given() {
+        let bytes: Vec<u8> =
+            (0..2 * WINDOW as u32 + 5000).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let mut source = Lender { bytes, lends: true, advised: Mutex::default() };
+        for (start, size) in [
+            (0, 0),
+            (7, MIN_ENTERED - 1),
+            (7, MIN_ENTERED),
+            (8, WINDOW),
+            (64, WINDOW + 1),
+            (5, 2 * WINDOW + 900),
+        ] {
+            let windows: Vec<_> = (start..start + size).step_by(WINDOW).collect();
+            let end = |from: usize| (from + WINDOW).min(start + size);
+            let entered = windows.iter().filter(|from| end(**from) - **from >= MIN_ENTERED);
+            let entered: Vec<_> = entered.map(|from| *from as u64..end(*from) as u64).collect();
+            for lends in [true, false] {
+                source.lends = lends;
+                let stored = StoredBytes { source: &source, start: start as u64, size: size as u64 };
+                let (mut found, mut given) = (Vec::new(), 0);
+                for_each_window(&stored, &mut |window| {
+                    found.extend_from_slice(window);
+                    given += usize::from(window.len() >= MIN_ENTERED);
+                    assert!(!lends || source.advised.lock().unwrap().len() == given, "advised before");
+                    Ok(())
+                })
+                .unwrap();
+                assert!(found == source.bytes[start..start + size], "{start} {size} {lends}");
+                let advised = std::mem::take(&mut *source.advised.lock().unwrap());
+                assert_eq!(advised, if lends { entered.clone() } else { Vec::new() }, "{start} {size}");
+            }
+        }
+    }
+}
