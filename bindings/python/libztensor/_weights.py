@@ -7,6 +7,7 @@ import functools
 import operator
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
@@ -27,6 +28,7 @@ class Weight(NamedTuple):
     block: elements and bytes of a block, if rows are whole blocks."""
 
     name: str
+    object: int
     type: str
     element: str
     shape: tuple
@@ -43,7 +45,7 @@ def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
 
     def made(info) -> Optional[Weight]:
         if info.format in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
-            return _weight(info, several)
+            return _weight(_name(info), info, several)
         if refuse:
             raise no_array(_name(info), info.format)
         return None
@@ -62,7 +64,7 @@ def _element(dtype: int, type: int) -> tuple:
     return element, block_of(element) if type else (1, 0)
 
 
-def _weight(info, several: bool) -> Weight:
+def _weight(name: str, info, several: bool) -> Weight:
     size = info.size
     if size == c.ZT_UNKNOWN_SIZE:
         measured = ctypes.c_uint64()
@@ -76,8 +78,7 @@ def _weight(info, several: bool) -> Weight:
         block = (elements, width) if row % elements == 0 else None
         shape = (*shape[:-1], row // elements * width) if block else (size,)
     part = lib.zt_component_part(info.component) if several else 0
-    name = _name(info)
-    return Weight(name, kind, element, shape, info.component, size, part, info.offset, block)
+    return Weight(name, info.object, kind, element, shape, info.component, size, part, info.offset, block)
 
 
 def _name(info) -> str:
@@ -92,21 +93,13 @@ def weight(file: File, name: str) -> Weight:
     found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
     if not found:
         raise NotFound(f"there is no tensor {name!r}")
-    info = c.zt_object_info()
-    _fill(info, found)
+    part = lib.zt_component_at(found, 0)
+    info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found), rank=lib.zt_object_rank(found),
+                           component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
+                           size=lib.zt_component_size(part), offset=lib.zt_component_offset(part))
     if info.format not in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
         raise no_array(name, info.format)
-    made = _weight(info, True)
-    return made._replace(name=name)
-
-
-def _fill(info, found) -> None:
-    """What a listing says of one object."""
-    part = lib.zt_component_at(found, 0)
-    info.format, info.shape, info.rank = lib.zt_object_format(found), lib.zt_object_shape(found), lib.zt_object_rank(found)
-    info.component, info.dtype, info.type = part, lib.zt_component_dtype(part), lib.zt_component_type(part)
-    info.size, info.offset = lib.zt_component_size(part), lib.zt_component_offset(part)
-    info.name, info.name_length = b"", 0
+    return _weight(name, info, True)
 
 
 def read_into(file: File, wanted: list, **how) -> None:
@@ -145,8 +138,8 @@ class Mapped:
         return lib.zt_component_ptr(of.component, ctypes.byref(self._place), None) == c.ZT_OK
 
 
-def slab(index, shape: tuple) -> tuple:
-    """Start, count and step of a slice in each dimension, and the shape that Python gives it."""
+def places(index, shape: tuple) -> tuple:
+    """What an index takes of each dimension: a number from 0, or a slice of such, forwards."""
     given = index if isinstance(index, tuple) else (index,)
     if given.count(...) > 1 or sum(one is not ... for one in given) > len(shape):
         raise IndexError(f"too many indices for the shape {shape}")
@@ -154,24 +147,26 @@ def slab(index, shape: tuple) -> tuple:
         at = given.index(...)
         given = given[:at] + (slice(None),) * (len(shape) - len(given) + 1) + given[at + 1:]
     given += (slice(None),) * (len(shape) - len(given))
-    start, count, step, kept = [], [], [], []
-    for one, dimension in zip(given, shape):
-        if isinstance(one, slice):
-            first, last, by = one.indices(dimension)
-            if by < 1:
-                raise ValueError("slices go forward: a step is at least 1")
-            many = len(range(first, last, by))
-            start.append(first if many else 0), count.append(many), step.append(by), kept.append(many)
-        else:
-            place = operator.index(one)  # TypeError of what is none: lists of places are not read
-            if not -dimension <= place < dimension:
-                raise IndexError(f"index {place} is out of bounds for a dimension of {dimension}")
-            start.append(place % dimension), count.append(1), step.append(1)
-    return start, count, step, tuple(kept)
+    return tuple(_place(one, dimension) for one, dimension in zip(given, shape))
+
+
+def _place(one, dimension: int):
+    if isinstance(one, slice):
+        first, last, by = one.indices(dimension)
+        if by < 1:
+            raise ValueError(f"a slice goes forwards, not by {by}")
+        return slice(first, max(first, last), by)
+    if not hasattr(one, "__index__"):
+        raise TypeError(f"an index is of whole numbers, slices and ..., not {one!r}")
+    place = operator.index(one)
+    if not -dimension <= place < dimension:
+        raise IndexError(f"index {place} is out of bounds for a dimension of {dimension}")
+    return place % dimension
 
 
 class Slice(Handle):
-    """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read."""
+    """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read; what
+    get_tensor leaves in the file stays there, and a part is then a view of it."""
 
     def __init__(self, opened: "Opened", of: Weight):
         self._opened, self._of = opened, of
@@ -183,20 +178,22 @@ class Slice(Handle):
         return NAMES.get(self._of.element, self._of.element.upper())
 
     def __getitem__(self, index) -> Any:
-        of, file = self._of, self._opened._file
-        start, count, step, shape = slab(index, of.shape)
+        of, opened = self._of, self._opened
+        wanted = places(index, of.shape)
         if of.type != of.element:
             raise Unsupported(f"{of.name!r} is in blocks of {of.element}: get_tensor gives all of it")
-        made, address, size = self._opened._framework.empty(shape, of.type)
-        request = c.zt_read_request(struct_size=ctypes.sizeof(c.zt_read_request), component=of.component, dst=address, dst_size=size)
-        slabs = [numbers(one) for one in (start, count, step)]
-        if of.shape:
-            request.start, request.count, request.step = slabs
-        else:
-            request.length = c.ZT_WHOLE
+        opened._file._live()
+        whole = in_place(of, opened._framework, opened._mapped)
+        if whole is not None:
+            return opened._framework.finished(whole[wanted])
+        slices = [one if isinstance(one, slice) else slice(one, one + 1, 1) for one in wanted]
+        count = [len(range(one.start, one.stop, one.step)) for one in slices]
+        shape = [many for many, one in zip(count, wanted) if isinstance(one, slice)]
+        made, address, size = opened._framework.empty(shape, of.type)
         if size:
-            check(lib.zt_read_batch(file._live(), ctypes.byref(request), 1, None, None))
-        return self._opened._framework.finished(made)
+            start, step = numbers([one.start for one in slices]), numbers([one.step for one in slices])
+            check(lib.zt_object_read_slice(of.object, start, numbers(count), step, address, size))
+        return opened._framework.finished(made)
 
 
 class Opened(Handle):
@@ -206,6 +203,19 @@ class Opened(Handle):
         self._framework = framework
         self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto")
         self._mapped = Mapped(self._file) if mapped else None
+        self._all: Optional[dict] = None
+
+    def _weights(self) -> dict:
+        """All tensors by name, which are listed once."""
+        self._file._live()
+        if self._all is None:
+            self._all = {of.name: of for of in weights(self._file)}
+        return self._all
+
+    def _weight(self, name: str) -> Weight:
+        """One tensor; whoever asked for all names has it already."""
+        self._file._live()
+        return (self._all or {}).get(name) or weight(self._file, name)
 
     def __enter__(self) -> "Opened":
         return self
@@ -215,11 +225,11 @@ class Opened(Handle):
 
     def keys(self) -> list:
         """The names of all tensors, sorted."""
-        return sorted(of.name for of in weights(self._file))
+        return sorted(self._weights())
 
     def offset_keys(self) -> list:
         """The names of all tensors, in the order of the file."""
-        return [of.name for of in sorted(weights(self._file), key=lambda of: (of.part, of.offset))]
+        return [of.name for of in sorted(self._weights().values(), key=lambda of: (of.part, of.offset))]
 
     def metadata(self) -> Optional[dict]:
         """The attributes of the file that are texts; None if there are none. ``attributes`` has the others, too."""
@@ -236,20 +246,25 @@ class Opened(Handle):
 
     def get_tensor(self, name: str) -> Any:
         """A tensor."""
-        return take(self._file, [weight(self._file, name)], self._framework, self._mapped)[name]
+        return take(self._file, [self._weight(name)], self._framework, self._mapped)[name]
 
     def get_slice(self, name: str) -> Slice:
         """A tensor of which parts are read."""
-        return Slice(self, weight(self._file, name))
+        return Slice(self, self._weight(name))
+
+
+def in_place(of: Weight, framework, mapped: Optional[Mapped]):
+    """A tensor in the mapped file; None if it cannot lie there."""
+    part = mapped.part(of.part) if mapped is not None and of.size else None
+    return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     made, due = {}, []
     for of in wanted:
-        part = mapped.part(of.part) if mapped is not None and of.size else None
-        if part is not None and framework.fits(of) and mapped.holds(of):
-            made[of.name] = framework.over(part, of)
+        made[of.name] = in_place(of, framework, mapped)
+        if made[of.name] is not None:
             continue
         tensor, address, size = framework.empty(of.shape, of.type)
         if size != of.size:

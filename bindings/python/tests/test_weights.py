@@ -64,8 +64,18 @@ def test_parts_of_tensors(path):
             f.get_tensor("none")
         with pytest.raises(TypeError, match="pickled"):
             pickle.dumps(f)
-    with pytest.raises(ValueError, match="closed"):
-        f.get_tensor("b")
+    for use in (f.keys, f.offset_keys, lambda: f.get_tensor("b"), lambda: f.get_slice("b"), lambda: part[0]):
+        with pytest.raises(ValueError, match="closed"):
+            use()
+
+
+def test_tensors_are_listed_once(path):
+    """Who takes all tensors by name looks none of them up again."""
+    with safe_open(path) as f:
+        assert f.keys() == sorted(ARRAYS)
+        found = [f._weight(name) for name in ARRAYS]
+        assert all(one is f._weight(one.name) for one in found)
+        assert [one.offset for one in found] == [libztensor._weights.weight(f._file, name).offset for name in ARRAYS]
 
 
 def test_every_container_and_models_of_several_files():
@@ -257,5 +267,5 @@ def test_a_sparse_file_of_100_gib_is_read_in_parts(tmp_path):
 
 def test_a_list_of_places_is_no_slice(tmp_path):
     save_file({"a": np.arange(6.0)}, tmp_path / "a.zt")
-    with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError):
+    with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError, match=r"not \[0, 1\]"):
         f.get_slice("a")[[0, 1]]

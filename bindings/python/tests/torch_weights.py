@@ -54,8 +54,14 @@ def parts(folder):
         assert (part.get_shape(), part.get_dtype()) == ([4, 6], "F32")
         for index in [slice(1, 3), (slice(None), slice(1, 5, 2)), 0, (-1, 2), ..., (..., 1), slice(3, 1)]:
             assert torch.equal(part[index], STATE["a"][index]), index
+        assert part[1:, 2].data_ptr() == f.get_tensor("a")[1:, 2].data_ptr(), "a part is a view of the mapped file"
+        kept, half, true = part[1:3], f.get_slice("half")[1:], part[True]
+        assert torch.equal(true, STATE["a"][1]), "a number, and no mask"
+        raises(TypeError, "not [0, 1]", lambda: part[[0, 1]])
         raises(TypeError, "pickled", lambda: pickle.dumps(f))
         raises(KeyError, "none", lambda: f.get_tensor("none"))
+    raises(ValueError, "closed", lambda: part[0])
+    assert torch.equal(kept, STATE["a"][1:3]) and torch.equal(half, STATE["half"][1:]), "it outlives the file"
 
 
 class Tied(torch.nn.Module):
