@@ -19,7 +19,7 @@ class Cache(Handle):
     what libztensor.thread_hooks makes."""
 
     def __init__(self, budget: int, slot_size: int, *, threads: int = 0, verify: bool = False,
-                 choose: Optional[Callable[[list], int]] = None, hooks=None):
+                 choose: Optional[Callable[[list[tuple[int, int, int]]], int]] = None, hooks: Any = None) -> None:
         def chosen(_, candidates, count):
             return choose([(one.tag, one.size, one.uses) for one in candidates[:count]])
 
@@ -63,7 +63,7 @@ class Cache(Handle):
         check(lib.zt_cache_cancel(self._live()))
 
     @property
-    def stats(self) -> dict:
+    def stats(self) -> dict[str, Any]:
         """What the cache has, and what it did."""
         found = options(c.zt_cache_stats)
         check(lib.zt_cache_get_stats(self._live(), ctypes.byref(found)))
@@ -80,6 +80,6 @@ class Cache(Handle):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self.close()

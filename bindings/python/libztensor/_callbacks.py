@@ -18,7 +18,7 @@ Progress = Optional[Callable[[int, int], Any]]
 class Carrier:
     """Functions for one call of the library; ``check`` raises what they raised."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.raised: Optional[BaseException] = None
 
     def guard(self, kind, function: Optional[Callable], failed: int):
@@ -59,14 +59,14 @@ def _kept_hooks(kind, **functions):
     return made
 
 
-def thread_hooks(on_start: Optional[Callable[[int], Any]] = None, on_end: Optional[Callable[[int], Any]] = None):
+def thread_hooks(on_start: Optional[Callable[[int], Any]] = None, on_end: Optional[Callable[[int], Any]] = None) -> Any:
     """For open and create: on_start(index) and on_end(index) are called on each thread that the library starts. Lives as long
     as the process."""
     call = lambda function: function and (lambda _, index: (function(index), None)[1])  # noqa: E731
     return _kept_hooks(c.zt_thread_hooks, on_start=call(on_start), on_end=call(on_end))
 
 
-def allocator(allocate: Callable[[int, int], int], free: Callable[[int, int, int], Any]):
+def allocator(allocate: Callable[[int, int], int], free: Callable[[int, int, int], Any]) -> Any:
     """For open: allocate(size, alignment) gives an address, or 0; free(address, size, alignment) takes it back. Lives as long
     as the process."""
     return _kept_hooks(c.zt_allocator, allocate=lambda _, size, alignment: allocate(size, alignment),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 import enum
-from typing import Optional
+from collections.abc import Iterable
+from typing import Any, Optional
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
@@ -38,7 +39,7 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
 class Component(Handle):
     """One blob of an object. Keeps its file open."""
 
-    def __init__(self, file, handle: int):
+    def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
     role: str = property(lambda s: ctypes.string_at(_role(s._live()), lib.zt_component_role_length(s._handle)).decode())
@@ -85,12 +86,12 @@ class Component(Handle):
         check(lib.zt_component_read_range(self._live(), offset, buffer, size))
         return buffer.raw
 
-    def read_into(self, target) -> None:
+    def read_into(self, target: Any) -> None:
         """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
         buffer = buffer_of(target)
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
 
-    def read_as(self, dtype: str):
+    def read_as(self, dtype: str) -> Any:
         """The elements converted to another dtype, as an array; pairs of a complex type are two elements."""
         import numpy
 
@@ -99,7 +100,7 @@ class Component(Handle):
         check(lib.zt_component_read_as(self._live(), number, made.ctypes.data, made.nbytes))
         return made
 
-    def numpy(self, shape=None, *, threads: int = 0, verify: bool = False, progress: Progress = None):
+    def numpy(self, shape: Optional[Iterable[int]] = None, *, threads: int = 0, verify: bool = False, progress: Progress = None) -> Any:
         """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
         memory, and outlives the file. What NumPy has no elements for comes as it is stored. progress(done, total) may return
         False to stop."""
@@ -132,10 +133,11 @@ class Component(Handle):
         """Checks the digest; Unsupported if there is none."""
         check(lib.zt_component_verify(self._live()))
 
-    def __dlpack_device__(self) -> tuple:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
+                   copy: Optional[bool] = None) -> Any:
         """A DLPack capsule of one dimension that shares memory; see Object."""
         return versioned(lib.zt_component_to_dlpack, self, max_version, dl_device, copy)
 
@@ -202,13 +204,13 @@ def versioned(function, of, max_version, dl_device, copy):
 class Unversioned:
     """An object for consumers of the DLPack before 1.0."""
 
-    def __init__(self, made_of):
+    def __init__(self, made_of: Any) -> None:
         self._object = made_of
 
-    def __dlpack_device__(self) -> tuple:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __dlpack__(self, stream=None):
+    def __dlpack__(self, stream: Any = None) -> Any:
         return _capsule(lib.zt_object_to_dlpack_unversioned, self._object, b"dltensor")
 
 

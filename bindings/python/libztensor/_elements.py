@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from . import _declarations as c
 from ._library import Handle, Unsupported, check, dtype_number, lib
@@ -15,7 +16,7 @@ _STORAGE = {"complex64": "f32", "complex128": "f64"}
 _NAMES = {**{v[1:]: k for k, v in NUMPY.items()}, **{v: k for k, v in ML_DTYPES.items()}}
 
 
-def numpy_dtype(name: str):
+def numpy_dtype(name: str) -> Any:
     """The NumPy dtype of a dtype or logical type: "f32", "bf16", "complex64"; bf16 and f8 need ml_dtypes. What NumPy has no
     elements for, blocks and elements of less than a byte, is Unsupported."""
     import numpy
@@ -77,7 +78,7 @@ class Retained(Handle):
         self.handle = lib.zt_retain(file._live())
         self.kept = getattr(file, "_kept", None)  # the memory, source or store that the file reads
 
-    def __del__(self):
+    def __del__(self) -> None:
         lib.zt_close(self.handle)
 
 
@@ -90,5 +91,5 @@ class Loaded(Handle):
     data = property(lambda s: lib.zt_buffer_data(s.handle))
     size = property(lambda s: lib.zt_buffer_size(s.handle))
 
-    def __del__(self):
+    def __del__(self) -> None:
         lib.zt_buffer_free(self.handle)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, read_options
-from ._library import Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
+from ._library import AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
 from ._library import remote as remote_library
 from ._object import Object, numbers
 from ._value import Value, attributes
@@ -63,12 +63,12 @@ class Read(NamedTuple):
     target: Any = None
     offset: int = 0
     length: int = c.ZT_WHOLE
-    start: Optional[tuple] = None
-    count: Optional[tuple] = None
-    step: Optional[tuple] = None
+    start: Optional[tuple[int, ...]] = None
+    count: Optional[tuple[int, ...]] = None
+    step: Optional[tuple[int, ...]] = None
 
 
-class File(Handle, Mapping):
+class File(Handle, Mapping[str, Object]):
     """An open file: a mapping from name to Object. Use it in a ``with`` block, or close() it; arrays outlive it. Of a
     URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed; remote has what zt_remote_options
     has: {"endpoint": ..., "root_certificates": Path("authority.pem").read_text()}.
@@ -80,7 +80,7 @@ class File(Handle, Mapping):
     "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. All else is
     as zt_open_options says."""
 
-    def __init__(self, path, *, remote: Optional[dict] = None, **how):
+    def __init__(self, path: AnyPath, *, remote: Optional[dict[str, Any]] = None, **how: Any) -> None:
         if isinstance(path, str) and "://" in path:
             self._open(remote_library().zt_remote_open, path.encode(), remote_options(**remote or {}), **how)
         elif remote:
@@ -89,25 +89,25 @@ class File(Handle, Mapping):
             self._open(lib.zt_open, os.fsencode(path), **how)
 
     @classmethod
-    def open_model(cls, path, **how) -> "File":
+    def open_model(cls, path: AnyPath, **how: Any) -> "File":
         """A model that may be of many files: a file, an index, one of several numbered files, a folder."""
         if isinstance(path, str) and "://" in path:
             return cls(path, **how)
         return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
 
     @classmethod
-    def open_parts(cls, paths: Iterable, **how) -> "File":
+    def open_parts(cls, paths: Iterable[AnyPath], **how: Any) -> "File":
         """Several files as one."""
         names = [os.fsencode(path) for path in paths]
         return cls.__new__(cls)._open(lib.zt_open_parts, (ctypes.c_char_p * len(names))(*names), len(names), **how)
 
     @classmethod
-    def open_fd(cls, fd: int, offset: int = 0, length: int = c.ZT_WHOLE, **how) -> "File":
+    def open_fd(cls, fd: int, offset: int = 0, length: int = c.ZT_WHOLE, **how: Any) -> "File":
         """A file that is part of a larger one."""
         return cls.__new__(cls)._open(lib.zt_open_fd, fd, offset, length, **how)
 
     @classmethod
-    def open_memory(cls, data, **how) -> "File":
+    def open_memory(cls, data: Any, **how: Any) -> "File":
         """A file that is in memory: bytes, or a writable buffer, which must stay as it is. Arrays keep it, and so do tensors
         that others took by DLPack."""
         kept = data if isinstance(data, bytes) else buffer_of(data)
@@ -116,7 +116,7 @@ class File(Handle, Mapping):
         return self._open(lib.zt_open_memory, ctypes.cast(kept, ctypes.c_void_p), len(kept), **how)
 
     @classmethod
-    def open_source(cls, given, **how) -> "File":
+    def open_source(cls, given: Any, **how: Any) -> "File":
         """A file that an object of yours reads: size() -> int and read_at(offset, writable view), from several threads at
         once; perhaps read_many([(offset, view), ...]), close(), and gap, largest_request, concurrency, callers_thread as
         zt_source has them."""
@@ -129,7 +129,7 @@ class File(Handle, Mapping):
             raise
 
     @classmethod
-    def open_model_from(cls, given, name: str, **how) -> "File":
+    def open_model_from(cls, given: Any, name: str, **how: Any) -> "File":
         """A model whose files an object of yours opens: open(name) gives what open_source takes; perhaps list(folder) -> names."""
         carrier = Carrier()
         made = store(carrier, given)
@@ -140,9 +140,9 @@ class File(Handle, Mapping):
             raise
 
     def _open(self, call, *what, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0,
-              advice: str = "none", containers: Optional[Iterable] = None, max_memory: int = 0, max_objects: int = 0,
+              advice: str = "none", containers: Optional[Iterable[str]] = None, max_memory: int = 0, max_objects: int = 0,
               max_manifest_size: int = 0, max_decoded_size: int = 0, name: Optional[str] = None, progress: Progress = None,
-              allocator=None, hooks=None, shards: str = "of models", shard_folder=None) -> "File":
+              allocator: Any = None, hooks: Any = None, shards: str = "of models", shard_folder: Optional[AnyPath] = None) -> "File":
         carrier = Carrier()
         wanted = options(c.zt_open_options, mode=chosen(_MODES, mode, "mode"), strict=strict, verify=verify, threads=threads,
                          advice=chosen(ADVICE, advice, "advice"), max_memory=max_memory, max_objects=max_objects,
@@ -163,7 +163,7 @@ class File(Handle, Mapping):
     size: int = property(lambda s: lib.zt_file_size(s._live()))
     mode: str = property(lambda s: {number: name for name, number in _MODES.items()}[lib.zt_file_mode(s._live())])
     container: str = property(lambda s: s.parts[0].container)
-    attributes: dict = property(lambda s: attributes(s, lib.zt_file_attributes(s._live())))
+    attributes: dict[str, Any] = property(lambda s: attributes(s, lib.zt_file_attributes(s._live())))
 
     @property
     def attribute_values(self) -> Optional[Value]:
@@ -172,7 +172,7 @@ class File(Handle, Mapping):
         return Value(self, found) if found else None
 
     @property
-    def parts(self) -> list:
+    def parts(self) -> list[Part]:
         """The files that it is of."""
         path = lambda i: lib.zt_part_path(self._live(), i)  # noqa: E731
         return [Part(None if path(i) is None else os.fsdecode(path(i)), lib.zt_part_size(self._live(), i),
@@ -198,10 +198,10 @@ class File(Handle, Mapping):
     def __enter__(self) -> "File":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self.close()
 
@@ -239,21 +239,21 @@ class File(Handle, Mapping):
         return listed(self._live, lambda file, *to: lib.zt_component_list(file, of, *to), c.zt_component_info, made)
 
     @property
-    def identity(self) -> dict:
+    def identity(self) -> dict[str, Any]:
         """What changes when the file does: for caches."""
         found = options(c.zt_identity)
         check(lib.zt_file_identity(self._live(), ctypes.byref(found)))
         return report(found)
 
-    def part_identity(self, part: int) -> dict:
+    def part_identity(self, part: int) -> dict[str, Any]:
         """The same of one of the files of a model."""
         found = options(c.zt_identity)
         check(lib.zt_part_identity(self._live(), part, ctypes.byref(found)))
         return report(found)
 
     def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
-               checks: Iterable = (), threads: int = 0, object: Optional[Object] = None,
-               component: Optional[Component] = None) -> dict:
+               checks: Iterable[str] = (), threads: int = 0, object: Optional[Object] = None,
+               component: Optional[Component] = None) -> dict[str, Any]:
         """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop.
         on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
         carrier = Carrier()
@@ -270,7 +270,7 @@ class File(Handle, Mapping):
         carrier.check(lib.zt_verify(self._live(), ctypes.byref(wanted), ctypes.byref(found)))
         return report(found)
 
-    def failures(self, **how) -> list:
+    def failures(self, **how: Any) -> list[Failure]:
         """All that verify finds broken; nothing if all is well."""
         found: list = []
         try:
@@ -280,9 +280,9 @@ class File(Handle, Mapping):
                 raise
         return found
 
-    def read_batch(self, targets, *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
+    def read_batch(self, targets: Union[Mapping[str, Any], Iterable[Read]], *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
                    in_flight: int = 0, pinned: bool = False, progress: Progress = None,
-                   on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict:
+                   on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict[str, Any]:
         """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read. direct:
         "auto", "never" (through the page cache: for what is read again soon) or "always". on_done(number of the read, None or
         its failure) is called as each is done."""
@@ -329,6 +329,6 @@ def listed(live, fill, kind, make) -> Iterator:
         first += filled.value
 
 
-def open(path, **how) -> File:
+def open(path: AnyPath, **how: Any) -> File:
     """Opens a file of any container; see File."""
     return File(path, **how)

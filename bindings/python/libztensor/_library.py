@@ -7,9 +7,11 @@ import functools
 import os
 import sys
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from . import _declarations as c
+
+AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class _Functions:
@@ -79,7 +81,7 @@ def remote():
 class Handle:
     """What stands for something in the library. A copy would stand for the same thing and give it back twice, so there is none."""
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"{type(self).__name__} cannot be pickled or copied: pickle the path, and open the file where it is needed")
 
 
@@ -143,7 +145,7 @@ def options(kind, /, **fields):
     return made
 
 
-def report(struct) -> dict:
+def report(struct) -> dict[str, Any]:
     """The fields of a struct that was filled."""
     values = {name: getattr(struct, name) for name, _ in struct._fields_[1:]}
     return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
@@ -180,7 +182,7 @@ def field_text(struct, name: str) -> Optional[str]:
     return None if place is None else ctypes.string_at(place, getattr(struct, name + "_length")).decode()
 
 
-def block_of(type: str) -> tuple:
+def block_of(type: str) -> tuple[int, int]:
     """How elements of a logical type lie in bytes: (32, 18) for "gguf.q4_0"."""
     kind, elements, size = c.zt_type(), ctypes.c_size_t(), ctypes.c_size_t()
     check(lib.zt_type_from_name(type.encode(), ctypes.byref(kind)))

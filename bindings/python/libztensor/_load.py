@@ -19,9 +19,11 @@ class LoadEvent:
     """Bytes of a read, those from offset on, until release() or the end of the event's ``with`` block. number: of the read.
     last: nothing more comes of it. error: why it failed, None if it did not."""
 
-    def __init__(self, load: "Load", event):
+    def __init__(self, load: "Load", event: Any) -> None:
         self._load, self._event = load, event
-        self.number, self.offset, self.last = event.tag, event.offset, bool(event.last)
+        self.number: int = event.tag
+        self.offset: int = event.offset
+        self.last = bool(event.last)
         self.error: Optional[ZTensorError] = failure(event.status, event.message) if event.status else None
 
     @property
@@ -69,10 +71,11 @@ class Load(Handle):
     ring: a writable buffer for the slots, None for memory of the library's. order: "position" in the files, "given" or "largest"
     first. keep_going: a read that fails does not end the others. All else is as zt_load_options says."""
 
-    def __init__(self, reads: Iterable[Read], *, slots: int = 0, slot_size: int = 0, ring=None, threads: int = 0, verify: bool = False,
+    def __init__(self, reads: Iterable[Read], *, slots: int = 0, slot_size: int = 0, ring: Any = None, threads: int = 0, verify: bool = False,
                  direct: str = "auto", chunk_size: int = 0, in_flight: int = 0, pinned: bool = False, order: str = "position",
-                 keep_going: bool = False, hooks=None):
-        self._handle, self._last, self.stats = ctypes.c_void_p(), None, None
+                 keep_going: bool = False, hooks: Any = None) -> None:
+        self._handle, self._last = ctypes.c_void_p(), None
+        self.stats: Optional[dict[str, Any]] = None
         reads = list(reads)
         requests, targets = requests_of(reads)
         files = [getattr(read.component, "_file", None) for read in reads]  # with the memory that they read
@@ -118,7 +121,7 @@ class Load(Handle):
         """Has what waits in another thread raise Cancelled."""
         check(lib.zt_load_cancel(self._live()))
 
-    def part_stats(self) -> list:
+    def part_stats(self) -> list[PartStats]:
         """PartStats of each file and part that it reads, so far; before close()."""
         path = lambda s: lib.zt_part_path(s.file, s.part)  # noqa: E731
         made = lambda s: PartStats(path(s) and os.fsdecode(path(s)), s.part, s.stored_bytes, s.direct_bytes, text(s.reason))  # noqa: E731
@@ -138,5 +141,5 @@ class Load(Handle):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.close()

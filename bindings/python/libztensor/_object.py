@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
@@ -18,7 +18,7 @@ _name = address("zt_object_name")
 class Csr(NamedTuple):
     """A matrix of compressed sparse rows, checked."""
 
-    shape: tuple
+    shape: tuple[int, ...]
     values: Any
     indices: Any
     indptr: Any
@@ -27,7 +27,7 @@ class Csr(NamedTuple):
 class Coo(NamedTuple):
     """A coordinate list, checked; coords has a row for each dimension."""
 
-    shape: tuple
+    shape: tuple[int, ...]
     values: Any
     coords: Any
 
@@ -35,7 +35,7 @@ class Coo(NamedTuple):
 class Quantized(NamedTuple):
     """A tensor of quantized groups, checked; zeros is None if there are none. What comes behind them is said by zTensor 2."""
 
-    shape: tuple
+    shape: tuple[int, ...]
     bits: int
     group_size: int
     packing: Optional[str]
@@ -49,15 +49,15 @@ class Quantized(NamedTuple):
     zeros_packed: bool = False
 
 
-class Object(Handle, Mapping):
+class Object(Handle, Mapping[str, Component]):
     """A named tensor: a mapping from role to Component. Keeps its file open."""
 
-    def __init__(self, file, handle: int):
+    def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
     name: str = property(lambda s: ctypes.string_at(_name(s._live()), lib.zt_object_name_length(s._handle)).decode())
     format: str = property(lambda s: text(lib.zt_object_format_name(s._live())))
-    attributes: dict = property(lambda s: attributes(s._file, lib.zt_object_attributes(s._live())))
+    attributes: dict[str, Any] = property(lambda s: attributes(s._file, lib.zt_object_attributes(s._live())))
     element_count: int = property(lambda s: lib.zt_object_element_count(s._live()))
 
     def _live(self):
@@ -71,7 +71,7 @@ class Object(Handle, Mapping):
         return Value(self._file, found) if found else None
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         rank = lib.zt_object_rank(self._live())
         return tuple(lib.zt_object_shape(self._handle)[:rank]) if rank else ()
 
@@ -87,13 +87,13 @@ class Object(Handle, Mapping):
             raise NotFound(f"object {self.name!r} has no component {role!r}")
         return Component(self._file, found)
 
-    def numpy(self, **how):
+    def numpy(self, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy."""
         if lib.zt_object_format(self._live()) != c.ZT_FORMAT_DENSE:
             raise Unsupported(f"object {self.name!r} is {self.format}, not dense: take its components")
         return self["data"].numpy(self.shape, **how)
 
-    def tensor(self):
+    def tensor(self) -> Any:
         """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked
         for."""
         view = options(c.zt_tensor)
@@ -136,7 +136,7 @@ class Object(Handle, Mapping):
         """Checks digests and contents of its components, and how they fit each other."""
         check(lib.zt_object_verify(self._live()))
 
-    def read_slice(self, start, count, step=None):
+    def read_slice(self, start: Sequence[int], count: Sequence[int], step: Optional[Sequence[int]] = None) -> Any:
         """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
         import numpy
 
@@ -147,10 +147,11 @@ class Object(Handle, Mapping):
         check(lib.zt_object_read_slice(self._live(), numbers(start), numbers(count), numbers(step), made.ctypes.data, made.nbytes))
         return made
 
-    def __dlpack_device__(self) -> tuple:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream: Any = None, max_version: Optional[tuple[int, int]] = None, dl_device: Any = None,
+                   copy: Optional[bool] = None) -> Any:
         """A DLPack capsule that shares memory. Consumers that do not know DLPack 1 cannot be told that memory is read-only:
         they get it by ``unversioned()``."""
         return versioned(lib.zt_object_to_dlpack, self, max_version, dl_device, copy)

@@ -24,7 +24,7 @@ _ARRAY_BY_FIRST = {c.ZT_VALUE_INT: "i64"}
 class Value(Handle):
     """A value of an attribute. Keeps its file open; a sequence of the items of an array, or of the pairs of a map."""
 
-    def __init__(self, file, handle: int):
+    def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
     def _live(self):
@@ -58,12 +58,12 @@ class Value(Handle):
     def __iter__(self) -> Iterator["Value"]:
         return (self[i] for i in range(len(self)))
 
-    def keys(self) -> list:
+    def keys(self) -> list[str]:
         """The keys of a map."""
         keys = (lib.zt_value_key_at(self._live(), i) for i in range(len(self)))
         return [Value(self._file, key).python() for key in keys]
 
-    def numbers(self, dtype: Optional[str] = None):
+    def numbers(self, dtype: Optional[str] = None) -> Any:
         """An array of numbers as a NumPy array, exactly, or InvalidArgument. dtype: what the container states, if None."""
         import numpy
 
@@ -77,7 +77,7 @@ class Value(Handle):
         check(lib.zt_value_read_numbers(self._live(), dtype_number(wanted), made.ctypes.data, count))
         return made
 
-    def strings(self) -> list:
+    def strings(self) -> list[str]:
         """An array of strings, or InvalidArgument."""
         count = len(self)
         starts, lengths = (ctypes.c_char_p * count)(), (ctypes.c_size_t * count)()
@@ -149,6 +149,6 @@ _PYTHON = {
 }
 
 
-def attributes(file, handle) -> dict:
+def attributes(file, handle) -> dict[str, Any]:
     """A map of attributes as Python has it."""
     return Value(file, handle).python() if handle else {}

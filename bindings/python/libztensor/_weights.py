@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._elements import Retained
 from ._file import File, listed
-from ._library import Handle, NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
+from ._library import AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
 from ._object import numbers
 from ._writer import Writer
 
@@ -31,12 +31,12 @@ class Weight(NamedTuple):
     object: int
     type: str
     element: str
-    shape: tuple
+    shape: tuple[int, ...]
     component: int
     size: int
     part: int
     offset: int
-    block: Optional[tuple]
+    block: Optional[tuple[int, int]]
 
 
 def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
@@ -94,15 +94,15 @@ def weight(file: File, name: str) -> Weight:
     if not found:
         raise NotFound(f"there is no tensor {name!r}")
     part = lib.zt_component_at(found, 0)
-    info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found), rank=lib.zt_object_rank(found),
-                           component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
+    info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found),
+                           rank=lib.zt_object_rank(found), component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
                            size=lib.zt_component_size(part), offset=lib.zt_component_offset(part))
     if info.format not in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
         raise no_array(name, info.format)
     return _weight(name, info, True)
 
 
-def read_into(file: File, wanted: list, **how) -> None:
+def read_into(file: File, wanted: list, **how: Any) -> None:
     """Fills memory: (weight, address) each, all in one call."""
     requests = (c.zt_read_request * len(wanted))()
     for i, (request, (of, address)) in enumerate(zip(requests, wanted)):
@@ -168,16 +168,16 @@ class Slice(Handle):
     """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read; what
     get_tensor leaves in the file stays there, and a part is then a view of it."""
 
-    def __init__(self, opened: "Opened", of: Weight):
+    def __init__(self, opened: "Opened", of: Weight) -> None:
         self._opened, self._of = opened, of
 
-    def get_shape(self) -> list:
+    def get_shape(self) -> list[int]:
         return list(self._of.shape)
 
     def get_dtype(self) -> str:
         return NAMES.get(self._of.element, self._of.element.upper())
 
-    def __getitem__(self, index) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         of, opened = self._of, self._opened
         wanted = places(index, of.shape)
         if of.type != of.element:
@@ -199,13 +199,13 @@ class Slice(Handle):
 class Opened(Handle):
     """An open file or model, as ``safe_open`` of safetensors gives it. Use it in a ``with`` block."""
 
-    def __init__(self, filename, framework, mapped: bool):
+    def __init__(self, filename: AnyPath, framework: Any, mapped: bool) -> None:
         self._framework = framework
         self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto")
         self._mapped = Mapped(self._file) if mapped else None
-        self._all: Optional[dict] = None
+        self._all: Optional[dict[str, Any]] = None
 
-    def _weights(self) -> dict:
+    def _weights(self) -> dict[str, Any]:
         """All tensors by name, which are listed once."""
         self._file._live()
         if self._all is None:
@@ -220,18 +220,18 @@ class Opened(Handle):
     def __enter__(self) -> "Opened":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         self._file.close()
 
-    def keys(self) -> list:
+    def keys(self) -> list[str]:
         """The names of all tensors, sorted."""
         return sorted(self._weights())
 
-    def offset_keys(self) -> list:
+    def offset_keys(self) -> list[str]:
         """The names of all tensors, in the order of the file."""
         return [of.name for of in sorted(self._weights().values(), key=lambda of: (of.part, of.offset))]
 
-    def metadata(self) -> Optional[dict]:
+    def metadata(self) -> Optional[dict[str, str]]:
         """The attributes of the file that are texts; None if there are none. ``attributes`` has the others, too."""
         found = self._file.attribute_values
         if found is None:
@@ -240,7 +240,7 @@ class Opened(Handle):
                 for value in [value.python()]} or None
 
     @property
-    def attributes(self) -> dict:
+    def attributes(self) -> dict[str, Any]:
         """All attributes of the file."""
         return self._file.attributes
 
@@ -259,7 +259,7 @@ def in_place(of: Weight, framework, mapped: Optional[Mapped]):
     return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
-def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict:
+def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     made, due = {}, []
     for of in wanted:
@@ -277,7 +277,7 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict:
     return {name: framework.finished(tensor) for name, tensor in made.items()}
 
 
-def load(file: File, framework, mapped: bool) -> dict:
+def load(file: File, framework, mapped: bool) -> dict[str, Any]:
     """All tensors of a file or model."""
     return take(file, list(weights(file, refuse=True)), framework, Mapped(file) if mapped else None)
 
@@ -336,7 +336,7 @@ def _in_elements(of: Weight, place: list) -> list:
     return [*place[:-1], place[-1] // width * elements]
 
 
-def save(tensors: list, filename, stream, metadata: Optional[dict]) -> None:
+def save(tensors: list, filename, stream, metadata: Optional[dict[str, Any]]) -> None:
     """Writes (name, shape, (dtype, type), address, size) each as a dense object. They stay alive as long as the caller holds
     them."""
     to = {"stream": stream} if stream is not None else {"path": filename}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from . import _declarations as c
@@ -11,7 +12,7 @@ from ._callbacks import Carrier, Progress, sink
 from ._component import taken
 from ._elements import types
 from ._file import File
-from ._library import Handle, InvalidState, Unsupported, check, chosen, lib, options, report, sized
+from ._library import AnyPath, Handle, InvalidState, Unsupported, check, chosen, lib, options, report, sized
 from ._object import Object, numbers
 from ._value import Value
 
@@ -37,10 +38,10 @@ class Writer(Handle):
     "crc32c" or "sha256". progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
     else is as zt_writer_options says."""
 
-    def __init__(self, path=None, *, stream=None, append: bool = False, version: Optional[str] = None,
+    def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Optional[str] = None,
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
                  threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
-                 progress: Progress = None, hooks=None):
+                 progress: Progress = None, hooks: Any = None) -> None:
         self._carrier, self._handle = Carrier(), ctypes.c_void_p()
         wanted = options(c.zt_writer_options, spec_version=chosen(_VERSIONS, version, "version"),
                          encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
@@ -64,15 +65,15 @@ class Writer(Handle):
             raise InvalidState("the writer has ended")
         return self._handle
 
-    def add(self, name: str, array, *, encoding: Optional[str] = None, digest: Optional[str] = None,
-            attributes: Optional[dict] = None) -> None:
+    def add(self, name: str, array: Any, *, encoding: Optional[str] = None, digest: Optional[str] = None,
+            attributes: Optional[dict[str, Any]] = None) -> None:
         """Writes an array as a dense object; what is not contiguous is copied first."""
         import numpy
 
         array = numpy.asarray(array)
         self.add_object(name, "dense", array.shape, {"data": array}, encoding=encoding, digest=digest, attributes=attributes)
 
-    def add_batch(self, arrays: dict, *, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
+    def add_batch(self, arrays: Mapping[str, Any], *, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
         """Writes {name: array} as dense objects, several at once where that is faster."""
         requests, keep = (c.zt_write_request * len(arrays))(), []
         for request, (name, array) in zip(requests, arrays.items()):
@@ -87,8 +88,8 @@ class Writer(Handle):
             keep.append(array)
         self._check(lib.zt_writer_add_batch(self._live(), requests, len(requests)))
 
-    def add_object(self, name: str, format: str, shape, components: dict, *, encoding: Optional[str] = None,
-                   digest: Optional[str] = None, attributes: Optional[dict] = None) -> None:
+    def add_object(self, name: str, format: str, shape: Sequence[int], components: Mapping[str, Any], *, encoding: Optional[str] = None,
+                   digest: Optional[str] = None, attributes: Optional[dict[str, Any]] = None) -> None:
         """Writes an object of any format: {"values": array, "indices": array, ...}. File.verify checks its structure."""
         parts, keep = (c.zt_component_desc * max(1, len(components)))(), []
         for part, (role, array) in zip(parts, components.items()):
@@ -100,13 +101,13 @@ class Writer(Handle):
         whole.components, whole.component_count = parts, len(components)
         self._check(lib.zt_writer_add_object(self._live(), ctypes.byref(whole)))
 
-    def object(self, name: str, format: str, shape, *, attributes: Optional[dict] = None) -> "OpenObject":
+    def object(self, name: str, format: str, shape: Sequence[int], *, attributes: Optional[dict[str, Any]] = None) -> "OpenObject":
         """Begins an object that is written piece by piece, in a ``with`` block."""
         whole = _object(name, format, shape, attributes)
         self._check(lib.zt_writer_begin_object(self._live(), ctypes.byref(whole)))
         return OpenObject(self)
 
-    def add_csr(self, name: str, shape, values, indices, indptr) -> None:
+    def add_csr(self, name: str, shape: Sequence[int], values: Any, indices: Any, indptr: Any) -> None:
         """Writes a sparse_csr object, whose structure is checked."""
         values, indices, indptr = _contiguous(values), _contiguous(indices, "uint64"), _contiguous(indptr, "uint64")
         if indices.size != values.size or indptr.size != shape[0] + 1:
@@ -114,7 +115,7 @@ class Writer(Handle):
         self._check(lib.zt_writer_add_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(indices), _u64(indptr)))
 
-    def add_coo(self, name: str, shape, values, coords) -> None:
+    def add_coo(self, name: str, shape: Sequence[int], values: Any, coords: Any) -> None:
         """Writes a sparse_coo object, whose structure is checked; coords has a row for each dimension."""
         values, coords = _contiguous(values), _contiguous(coords, "uint64")
         if coords.size != values.size * len(shape):
@@ -122,8 +123,8 @@ class Writer(Handle):
         self._check(lib.zt_writer_add_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(coords)))
 
-    def add_quantized(self, name: str, shape, packed_weight, scales, zeros=None, *, bits: int = 0, group_size: int = 0,
-                      packing: Optional[str] = None) -> None:
+    def add_quantized(self, name: str, shape: Sequence[int], packed_weight: Any, scales: Any, zeros: Any = None, *, bits: int = 0,
+                      group_size: int = 0, packing: Optional[str] = None) -> None:
         """Writes a quantized_group object, whose geometry is checked."""
         desc, keep = options(c.zt_quantized_desc, bits=bits, group_size=group_size, packing=packing and packing.encode()), []
         for role, array in (("packed_weight", packed_weight), ("scales", scales), ("zeros", zeros)):
@@ -135,7 +136,7 @@ class Writer(Handle):
                 setattr(desc, role + "_dtype", types(array.dtype)[0])
         self._check(lib.zt_writer_add_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
 
-    def add_dlpack(self, name: str, tensor) -> None:
+    def add_dlpack(self, name: str, tensor: Any) -> None:
         """Writes a tensor that speaks DLPack, of the host's memory, of any strides."""
         capsule, place, is_versioned = taken(tensor)
         call = lib.zt_writer_add_dlpack if is_versioned else lib.zt_writer_add_dlpack_unversioned
@@ -157,11 +158,11 @@ class Writer(Handle):
         """Sets all attributes of the file to those of an open file, of any container."""
         self._check(lib.zt_writer_copy_attributes(self._live(), source._live()))
 
-    def set_attribute(self, key: str, value) -> None:
+    def set_attribute(self, key: str, value: Any) -> None:
         """An attribute of the file: anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
         self._give_attribute(lib.zt_writer_set_attribute, (), key, value)
 
-    def set_object_attribute(self, name: str, key: str, value) -> None:
+    def set_object_attribute(self, name: str, key: str, value: Any) -> None:
         """The same of an object that the file had before an append."""
         self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, value)
 
@@ -173,7 +174,7 @@ class Writer(Handle):
         """Takes an attribute of an object away that the file had before an append."""
         self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, _REMOVE)
 
-    def _give_attribute(self, call, of, key: str, value) -> None:
+    def _give_attribute(self, call, of, key: str, value: Any) -> None:
         attribute, keep = _attribute(value)
         name, attribute.key_length = sized(key)
         self._check(call(self._live(), *of, name, ctypes.byref(attribute)))
@@ -187,7 +188,7 @@ class Writer(Handle):
         """Gives an object another name that the file had before an append."""
         self._check(lib.zt_writer_rename_object(self._live(), *sized(name), *sized(new_name)))
 
-    def finish(self) -> dict:
+    def finish(self) -> dict[str, Any]:
         """Publishes the file; what was written."""
         summary = options(c.zt_write_summary)
         handle, self._handle = self._live(), ctypes.c_void_p()
@@ -202,13 +203,13 @@ class Writer(Handle):
     def __enter__(self) -> "Writer":
         return self
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is not None:
             self.abort()
         elif self._handle:
             self.finish()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self.abort()
 
@@ -216,10 +217,10 @@ class Writer(Handle):
 class OpenObject(Handle):
     """An object that is written piece by piece."""
 
-    def __init__(self, writer: Writer):
+    def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    def component(self, role: str, dtype, *, size: int = 0, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
+    def component(self, role: str, dtype: Any, *, size: int = 0, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
         """Begins a component of elements of a NumPy dtype; size: its bytes, if that is known."""
         import numpy
 
@@ -228,20 +229,20 @@ class OpenObject(Handle):
         part.size = size
         self._writer._check(lib.zt_writer_add_component(self._writer._live(), ctypes.byref(part)))
 
-    def write(self, data) -> None:
+    def write(self, data: Any) -> None:
         """Adds bytes, or an array, to the component; in the host's byte order."""
         data = data if isinstance(data, bytes) else _contiguous(data)
         place = data if isinstance(data, bytes) else data.ctypes.data
         self._writer._check(lib.zt_writer_add_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
 
-    def set_attribute(self, key: str, value) -> None:
+    def set_attribute(self, key: str, value: Any) -> None:
         """An attribute of the object; see Writer.set_attribute."""
         self._writer._give_attribute(lib.zt_writer_set_open_object_attribute, (), key, value)
 
     def __enter__(self) -> "OpenObject":
         return self
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
             self._writer._check(lib.zt_writer_end_object(self._writer._live()))
 
@@ -266,7 +267,7 @@ def _json(value) -> bytes:
     return json.dumps(value).encode()
 
 
-def _object(name: str, format: str, shape, attributes: Optional[dict]):
+def _object(name: str, format: str, shape, attributes: Optional[dict[str, Any]]):
     made = options(c.zt_object_desc, shape=numbers(shape), rank=len(shape), format=_FORMATS.get(format, c.ZT_FORMAT_OTHER))
     made.name, made.name_length = sized(name)
     if format not in _FORMATS:
@@ -302,17 +303,17 @@ def _attribute(value: Any) -> tuple:
     return made, text
 
 
-def create(path=None, **how) -> Writer:
+def create(path: Optional[AnyPath] = None, **how: Any) -> Writer:
     """Begins a new file; see Writer."""
     return Writer(path, **how)
 
 
-def append(path, **how) -> Writer:
+def append(path: AnyPath, **how: Any) -> Writer:
     """Begins to append to a file; see Writer."""
     return Writer(path, append=True, **how)
 
 
-def repair(path, *, dry_run: bool = False, cut_at: int = 0, progress: Progress = None) -> dict:
+def repair(path: AnyPath, *, dry_run: bool = False, cut_at: int = 0, progress: Progress = None) -> dict[str, Any]:
     """Cuts an unfinished append back; see zt_repair. progress(done, total) may return False to stop."""
     carrier = Carrier()
     wanted = options(c.zt_repair_options, dry_run=dry_run, cut_at=cut_at, progress=carrier.progress(progress))

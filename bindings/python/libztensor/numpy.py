@@ -48,7 +48,7 @@ class _NumPy:
         return made
 
 
-def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None) -> None:
+def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
     """Writes arrays to a file, which appears whole or not at all.
 
     tensor_dict: {name: array}; what is not contiguous is copied first. metadata: texts, which become attributes of the file."""
@@ -75,7 +75,7 @@ def _save(tensor_dict, filename, stream, metadata) -> None:
     del keep  # until here
 
 
-def load_file(filename: Union[str, os.PathLike], *, mapped: bool = False) -> Dict[str, Any]:
+def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name, as arrays of the caller's own.
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
@@ -90,7 +90,7 @@ def load(data: bytes) -> Dict[str, Any]:
         return _weights.load(file, _NumPy, False)
 
 
-def safe_open(filename: Union[str, os.PathLike], framework: str = "np", device: str = "cpu") -> Opened:
+def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: str = "cpu") -> Opened:
     """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
     if framework in ("pt", "torch", "pytorch"):
         from . import torch

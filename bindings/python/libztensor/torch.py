@@ -86,7 +86,7 @@ def _types(dtype) -> tuple:
     return dtype_number(storage), kind.value
 
 
-def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None) -> None:
+def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
     """Writes tensors to a file, which appears whole or not at all.
 
     tensors: {name: tensor}, each dense and with memory of its own: save_model deals with those that share some. metadata:
@@ -147,7 +147,7 @@ def _sharing(tensors) -> List[List[str]]:
     return groups
 
 
-def load_file(filename: Union[str, os.PathLike], device: Union[str, int] = "cpu", *, mapped: bool = True) -> Dict[str, Any]:
+def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
@@ -164,7 +164,7 @@ def load(data: bytes) -> Dict[str, Any]:
         return _weights.load(file, _Torch("cpu"), False)
 
 
-def safe_open(filename: Union[str, os.PathLike], framework: str = "pt", device: Union[str, int] = "cpu") -> Opened:
+def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu") -> Opened:
     """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
     if framework in ("np", "numpy"):
         from . import numpy
@@ -175,7 +175,7 @@ def safe_open(filename: Union[str, os.PathLike], framework: str = "pt", device: 
     return Opened(filename, _Torch(device), True)
 
 
-def save_model(model, filename: Union[str, os.PathLike], metadata: Optional[Dict[str, str]] = None,
+def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
                force_contiguous: bool = True) -> None:
     """Writes the state of a module. Of tensors that share memory the one that holds all of it is written, and the metadata say
     which names it stands for; load_model gives them back."""
@@ -214,7 +214,7 @@ def _is_within(part, whole) -> bool:
     return same or _is_dense(whole) and first <= start and end <= last
 
 
-def load_model(model, filename: Union[str, os.PathLike], strict: bool = True,
+def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool = True,
                device: Union[str, int] = "cpu") -> Tuple[List[str], List[str]]:
     """Fills a module with what save_model wrote; the names that are missing and those that are not expected. strict: either
     is a RuntimeError."""
@@ -230,7 +230,7 @@ def load_model(model, filename: Union[str, os.PathLike], strict: bool = True,
     return missing, unexpected
 
 
-def iterate(filename: Union[str, os.PathLike], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0, world: int = 1,
+def iterate(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0, world: int = 1,
             dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None) -> Iterator[Tuple[str, Any]]:
     """(name, tensor) of all tensors of a file or a model, in the order of their bytes, which are read into memory of their own.
 

@@ -1,0 +1,48 @@
+"""Type checkers know all that a program may call: every parameter and result of what is public, down to what a list is of."""
+import inspect
+import re
+
+import pytest
+
+import libztensor
+import libztensor._weights
+import libztensor.numpy
+
+BARE = re.compile(r"\b(dict|list|tuple|Dict|List|Tuple|Iterable|Iterator|Mapping|Callable|PathLike)\b(?!\[)")
+
+
+def of(owner, names):
+    """(what it is called, its annotations or None) of functions, methods and properties."""
+    for name in names:
+        found = inspect.getattr_static(owner, name)
+        if isinstance(found, (staticmethod, classmethod)):
+            found = found.__func__
+        if isinstance(found, property):
+            declared = owner.__annotations__.get(name)
+            yield f"{owner.__name__}.{name}", [declared] if declared else of_function(found.fget)
+        elif inspect.isfunction(found):
+            yield f"{owner.__name__}.{name}", of_function(found)
+
+
+def of_function(function):
+    parameters = inspect.signature(function).parameters.values()
+    return [one.annotation for one in parameters if one.name not in ("self", "cls")] + [function.__annotations__.get("return")]
+
+
+def public():
+    yield from of(libztensor, libztensor.__all__)
+    yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
+    classes = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one)]
+    for one in (*classes, libztensor._weights.Opened, libztensor._weights.Slice):
+        yield from of(one, [name for name in vars(one) if re.fullmatch(r"[a-z].*|__(getitem|iter|len|dlpack|dlpack_device)__", name)
+                            and not hasattr(tuple, name)])
+        yield from of(one, ["__init__"] if "__init__" in vars(one) and not issubclass(one, tuple) else [])
+        for field, annotation in vars(one).get("__annotations__", {}).items():
+            yield f"{one.__name__}.{field}", [getattr(annotation, "__forward_arg__", annotation)]
+
+
+@pytest.mark.parametrize("name, annotations", public(), ids=lambda one: one if isinstance(one, str) else "")
+def test_all_that_is_public_has_types(name, annotations):
+    for one in annotations:
+        assert isinstance(one, str), "it lacks one"
+        assert not BARE.search(one), one
