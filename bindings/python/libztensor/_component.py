@@ -42,6 +42,9 @@ class Component(Handle):
     def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
+    def _summary(self) -> str:
+        return f"{self.role!r}: {self.type or self.dtype}, {self.encoding}"
+
     role: str = property(lambda s: ctypes.string_at(_role(s._live()), lib.zt_component_role_length(s._handle)).decode())
     dtype: str = property(lambda s: text(lib.zt_component_dtype_name(s._live())))
     type: Optional[str] = property(lambda s: text(lib.zt_component_type_name(s._live())))

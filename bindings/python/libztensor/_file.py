@@ -108,12 +108,14 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_memory(cls, data: Any, **how: Any) -> "File":
-        """A file that is in memory: bytes, or a writable buffer, which must stay as it is. Arrays keep it, and so do tensors
-        that others took by DLPack."""
-        kept = data if isinstance(data, bytes) else buffer_of(data)
+        """A file that is in memory: bytes, or any other contiguous buffer, which must stay as it is. Arrays keep it, and so do
+        tensors that others took by DLPack."""
+        import numpy
+
+        memory = numpy.frombuffer(data, "u1")
         self = cls.__new__(cls)
-        self._kept = kept
-        return self._open(lib.zt_open_memory, ctypes.cast(kept, ctypes.c_void_p), len(kept), **how)
+        self._kept = memory
+        return self._open(lib.zt_open_memory, memory.ctypes.data, memory.size, **how)
 
     @classmethod
     def open_source(cls, given: Any, **how: Any) -> "File":
@@ -185,6 +187,10 @@ class File(Handle, Mapping[str, Object]):
         check(lib.zt_file_bytes(self._live(), part, ctypes.byref(data), ctypes.byref(size)))
         whole = memoryview((ctypes.c_char * size.value).from_address(data.value)).cast("B")
         return whole if self.mode == "private" else whole.toreadonly()
+
+    def _summary(self) -> str:
+        path = self.parts[0].path
+        return (f"{path!r}: " if path is not None else "") + f"{self.container}, {len(self)} objects"
 
     def _live(self):
         if not self._handle:

@@ -81,6 +81,15 @@ def remote():
 class Handle:
     """What stands for something in the library. A copy would stand for the same thing and give it back twice, so there is none."""
 
+    def __repr__(self) -> str:
+        try:
+            return f"<{type(self).__name__} {self._summary()}>"
+        except ValueError as why:  # its file is closed
+            return f"<{type(self).__name__}: {why}>"
+
+    def _summary(self) -> str:
+        return f"at {id(self):#x}"
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"{type(self).__name__} cannot be pickled or copied: pickle the path, and open the file where it is needed")
 
@@ -160,6 +169,8 @@ def chosen(table: dict, key, what: str) -> int:
 
 def sized(name: str) -> tuple:
     """A name and its length."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a text, not {name!r}")
     text = name.encode()
     return text, len(text)
 

@@ -70,6 +70,9 @@ class Object(Handle, Mapping[str, Component]):
         found = lib.zt_object_attributes(self._live())
         return Value(self._file, found) if found else None
 
+    def _summary(self) -> str:
+        return f"{self.name!r}: {self.format} {self.shape}"
+
     @property
     def shape(self) -> tuple[int, ...]:
         rank = lib.zt_object_rank(self._live())

@@ -89,6 +89,8 @@ def _name(info) -> str:
 
 def weight(file: File, name: str) -> Weight:
     """One tensor."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a text, not {name!r}")
     encoded = name.encode(errors="surrogateescape")
     found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
     if not found:
@@ -171,6 +173,9 @@ class Slice(Handle):
     def __init__(self, opened: "Opened", of: Weight) -> None:
         self._opened, self._of = opened, of
 
+    def _summary(self) -> str:
+        return f"of {self._of.name!r}: {self.get_dtype()} {self._of.shape}"
+
     def get_shape(self) -> list[int]:
         return list(self._of.shape)
 
@@ -203,9 +208,12 @@ class Opened(Handle):
         self._framework = framework
         self._file = File.open_model(os.fspath(filename), mode="private" if mapped else "auto")
         self._mapped = Mapped(self._file) if mapped else None
-        self._all: Optional[dict[str, Any]] = None
+        self._all: Optional[dict[str, Weight]] = None
 
-    def _weights(self) -> dict[str, Any]:
+    def _summary(self) -> str:
+        return self._file._summary()
+
+    def _weights(self) -> dict[str, Weight]:
         """All tensors by name, which are listed once."""
         self._file._live()
         if self._all is None:
@@ -347,8 +355,6 @@ def save(tensors: list, filename, stream, metadata: Optional[dict[str, Any]]) ->
             writer.set_attribute(key, value)
         requests, keep = (c.zt_write_request * len(tensors))(), []
         for request, (name, shape, (dtype, kind), address, size) in zip(requests, tensors):
-            if not isinstance(name, str):
-                raise TypeError(f"the name of a tensor is a text, not {name!r}")
             request.struct_size = ctypes.sizeof(request)
             request.name, request.name_length = sized(name)
             request.shape, request.rank = numbers(shape), len(shape)

@@ -63,6 +63,8 @@ def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None)
 
 
 def _save(tensor_dict, filename, stream, metadata) -> None:
+    if not isinstance(tensor_dict, dict):
+        raise ValueError(f"expected a dict of names and arrays, not {type(tensor_dict)}")
     tensors, keep = [], []
     for name, given in tensor_dict.items():
         made = numpy.asarray(given)

@@ -2,6 +2,7 @@
 import copy
 import inspect
 import json
+import mmap
 import os
 import pickle
 import threading
@@ -269,3 +270,34 @@ def test_a_list_of_places_is_no_slice(tmp_path):
     save_file({"a": np.arange(6.0)}, tmp_path / "a.zt")
     with safe_open(tmp_path / "a.zt", "np") as f, pytest.raises(TypeError, match=r"not \[0, 1\]"):
         f.get_slice("a")[[0, 1]]
+
+
+def test_what_is_open_tells_what_it_is(path):
+    with libztensor.open(path) as f, safe_open(path, "np") as opened:
+        held = [f, opened, f["a"], f["a"]["data"], opened.get_slice("a")]
+        assert [repr(one) for one in held] == [
+            f"<File {str(path)!r}: zTensor 1.2, 9 objects>", f"<Opened {str(path)!r}: zTensor 1.2, 9 objects>",
+            "<Object 'a': dense (4, 6)>", "<Component 'data': f32, raw>", "<Slice of 'a': F32 (4, 6)>"]
+    assert [repr(one) for one in held[:4]] == [f"<{kind}: the file is closed>" for kind in ("File", "Opened", "Object", "Component")]
+    with libztensor.File.open_memory(path.read_bytes()) as f:
+        assert repr(f) == "<File zTensor 1.2, 9 objects>"
+
+
+def test_bytes_of_any_kind_are_a_file_in_memory(path):
+    data = path.read_bytes()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        for given in (data, bytearray(data), memoryview(data), mapped, np.frombuffer(data, "u1")):
+            assert_same(load(given), ARRAYS)
+        del given
+    with pytest.raises(TypeError, match="bytes-like"):
+        load(str(path))
+    with pytest.raises(libztensor.NotZTensor):
+        load(b"")
+
+
+def test_names_are_texts(path):
+    for use in (lambda f: f[3], lambda f: f["a"][3], lambda f: safe_open(path).get_tensor(3), lambda f: save({1: np.zeros(1)})):
+        with libztensor.open(path) as f, pytest.raises(TypeError, match="a name is a text, not [13]"):
+            use(f)
+    with pytest.raises(ValueError, match="expected a dict"):
+        save_file([np.zeros(1)], path)
