@@ -290,6 +290,14 @@ def load(file: File, framework, mapped: bool) -> dict[str, Any]:
     return take(file, list(weights(file, refuse=True)), framework, Mapped(file) if mapped else None)
 
 
+def load_file(filename: AnyPath, framework, mapped: bool) -> dict:
+    """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
+    far ahead then: otherwise a disk is asked for little at a time."""
+    mode, advice = ("private", "sequential") if mapped else ("auto", "none")
+    with File.open_model(os.fspath(filename), mode=mode, advice=advice) as file:
+        return load(file, framework, mapped)
+
+
 def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of) -> Iterator[tuple]:
     """(name, tensor) in file order; at most budget bytes are read ahead, and one tensor more. dimension_of(name, shape): the
     dimension along which ranks share a tensor, or None for all of it."""

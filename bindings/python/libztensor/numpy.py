@@ -82,8 +82,7 @@ def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False) -
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
     file short while an array lives. Blocks of quantized numbers come as bytes, in rows."""
-    with File.open_model(os.fspath(filename), mode="private" if mapped else "auto") as file:
-        return _weights.load(file, _NumPy, mapped)
+    return _weights.load_file(filename, _NumPy, mapped)
 
 
 def load(data: bytes) -> Dict[str, Any]:

@@ -153,9 +153,7 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
     change the file, and nobody may cut the file short while one lives. mapped=False reads all at once, into memory of their own.
     What is compressed is read in any case. Blocks of quantized numbers come as bytes, in rows."""
-    framework = _Torch(device)
-    with File.open_model(os.fspath(filename), mode="private" if mapped else "auto") as file:
-        return _weights.load(file, framework, mapped)
+    return _weights.load_file(filename, _Torch(device), mapped)
 
 
 def load(data: bytes) -> Dict[str, Any]:

@@ -42,6 +42,16 @@ def test_what_was_saved_is_loaded_and_is_the_callers_own(path, mapped):
     assert_same(load_file(path), ARRAYS)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="only Linux tells how memory is mapped")
+def test_what_load_file_maps_is_read_far_ahead(path):
+    found = load_file(path, mapped=True)
+    with open("/proc/self/smaps") as maps:
+        _, _, mapping = maps.read().partition(str(path))
+    flags = next(line for line in mapping.splitlines() if line.startswith("VmFlags:"))
+    assert "sr" in flags.split(), flags  # MADV_SEQUENTIAL
+    assert_same(found, ARRAYS)
+
+
 def test_bytes_instead_of_a_file():
     assert_same(load(save(ARRAYS)), ARRAYS)
     with pytest.raises(libztensor.ZTensorError):
