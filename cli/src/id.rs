@@ -12,7 +12,7 @@ use ztensor::reader::OpenOptions;
 /// What is found of a file; of a digest, why there is none.
 struct Found {
     digest: Result<String, String>,
-    /// Why the file is not canonical, where its manifest shows it.
+    /// Why the file is not canonical.
     violation: Option<String>,
 }
 

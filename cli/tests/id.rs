@@ -24,6 +24,17 @@ fn a_file_that_is_not_canonical_says_why() {
 }
 
 #[test]
+fn padding_that_is_not_zero_is_not_canonical() {
+    let mut bytes = std::fs::read(data().join("v2/real/release-2.1.2-canonical.zt")).unwrap();
+    bytes[4096] = 0xab;
+    let path = common::folder("id-padding").join("a.zt");
+    std::fs::write(&path, bytes).unwrap();
+    let line = run(&[&"id", &path]).good();
+    let why = "  not canonical: F14: 1 bytes of padding are not zero, the first at 4096\n";
+    assert!(line.ends_with(why), "{line}");
+}
+
+#[test]
 fn a_file_without_a_content_digest_ends_with_2_and_a_broken_one_with_1() {
     let other = data().join("v1.2/py-1.2.3-zstd.zt");
     let ran = run(&[&"id", &other]);

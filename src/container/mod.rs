@@ -270,11 +270,24 @@ pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorith
     }
 }
 
-/// The first rule that keeps a file from the canonical form of its container; none where it is canonical.
-pub(crate) fn canonical_violation(frame: &Frame, manifest: &Manifest) -> Result<Option<String>> {
+/// The first rule that keeps a file from the canonical form of its container, as the manifest shows it, which is encoded as
+/// these bytes; none where it shows none.
+pub(crate) fn canonical_violation(
+    frame: &Frame,
+    manifest: &Manifest,
+    encoded: &[u8],
+) -> Result<Option<String>> {
     match frame.container {
-        Container::V2 => ztensor_2::canonical::violation(manifest, frame),
+        Container::V2 => ztensor_2::canonical::violation(manifest, frame, encoded),
         other => Err(fail!(Unsupported, "files of {} have no canonical form", other.name())),
+    }
+}
+
+/// Bytes of the file's end that are 0 in canonical form.
+pub(crate) fn reserved_bytes(frame: &Frame) -> std::ops::Range<u64> {
+    match frame.container {
+        Container::V2 => ztensor_2::ends::reserved(frame.file_size),
+        _ => 0..0,
     }
 }
 

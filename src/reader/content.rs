@@ -1,6 +1,7 @@
 //! What tells the content of a file from that of others, wherever its bytes are: see `container::content_digest`.
 
 use super::file::File;
+use super::parts::FilePart;
 use crate::container;
 use crate::digest::{to_text, Algorithm};
 use crate::error::{fail, try_format, Result};
@@ -22,14 +23,40 @@ impl File {
         try_format(format_args!("{}", &*to_text(&digest)?))
     }
 
-    /// The first rule that keeps the file from the canonical form of its container, as its manifest shows it; none where it
-    /// shows none. Unsupported where the container has no such form.
+    /// The first rule that keeps the file from the canonical form of its container; none where nothing does. Reads the manifest
+    /// and what belongs to nothing, and no tensor: digests are taken as the file has them. Unsupported where the container has
+    /// no such form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
         let part = self.only_file()?;
-        container::canonical_violation(&part.frame, &self.manifest).map_err(|e| self.in_file(e))
+        let (frame, source) = (&part.frame, part.source.as_ref());
+        let found =
+            with_range(source, frame.manifest.clone(), |bytes| {
+                match container::canonical_violation(frame, &self.manifest, bytes)? {
+                    Some(why) => Ok(Some(why)),
+                    None => self.nonzero_byte(part),
+                }
+            });
+        found.map_err(|e| self.in_file(e))
     }
 
-    fn only_file(&self) -> Result<&super::parts::FilePart> {
+    /// The first byte that belongs to nothing and is not zero.
+    fn nonzero_byte(&self, part: &FilePart) -> Result<Option<String>> {
+        if let (count, Some(first)) = self.nonzero_padding(part)? {
+            let why = format_args!("F14: {count} bytes of padding are not zero, the first at {first}");
+            return try_format(why).map(Some);
+        }
+        let reserved = container::reserved_bytes(&part.frame);
+        let start = reserved.start;
+        with_range(part.source.as_ref(), reserved, |bytes| match bytes.iter().all(|byte| *byte == 0) {
+            true => Ok(None),
+            false => {
+                try_format(format_args!("F11: the reserved bytes of the footer at {start} are not zero"))
+                    .map(Some)
+            }
+        })
+    }
+
+    fn only_file(&self) -> Result<&FilePart> {
         match self.manifest_count() {
             1 => Ok(&self.parts.first),
             count => Err(self.in_file(fail!(

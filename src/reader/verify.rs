@@ -161,7 +161,7 @@ impl File {
     }
 
     /// How many bytes between the components (and before the manifest) are not zero, and the first.
-    fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
+    pub(super) fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
         let components = self.manifest.components.get(part.components.clone()).unwrap_or_default();
         for gap in padding::gaps(components, &part.hidden, part.frame())? {

@@ -1,9 +1,8 @@
 //! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
 //!
-//! What the manifest shows: blobs have equal bytes where their digests say so. The normal form of names (NFC), keys that are
-//! not known, and bytes of padding are not looked at.
+//! What the manifest shows: blobs have equal bytes where their digests say so. The normal form of names (NFC) is not looked at.
 
-use super::ends;
+use super::{ends, surplus};
 use crate::container::frame::Frame;
 use crate::error::{try_format, Quoted, Result};
 use crate::model::manifest::{Component, Encoding, Manifest};
@@ -19,9 +18,12 @@ struct Part<'m> {
     digest: Option<&'m str>,
 }
 
-/// The first rule that keeps a file from being canonical, and what breaks it; none where the
-/// manifest shows none.
-pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
+/// The first rule that keeps a file from being canonical, and what breaks it; none where the manifest, which is encoded as
+/// these bytes, shows none.
+pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<Option<String>> {
+    if encoded.is_empty() {
+        return try_format(format_args!("K1: it has no manifest")).map(Some);
+    }
     if !manifest.shards.is_empty() {
         return try_format(format_args!("K6: it has a table of shards")).map(Some);
     }
@@ -56,7 +58,10 @@ pub fn violation(manifest: &Manifest, frame: &Frame) -> Result<Option<String>> {
         ))
         .map(Some);
     }
-    repeated(parts)
+    match repeated(parts)? {
+        Some(why) => Ok(Some(why)),
+        None => surplus::surplus(encoded, frame.manifest.start),
+    }
 }
 
 /// What is wrong with a part, before which the next free place is `next`. Those without bytes have that of the first.

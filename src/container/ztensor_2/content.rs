@@ -11,7 +11,7 @@ use crate::error::{broken, fail, Quoted, Result, Rule};
 /// An array of two, and the text that is the first of them.
 const START: &[u8] = b"\x82\x6czt.content/1";
 /// What is hashed of an object and of a part, as CBOR has it, in the order of a deterministic map.
-const OF_OBJECT: [&[u8]; 4] = [b"\x65parts", b"\x65shape", b"\x66layout", b"\x6aattributes"];
+pub(super) const OF_OBJECT: [&[u8]; 4] = [b"\x65parts", b"\x65shape", b"\x66layout", b"\x6aattributes"];
 const OF_PART: [&[u8]; 3] = [b"\x64type", b"\x65dtype", b"\x66digest"];
 
 /// The content digest of the manifest in `bytes`, which stands `base` bytes into its file.
@@ -93,7 +93,7 @@ fn put<const N: usize>(keys: [&[u8]; N], found: [Option<Cursor<'_>>; N], hasher:
 }
 
 /// Takes the head of a map, which may be hashed.
-fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Result<Option<u64>> {
+pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Result<Option<u64>> {
     let start = cursor.clone();
     let Head::Map(left) = cursor.head()? else {
         return Err(broken!(Rule::Zt2Schema, "the manifest has another item where a map has to be"));
@@ -105,14 +105,14 @@ fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Result<Option<u6
 }
 
 /// Takes an item.
-fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
+pub(super) fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let start = cursor.clone();
     cursor.pass_over()?;
     Ok(cursor.since(&start))
 }
 
 /// What an item that is a text says.
-fn text(item: &[u8]) -> &[u8] {
+pub(super) fn text(item: &[u8]) -> &[u8] {
     let mut cursor = Cursor::new(item, 0);
     match cursor.head() {
         Ok(Head::Text(Some(length))) => cursor.take(length).unwrap_or_default(),

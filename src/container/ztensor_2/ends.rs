@@ -106,6 +106,11 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     }
 }
 
+/// Bytes of the footer that readers do not look at, and that are 0.
+pub fn reserved(file_size: u64) -> std::ops::Range<u64> {
+    file_size.saturating_sub(12)..file_size.saturating_sub(8)
+}
+
 /// Puts the footer of a file.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;

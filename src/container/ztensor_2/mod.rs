@@ -19,6 +19,7 @@ mod names;
 mod parts;
 mod profiles;
 mod shards;
+mod surplus;
 mod write_rules;
 
 use super::capabilities::{
