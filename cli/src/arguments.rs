@@ -191,6 +191,9 @@ pub struct Convert {
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
+    /// Leave out what the output cannot represent, with a line for each, instead of writing nothing
+    #[arg(long)]
+    pub lossy: bool,
     /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,

@@ -11,6 +11,7 @@ mod gguf_keys;
 mod gguf_layout;
 mod input;
 mod legacy_pickle;
+mod losses;
 mod other_formats;
 mod output;
 mod shards;
@@ -32,6 +33,8 @@ use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
 pub use output::{check_free, NewFile};
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 pub use tensor::{emit, Elements};
@@ -46,6 +49,8 @@ pub struct Job<'a> {
     pub choices: Vec<Choice<'a>>,
     pub interrupt: &'a Interrupt,
     pub bar: ProgressBar,
+    /// Names of objects that the output lacks, as it cannot represent them.
+    pub left_out: RefCell<HashSet<Vec<u8>>>,
 }
 
 /// What was written.
@@ -77,7 +82,8 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let choices = choice::choose(&input, arguments)?;
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
-    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar };
+    let left_out = RefCell::default();
+    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),
@@ -123,6 +129,11 @@ fn report(arguments: &Convert, written: &Written, files: usize, started: Instant
     let mut out = Output::new();
     out.line(format_args!("{line}"))?;
     out.flush()
+}
+
+/// An attribute for messages.
+fn shown_key(key: Value<'_>) -> String {
+    key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
 }
 
 /// Whether a path stands for standard input or output.
@@ -195,7 +206,7 @@ impl<'a> Job<'a> {
     }
 
     /// A failure of what is read or, if it does not name that, of what is written.
-    pub fn failure(&self, error: Error) -> Failure {
+    pub fn failure(&self, error: &Error) -> Failure {
         // A signal stops the library, and that is why it failed.
         match self.interrupt.check() {
             Err(interrupted) => interrupted,
@@ -209,8 +220,7 @@ impl<'a> Job<'a> {
 
     /// The failure of an attribute that cannot be written.
     pub fn attribute_refusal(&self, key: Value<'_>, why: impl std::fmt::Display) -> Failure {
-        let key = key.as_text().map_or_else(|| format!("{key:?}"), |key| format!("{key:?}"));
-        self.refusal(format!("attribute {key}: {why}"))
+        self.refusal(format!("{}: {why}", shown_key(key)))
     }
 
     /// A failure of what is to be written.
@@ -267,7 +277,8 @@ mod tests {
             let input = Input::open(&arguments.input, &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
-            let job = Job { arguments: &arguments, input: &input, choices, interrupt: &interrupt, bar };
+            let (arguments, left_out) = (&arguments, RefCell::default());
+            let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
             for is_damaged in [true, false] {
                 let mut written = match target {
                     "zt" => to_zt::write(&job).unwrap(),

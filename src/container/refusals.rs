@@ -134,7 +134,8 @@ impl Capabilities {
 
     /// Refuses an attribute of the file.
     pub fn check_file_attribute(&self, key: Option<&str>, value: Value<'_>) -> Result<()> {
-        self.check_file_attributes()?;
+        self.check_file_attributes()
+            .map_err(|e| e.within(format_args!("attribute {:?}", key.unwrap_or_default())))?;
         self.check_attribute_key(key)?;
         self.check_pair(key, value, true)
     }

@@ -137,7 +137,7 @@ impl<'f> Component<'f> {
     }
 
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
-    pub(crate) fn is_never_interpreted(&self) -> bool {
+    pub fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
     }
 

@@ -1,6 +1,7 @@
 //! Attributes of the file and of the object that is open.
 
 use super::append_base::owned_text;
+use super::loss::{Agree, Losses};
 use super::state::{Phase, Writer};
 use crate::container::AttributeEdits;
 use crate::error::{fail, Result};
@@ -26,6 +27,13 @@ impl Writer {
         check_attributes(&attributes)?;
         self.attributes.set = attributes;
         Ok(())
+    }
+
+    /// Sets all attributes of the file at once, without those that the file cannot have and that may be left out.
+    pub fn set_attributes_agreed(&mut self, attributes: Attributes, agree: &mut Agree<'_>) -> Result<()> {
+        let to = self.capabilities();
+        let kept = Losses::new(agree).keep(attributes, |key, value| to.check_file_attribute(key, value))?;
+        self.set_attributes(kept)
     }
 
     /// Sets all attributes of the file to those of an open file, and to what that says beside them.

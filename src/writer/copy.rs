@@ -7,13 +7,14 @@
 mod plan;
 
 use super::canonical::turned;
+use super::loss::{Agree, Losses};
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use crate::container::capabilities::Roles;
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
-use crate::model::value::{Attributes, Kind, OwnedValue};
+use crate::model::value::{Attributes, Kind, OwnedValue, Value};
 use crate::reader::{Component, Object};
 pub(super) use plan::Stored;
 use plan::{Plan, Reencode};
@@ -27,31 +28,56 @@ impl Writer {
     /// Copies an object of an open file under `name`; with another encoding or digest its bytes are
     /// decoded and written anew, a chunk at a time.
     pub fn copy_as(&mut self, object: Object<'_>, name: &str, recode: &Recode) -> Result<()> {
+        self.copy_agreed(object, name, recode, &mut |_, _| false).map(drop)
+    }
+
+    /// Copies an object as `copy_as` does, without what the file cannot represent and `agree` says may be left out; whether the
+    /// object is in the file.
+    pub fn copy_agreed(
+        &mut self,
+        object: Object<'_>,
+        name: &str,
+        recode: &Recode,
+        agree: &mut Agree<'_>,
+    ) -> Result<bool> {
         self.check_idle()?;
-        let attributes = attributes_of(&object)?;
-        self.check_copy(&object)?;
-        let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
-        self.begin(&spec, attributes)?;
-        let before = self.position;
-        let recode = self.recode(recode);
-        let copied = self.plan_copy(&object, &recode).and_then(|plans| {
-            self.check_plans(&plans)?;
-            self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
-                Plan::Stored(stored) => self.copy_stored(stored),
-                Plan::Reencode(anew) => self.reencode(&anew),
-            })?;
-            self.enter_object()
-        });
-        match copied {
-            Ok(()) => Ok(()),
+        let (before, mut losses) = (self.position, Losses::new(agree));
+        match self.copy_without(&object, name, recode, &mut losses) {
+            Ok(()) => Ok(true),
             // The source failed halfway, which no look ahead can tell. Half an object in the file would be
             // padding that is not zero: then it is over for good.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
+            Err(e) if self.position != before => Err(e),
             Err(e) => {
                 self.forget_object();
-                Err(e)
+                losses.leave_object_out(e).map(|()| false)
             }
         }
+    }
+
+    fn copy_without(
+        &mut self,
+        object: &Object<'_>,
+        name: &str,
+        recode: &Recode,
+        losses: &mut Losses<'_, '_>,
+    ) -> Result<()> {
+        let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
+        self.check_copy(object)?;
+        let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
+        self.check_object(&spec, &Attributes::default()).map_err(in_object)?;
+        let to = self.capabilities();
+        let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
+        let attributes = losses.keep(attributes_of(object)?, check)?;
+        self.begin(&spec, attributes)?;
+        let recode = self.recode(recode);
+        let plans = self.plan_copy(object, &recode, losses)?;
+        self.check_plans(&plans)?;
+        self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
+            Plan::Stored(stored) => self.copy_stored(stored),
+            Plan::Reencode(anew) => self.reencode(&anew),
+        })?;
+        self.enter_object()
     }
 
     /// What can be refused before anything is written.

@@ -12,6 +12,7 @@ mod edit;
 mod frame_stream;
 mod frames;
 mod link;
+mod loss;
 mod objects;
 mod repair;
 mod specs;
@@ -21,6 +22,7 @@ mod stream;
 
 pub use crate::digest::Algorithm;
 pub use batch::DenseSpec;
+pub use loss::{Agree, Loss};
 pub use repair::{repair, repair_with_progress, RepairOptions, RepairReport};
 pub use specs::{ComponentSpec, LogicalSpec, ObjectSpec, Recode, Summary, WriterOptions};
 pub use state::Writer;

@@ -31,7 +31,7 @@ impl Writer {
         }
     }
 
-    fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
+    pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
         check_object_name(spec.name, self.capabilities())?;
         if self.has_name(spec.name) {
             return Err(name_exists());

@@ -199,9 +199,10 @@ impl WriterOptions {
 
 /// Whether an object of that name can be written.
 pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
+    to.check_name("an object", name)?;
     match name.len() {
         size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
-        _ => to.check_name("an object", name),
+        _ => Ok(()),
     }
 }
 

@@ -209,10 +209,16 @@ impl<'a> Keys<'a> {
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         for (key, value) in job.attributes() {
-            let refused = |why: &str| Err(job.attribute_refusal(key, format!("GGUF cannot represent {why}")));
+            let refused = |why: &str| {
+                let why = format!("GGUF cannot represent {why}");
+                job.leave_out("attribute", job.attribute_refusal(key, why))
+            };
             let name = match name_of(key) {
                 Some(name) if !name.is_empty() => name,
-                _ => return refused("its key"),
+                _ => {
+                    refused("its key")?;
+                    continue;
+                }
             };
             let (at, noted) =
                 noted.get(name).copied().map_or((usize::MAX, None), |(at, item)| (at, array(item)));
@@ -222,12 +228,14 @@ impl<'a> Keys<'a> {
             let is_alignment = name == ALIGNMENT;
             let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
             let Some(type_of) = stated.or_else(|| Type::found(value)) else {
-                return refused("its value; --no-attributes leaves all of them out");
+                refused("its value; --no-attributes leaves all of them out")?;
+                continue;
             };
             if is_alignment {
                 let allowed = |n: &u64| n.is_power_of_two() && *n <= MAX_ALIGNMENT;
                 let Some(number) = value.as_u64().filter(allowed) else {
-                    return refused("an alignment that is no power of two up to 2^20");
+                    refused("an alignment that is no power of two up to 2^20")?;
+                    continue;
                 };
                 alignment = number;
             }

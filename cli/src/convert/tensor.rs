@@ -1,11 +1,13 @@
 //! One tensor as containers of one array for each have it: its elements, their type, their bytes.
 
-use super::Job;
+use super::choice::Choice;
+use super::{shown_key, Job};
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Class, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
+use ztensor::model::value::Value;
 use ztensor::reader::Component;
 
 /// What its elements are.
@@ -75,65 +77,66 @@ pub struct Tensor<'f> {
 }
 
 impl<'f> Tensor<'f> {
-    /// All tensors of a job; what is no array, or unknown, is refused.
-    pub fn all(job: &Job<'f>, container: &str) -> Outcome<Vec<Tensor<'f>>> {
-        let floats = job.arguments.floats();
-        let tensors = job.choices.iter().map(|choice| {
-            let refused =
-                |what: &str| job.refusal(format!("{}: {container} cannot represent {what}", choice.shown()));
-            let object = choice.object;
-            let mut components = object.components();
-            let component = match (object.format(), components.next(), components.next()) {
-                (Format::Dense | Format::Blocks(_), Some(data), None) => data,
-                (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components")),
-                _ => return Err(refused(&format!("the format {:?}", object.format_name()))),
-            };
-            if object
-                .attributes()
-                .is_some_and(|map| map.pairs().any(|(key, _)| !restates_type(key.as_text())))
-            {
-                return Err(refused("attributes of a tensor"));
+    /// All tensors of a job; what is no array, is unknown, or has a name or type that `check` refuses, is not written.
+    pub fn all(
+        job: &Job<'f>,
+        container: &str,
+        check: impl Fn(&Tensor<'f>) -> Result<(), Refusal>,
+    ) -> Outcome<Vec<Tensor<'f>>> {
+        let mut tensors = Vec::new();
+        for choice in &job.choices {
+            let shown = choice.shown();
+            let refusal = |what: &str| job.refusal(format!("{shown}: {container} cannot represent {what}"));
+            match Tensor::of(job, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
+                Ok(tensor) => {
+                    let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
+                    for (key, _) in attributes.filter(|(key, _)| !restates_type(key.as_text())) {
+                        let key = shown_key(key);
+                        job.leave_out(
+                            "attribute",
+                            refusal(&format!("attributes of a tensor, as its {key}")),
+                        )?;
+                    }
+                    tensors.push(tensor);
+                }
+                Err(Refusal::Represent(what)) => job.leave_object_out(&choice.name, refusal(&what))?,
+                Err(Refusal::Failed(why)) => return Err(why),
             }
-            let Some(dtype) = component.dtype() else {
-                return Err(refused(&format!("the unknown dtype {:?}", component.dtype_name())));
-            };
-            if component.encoding() == Encoding::Other {
-                return Err(refused(&format!("the unknown encoding {:?}", component.encoding_name())));
-            }
-            let Some(mut elements) = Elements::of(&component) else {
-                let name = component.logical_name().unwrap_or_default();
-                return Err(refused(&format!("the unknown type {name:?}")));
-            };
-            let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
-            let converted =
-                floats.filter(|to| elements == Elements::Plain(dtype) && is_float && *to != dtype);
-            let stored = component.size().map_err(|e| job.failure(e))?;
-            let size =
-                |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
-            if size(elements) != Some(stored) {
-                let shape = object.shape();
-                return Err(refused(&format!(
-                    "{stored} bytes of {} in the shape {shape:?}",
-                    elements.name()
-                )));
-            }
-            elements = converted.map_or(elements, Elements::Plain);
-            let size = size(elements).ok_or_else(|| refused("so many elements"))?;
-            Ok(Tensor {
-                name: choice.name.clone(),
-                shape: object.shape(),
-                elements,
-                size,
-                component,
-                converted,
-            })
-        });
-        tensors.collect()
+        }
+        Ok(tensors)
     }
 
-    /// Its name for messages.
-    pub fn shown(&self) -> String {
-        format!("object {:?}", String::from_utf8_lossy(&self.name))
+    fn of(job: &Job<'f>, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
+        let floats = job.arguments.floats();
+        let refused = |what: String| Refusal::Represent(what);
+        let object = choice.object;
+        let mut components = object.components();
+        let component = match (object.format(), components.next(), components.next()) {
+            (Format::Dense | Format::Blocks(_), Some(data), None) => data,
+            (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
+            _ => return Err(refused(format!("the format {:?}", object.format_name()))),
+        };
+        let Some(dtype) = component.dtype() else {
+            return Err(refused(format!("the unknown dtype {:?}", component.dtype_name())));
+        };
+        if component.encoding() == Encoding::Other {
+            return Err(refused(format!("the unknown encoding {:?}", component.encoding_name())));
+        }
+        let Some(mut elements) = Elements::of(&component) else {
+            let name = component.logical_name().unwrap_or_default();
+            return Err(refused(format!("the unknown type {name:?}")));
+        };
+        let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
+        let converted = floats.filter(|to| elements == Elements::Plain(dtype) && is_float && *to != dtype);
+        let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
+        let size = |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
+        if size(elements) != Some(stored) {
+            let shape = object.shape();
+            return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
+        }
+        elements = converted.map_or(elements, Elements::Plain);
+        let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
+        Ok(Tensor { name: choice.name.clone(), shape: object.shape(), elements, size, component, converted })
     }
 
     /// Whether nobody knows which bytes of its blocks are turned.
@@ -149,7 +152,7 @@ impl<'f> Tensor<'f> {
         big_endian: bool,
         out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<()> {
-        emit(&self.component, self.converted, big_endian, out, &|e| job.failure(e))
+        emit(&self.component, self.converted, big_endian, out, &|e| job.failure(&e))
     }
 }
 
@@ -190,8 +193,17 @@ pub fn emit(
     }
 }
 
-/// The failure of one that a container cannot represent.
-pub fn refuse(job: &Job<'_>, tensor: &Tensor<'_>, container: &str, hint: &str) -> Failure {
-    let (shown, name) = (tensor.shown(), tensor.elements.name());
-    job.refusal(format!("{shown}: {container} cannot represent the type {name:?}{hint}"))
+/// Why a tensor is not written.
+pub enum Refusal {
+    /// The container cannot represent this of it.
+    Represent(String),
+    /// It cannot be read.
+    Failed(Failure),
+}
+
+impl Refusal {
+    /// The container does not have its type.
+    pub fn of_type(tensor: &Tensor<'_>) -> Refusal {
+        Refusal::Represent(format!("the type {:?}", tensor.elements.name()))
+    }
 }

@@ -4,7 +4,7 @@ use super::gguf_keys::{Keys, Part};
 use super::gguf_layout::Layout;
 use super::output::Sink;
 use super::shards;
-use super::tensor::{refuse, Elements, Tensor};
+use super::tensor::{Elements, Refusal, Tensor};
 use super::{Job, Written};
 use crate::failure::{report, Outcome};
 use std::path::Path;
@@ -72,8 +72,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let version = noted("version").and_then(Value::as_u64).filter(|v| (1..=NEWEST).contains(v));
     let big_endian = noted("byte_order").is_some_and(|order| order.is_text("big"));
     let format = Format { version: version.unwrap_or(NEWEST), big_endian };
-    let tensors = Tensor::all(job, NAME)?;
-    check(job, &tensors, big_endian)?;
+    let tensors = Tensor::all(job, NAME, |tensor| check(tensor, big_endian))?;
+    warn_of_limits(job, &tensors);
     let keys = Keys::of(job, origin)?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
     let mut written = Written {
@@ -138,34 +138,34 @@ fn write_file<'j>(
     Ok(sink)
 }
 
-/// Refuses what a file cannot have, and says what ggml does not open.
-fn check(job: &Job<'_>, tensors: &[Tensor<'_>], big_endian: bool) -> Outcome<()> {
-    for tensor in tensors {
-        let refused =
-            |what: String| Err(job.refusal(format!("{}: {NAME} cannot represent {what}", tensor.shown())));
-        if type_number(tensor.elements).is_none() {
-            let hint = "; --exclude leaves it out";
-            return Err(refuse(job, tensor, NAME, hint));
-        }
-        let (rank, row) = (tensor.shape.len(), tensor.shape.last().copied().unwrap_or(1));
-        if rank > MOST_DIMENSIONS {
-            return refused(format!("its {rank} dimensions"));
-        }
-        let block = tensor.elements.block();
-        if !block.divides(row) {
-            return refused(format!("rows of {row} elements in blocks of {}", block.elements));
-        }
-        if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
-            return refused(String::from("its blocks: nothing says which of their bytes are turned"));
-        }
+/// Refuses what a file cannot have.
+fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
+    let refused = |what: String| Err(Refusal::Represent(what));
+    if type_number(tensor.elements).is_none() {
+        return Err(Refusal::of_type(tensor));
     }
+    let (rank, row) = (tensor.shape.len(), tensor.shape.last().copied().unwrap_or(1));
+    if rank > MOST_DIMENSIONS {
+        return refused(format!("its {rank} dimensions"));
+    }
+    let block = tensor.elements.block();
+    if !block.divides(row) {
+        return refused(format!("rows of {row} elements in blocks of {}", block.elements));
+    }
+    if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
+        return refused(String::from("its blocks: nothing says which of their bytes are turned"));
+    }
+    Ok(())
+}
+
+/// Says what ggml does not open.
+fn warn_of_limits(job: &Job<'_>, tensors: &[Tensor<'_>]) {
     let odd = tensors.iter().filter(|t| t.name.len() > MOST_NAME || t.shape.len() > MOST_RANK).count();
     if odd > 0 {
         let output = job.arguments.output.display();
         let why = format!("names of more than {MOST_NAME} bytes or more than {MOST_RANK} dimensions");
         job.bar.suspend(|| report(&format!("{output}: {odd} tensors have {why}: ggml does not open them")));
     }
-    Ok(())
 }
 
 fn is_of_blocks(tensor: &Tensor<'_>) -> bool {

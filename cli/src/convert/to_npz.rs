@@ -1,7 +1,7 @@
 //! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
 
 use super::output::Sink;
-use super::tensor::{refuse, Tensor};
+use super::tensor::{Refusal, Tensor};
 use super::zip::{central, end, local, Member};
 use super::{Job, Written};
 use crate::failure::Outcome;
@@ -10,18 +10,19 @@ use crate::npy;
 const NAME: &str = "npz";
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
-    let tensors = Tensor::all(job, NAME)?;
-    for tensor in &tensors {
-        if npy::descr(tensor.elements).is_none() {
-            return Err(refuse(job, tensor, NAME, "; --dtype f32 converts floats, --exclude leaves it out"));
+    let tensors = Tensor::all(job, NAME, |tensor| match () {
+        () if npy::descr(tensor.elements).is_none() => {
+            let name = tensor.elements.name();
+            Err(Refusal::Represent(format!("the type {name:?}; --dtype f32 converts floats")))
         }
-        if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) {
-            return Err(job.refusal(format!("{}: {NAME} cannot represent the name", tensor.shown())));
+        () if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) => {
+            Err(Refusal::Represent(String::from("the name")))
         }
-    }
-    if let Some((key, _)) = job.attributes().next() {
+        () => Ok(()),
+    })?;
+    for (key, _) in job.attributes() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
-        return Err(job.attribute_refusal(key, why));
+        job.leave_out("attribute", job.attribute_refusal(key, why))?;
     }
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::output::Sink;
 use super::shards;
-use super::tensor::{refuse, Elements, Tensor};
+use super::tensor::{Elements, Refusal, Tensor};
 use super::{Job, Written};
 use crate::failure::Outcome;
 use std::fmt::Write;
@@ -16,15 +16,13 @@ const NAME: &str = "safetensors";
 const ALIGNMENT: usize = 8;
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
-    let mut tensors = Tensor::all(job, NAME)?;
-    for tensor in &tensors {
-        if dtype_name(tensor.elements).is_none() {
-            return Err(refuse(job, tensor, NAME, "; --exclude leaves it out"));
+    let mut tensors = Tensor::all(job, NAME, |tensor| match () {
+        () if dtype_name(tensor.elements).is_none() => Err(Refusal::of_type(tensor)),
+        () if tensor.name == b"__metadata__" || std::str::from_utf8(&tensor.name).is_err() => {
+            Err(Refusal::Represent(String::from("the name")))
         }
-        if tensor.name == b"__metadata__" || std::str::from_utf8(&tensor.name).is_err() {
-            return Err(job.refusal(format!("{}: {NAME} cannot represent the name", tensor.shown())));
-        }
-    }
+        () => Ok(()),
+    })?;
     let origin = if job.is_whole() { job.origin(NAME)? } else { None };
     let origin = origin.as_ref().map(|origin| origin.get());
     if origin.is_none() {
@@ -117,7 +115,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
             _ => {
                 let why =
                     "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
-                return Err(job.attribute_refusal(key, why));
+                job.leave_out("attribute", job.attribute_refusal(key, why))?;
             }
         }
     }

@@ -51,11 +51,11 @@ fn write_file(
     attributes: Attributes,
     choices: &[&Choice<'_>],
 ) -> Outcome<Summary> {
-    let at_output = |e: Error| job.failure(e);
+    let at_output = |e: Error| job.failure(&e);
     let mut writer = Writer::to_sink(sink, &job.arguments.writer_options()).map_err(at_output)?;
     let interrupt = job.interrupt.clone();
     writer.on_progress(move |_| interrupt.check().is_ok()).map_err(at_output)?;
-    writer.set_attributes(attributes).map_err(at_output)?;
+    job.with_losses(|agree| writer.set_attributes_agreed(attributes, agree))?;
     let recode = job.arguments.recode();
     for choice in choices {
         job.interrupt.check()?;
@@ -66,15 +66,19 @@ fn write_file(
             let why = "it has an unknown dtype or encoding, and is kept as it is stored";
             job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
         }
-        let name = choice.text_name().ok_or_else(|| {
-            let why = format!("{}: its name is not UTF-8; --exclude leaves it out", choice.shown());
-            Failure::at(&job.arguments.input, why)
-        })?;
+        let Some(name) = choice.text_name() else {
+            let why = format!("{}: its name is not UTF-8", choice.shown());
+            job.leave_object_out(&choice.name, Failure::at(&job.arguments.input, why))?;
+            continue;
+        };
         // A file of 2 has digests: those of the objects or, where they have none, the usual ones.
         let lacks_digests =
             job.arguments.spec == Some(Spec::V2) && object.components().all(|c| c.digest().is_none());
         let usual = recode.digest.or(lacks_digests.then_some(Some(Algorithm::Xxh3)));
-        writer.copy_as(object, name, &Recode { digest: usual, ..recode }).map_err(at_output)?;
+        let recode = Recode { digest: usual, ..recode };
+        if !job.with_losses(|agree| writer.copy_agreed(object, name, &recode, agree))? {
+            job.left_out.borrow_mut().insert(choice.name.clone());
+        }
         for component in object.components() {
             elements::release(&component);
             job.bar.inc(component.stored_size());
@@ -118,7 +122,7 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
         attributes.set(File::ORIGIN, origin.get())?;
         Ok(attributes)
     });
-    copied.map_err(|e| job.failure(e))
+    copied.map_err(|e| job.failure(&e))
 }
 
 impl Convert {

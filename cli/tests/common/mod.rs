@@ -3,6 +3,7 @@
 
 pub mod commands;
 pub mod schema;
+pub mod ztensor_1;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, 
 use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
 use crate::reader::{Component, Object};
+use crate::writer::loss::{Loss, Losses};
 use crate::writer::specs::{ComponentSpec, LogicalSpec, Recode};
 use crate::writer::state::Writer;
 use crate::writer::stream::component_entry;
@@ -46,7 +47,12 @@ pub struct Reencode<'f> {
 
 impl Writer {
     /// The plans of all components of the object, for which the open object is meant.
-    pub(super) fn plan_copy<'f>(&mut self, object: &Object<'f>, recode: &Recode) -> Result<Vec<Plan<'f>>> {
+    pub(super) fn plan_copy<'f>(
+        &mut self,
+        object: &Object<'f>,
+        recode: &Recode,
+        losses: &mut Losses<'_, '_>,
+    ) -> Result<Vec<Plan<'f>>> {
         let mut plans = Vec::new();
         let count = object.components().len();
         plans.try_reserve_exact(count)?;
@@ -55,8 +61,8 @@ impl Writer {
         for component in object.components() {
             component.source().map_err(|error| component.wrap(error))?;
             plans.push(match self.change(object, &component, recode)? {
-                Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode)?),
-                None => Plan::Stored(self.plan_stored(component)?),
+                Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode, losses)?),
+                None => Plan::Stored(self.plan_copy_of_stored(component, losses)?),
             });
         }
         Ok(plans)
@@ -101,18 +107,14 @@ impl Writer {
         let encoding_is_known = component.encoding() != Encoding::Other;
         let readable_only =
             encoding_is_known && to.encoding(component.encoding()) != Some(component.encoding());
-        let loses_its_digest = !component.keeps_its_digest(to.digest_of)?;
         let Some(dtype) = component.dtype().filter(|_| !component.is_never_interpreted()) else {
             let encoding = component.encoding_name();
             let dtype = component.logical_name().unwrap_or(component.dtype_name());
-            return match () {
-                () if readable_only => Err(to.cannot_represent(format_args!(
+            return match readable_only {
+                true => Err(component.wrap(to.cannot_represent(format_args!(
                     "the encoding {encoding:?} of the unknown type {dtype:?}"
-                ))),
-                () if loses_its_digest => Err(to.cannot_represent(format_args!(
-                    "the digest of the decoded bytes of the unknown type {dtype:?}"
-                ))),
-                () => Ok(None),
+                )))),
+                false => Ok(None),
             };
         };
         let entry = component.entry();
@@ -127,18 +129,9 @@ impl Writer {
         if let Some(to) = floats.filter(|to| is_data && is_float && *to != dtype) {
             return Ok(Some(to));
         }
-        let is_known = encoding_is_known;
-        if loses_its_digest && !is_known {
-            let encoding = component.encoding_name();
-            return Err(to.cannot_represent(format_args!(
-                "the digest of the decoded bytes of the unknown encoding {encoding:?}"
-            )));
-        }
-        if loses_its_digest && digest.is_none() && component.digest_algorithm().is_none() {
-            return Err(to.cannot_represent("a digest of an unknown algorithm"));
-        }
-        let is_recoded = encoding.is_some() || digest.is_some() || loses_its_digest;
-        if readable_only || (is_known && is_recoded) {
+        let is_recoded =
+            encoding.is_some() || digest.is_some() || !component.keeps_its_digest(to.digest_of)?;
+        if readable_only || (encoding_is_known && is_recoded) {
             return Ok(Some(dtype));
         }
         if component.is_laid_out() || (entry.is_big_endian() && !to.big_endian) {
@@ -161,6 +154,31 @@ impl Writer {
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
         Ok(!component.gives_its_size(size)? && !by_shape)
+    }
+
+    /// A component whose stored bytes are kept, without its digest where that is not what the file has digests of.
+    fn plan_copy_of_stored<'f>(
+        &mut self,
+        component: Component<'f>,
+        losses: &mut Losses<'_, '_>,
+    ) -> Result<Stored<'f>> {
+        let to = self.capabilities();
+        let keeps_digest = component.keeps_its_digest(to.digest_of)?;
+        if let Some(digest) = component.digest().filter(|_| !keeps_digest) {
+            let of = match to.digest_of {
+                DigestOf::Stored => "decoded",
+                DigestOf::Decoded => "stored",
+            };
+            let why = to.cannot_represent(format_args!(
+                "the digest {digest:?} of the {of} bytes, as its type or its encoding is unknown"
+            ));
+            losses.leave_out(Loss::Digest, component.wrap(why))?;
+        }
+        let mut stored = self.plan_stored(component)?;
+        if !keeps_digest {
+            stored.rare.digest = None;
+        }
+        Ok(stored)
     }
 
     /// The entry of a component whose stored bytes are kept.
@@ -208,6 +226,7 @@ impl Writer {
         component: Component<'f>,
         dtype: Dtype,
         recode: &Recode,
+        losses: &mut Losses<'_, '_>,
     ) -> Result<Reencode<'f>> {
         let from = component.dtype().unwrap_or(dtype);
         let digest = component.digest().and_then(|text| component.parse_digest(text).ok());
@@ -215,6 +234,13 @@ impl Writer {
             .as_ref()
             .and_then(Digest::algorithm)
             .map(|algorithm| self.capabilities().digest_of.similar(algorithm));
+        let unknown = component.digest().filter(|_| algorithm.is_none() && recode.digest.is_none());
+        if let Some(digest) = unknown {
+            let why = self.capabilities().cannot_represent(format_args!(
+                "the digest {digest:?} of bytes that are written anew, as its algorithm is unknown"
+            ));
+            losses.leave_out(Loss::Digest, component.wrap(why))?;
+        }
         let index = object.format().is_index(component.role());
         if index || !component.is_raw() {
             component.check_decodes(&mut |chunk, base| match index {
@@ -234,7 +260,10 @@ impl Writer {
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
             encoding: recode.encoding.or(self.capabilities().similar_encoding(component.encoding())),
-            digest: Some(recode.digest.unwrap_or(algorithm)),
+            digest: match unknown {
+                Some(_) => None, // the writer's own
+                None => Some(recode.digest.unwrap_or(algorithm)),
+            },
             size: Some(size),
             ..ComponentSpec::new(component.role(), dtype)
         };

@@ -1,0 +1,72 @@
+//! What a copy leaves out, if its caller agrees, where the container that is written cannot represent it.
+
+use crate::error::{Cause, Error, Result};
+use crate::model::value::{Attributes, Value};
+
+/// What is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// An attribute of the file or of an object.
+    Attribute,
+    /// The digest of a component. If its bytes are written anew they get the writer's own digest, if it has one.
+    Digest,
+    /// An object.
+    Object,
+}
+
+/// Asked before something is left out, with why it cannot be represented. Where it says no, that is an error.
+pub type Agree<'a> = dyn FnMut(Loss, &Error) -> bool + 'a;
+
+/// The losses of one call.
+pub struct Losses<'c, 'a> {
+    agree: &'c mut Agree<'a>,
+    is_refused: bool,
+}
+
+impl<'c, 'a> Losses<'c, 'a> {
+    pub fn new(agree: &'c mut Agree<'a>) -> Self {
+        Losses { agree, is_refused: false }
+    }
+
+    /// Leaves something out, or fails with why it cannot be represented.
+    pub fn leave_out(&mut self, loss: Loss, why: Error) -> Result<()> {
+        match (self.agree)(loss, &why) {
+            true => Ok(()),
+            false => {
+                self.is_refused = true;
+                Err(why)
+            }
+        }
+    }
+
+    /// Leaves out an object whose copy failed before a byte of it was written, unless it is damaged, it could not be read, or
+    /// a part of it was not to be left out.
+    pub fn leave_object_out(&mut self, why: Error) -> Result<()> {
+        match why.cause() {
+            Cause::Unsupported | Cause::InvalidArgument | Cause::BufferSize if !self.is_refused => {
+                self.leave_out(Loss::Object, why)
+            }
+            _ => Err(why),
+        }
+    }
+
+    /// The attributes without those that `check` refuses.
+    pub fn keep(
+        &mut self,
+        attributes: Attributes,
+        check: impl Fn(Option<&str>, Value<'_>) -> Result<()>,
+    ) -> Result<Attributes> {
+        if attributes.iter().all(|(key, value)| check(key.as_text(), value).is_ok()) {
+            return Ok(attributes);
+        }
+        let mut kept = Attributes::default();
+        for (key, value) in attributes.iter() {
+            match check(key.as_text(), value) {
+                Ok(()) => kept.push(key, value)?,
+                Err(why) if why.cause() == Cause::Unsupported => self.leave_out(Loss::Attribute, why)?,
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(kept)
+    }
+}
