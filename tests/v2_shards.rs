@@ -315,18 +315,6 @@ fn a_shard_may_name_shards_of_its_own_which_nobody_opens() {
 }
 
 #[test]
-fn a_table_of_many_shards_opens_without_them_within_its_memory() {
-    let folder = Folder::new();
-    let shards: Vec<Entry> =
-        (0..50_000).map(|at| Entry { name: format!("{at}"), size: 48, digest: "xxh3:0".into() }).collect();
-    std::fs::write(folder.path("m.zt"), file(&[], &shards)).unwrap();
-    let opened = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
-    assert_eq!(opened.part_count(), 50_001);
-    let little = OpenOptions { max_memory: Some(8 << 20), ..OpenOptions::default() };
-    assert_eq!(File::open_model(folder.path("m.zt"), &little).unwrap_err().cause(), Cause::Limit);
-}
-
-#[test]
 fn an_open_model_of_several_roots_reads_the_shards_of_each() {
     let (model, folder) = model();
     let other = data_shard(&[(PAGE, b"other")]);

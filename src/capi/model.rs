@@ -13,6 +13,7 @@ use std::ptr::null;
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
 /// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
 #[repr(C)]
 pub enum zt_shards_value {
     /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
@@ -31,9 +32,8 @@ pub enum zt_shards_value {
 /// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
 /// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
 /// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
-/// options: NULL for the defaults. max_objects and max_memory are for all parts together (a shard that is opened later
-/// has max_memory for itself), max_manifest_size is for each and for the index; threads also open the parts. file: as
-/// zt_open.
+/// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
+/// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
 /// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
 /// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.

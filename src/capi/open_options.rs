@@ -39,8 +39,8 @@ pub struct zt_open_options {
     pub threads: u32,
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
-    /// Most memory in bytes for opening the file and what stays of that: manifest, tables, names, attributes; not
-    /// components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
     pub max_memory: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,

@@ -11,6 +11,9 @@ pub(crate) const HEADER_SIZE: u64 = 8;
 /// The specs' own limit on a manifest (1.1 part IV.1.4, 1.2 section 5.4).
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 
+/// Most shards that a file, or the parts of a model together, may name: each may become an open file.
+pub(crate) const MAX_SHARDS: usize = 1 << 16;
+
 /// A container and where its manifest stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {

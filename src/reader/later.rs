@@ -1,6 +1,6 @@
 //! A file that a manifest names and has no objects of its own: a shard, opened when it is first read.
 
-use super::manifest::read_within;
+use super::manifest::{read_between, read_ends};
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
@@ -40,6 +40,9 @@ pub struct ShardOpener {
     /// Where they are; none where they are not to be opened, or cannot be any more.
     pub store: Option<Box<dyn Store + Send>>,
     pub limits: Limits,
+    /// What the file and its open shards take, and may take. Who reads the manifest of a shard has it: one at a time, so
+    /// that together they take no more than the largest.
+    pub budget: Mutex<Budget>,
     /// What will be done with all bytes of one.
     pub advice: Advice,
 }
@@ -50,6 +53,26 @@ pub struct Said<'m> {
     pub size: u64,
     pub digest: &'m str,
     pub container: Container,
+}
+
+impl OpenedShard {
+    /// Bytes of memory that it takes while it is open.
+    fn memory(&self) -> u64 {
+        let texts = self.label.capacity().saturating_add(self.path.capacity());
+        texts.saturating_add(size_of_val(self.source.as_ref())) as u64
+    }
+}
+
+impl ShardOpener {
+    /// The frame of a shard whose manifest, if it has one, is sound; nothing of that is kept.
+    fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
+        let ends = read_ends(source, &self.limits)?; // by any number of threads: these wait for answers
+        let budget = self.budget.lock();
+        let before = budget.held();
+        let read = read_between(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
+        budget.give_back(budget.held().saturating_sub(before));
+        read
+    }
 }
 
 impl Later {
@@ -74,7 +97,7 @@ impl Later {
         &self,
         store: Option<&dyn Store>,
         said: &Said<'_>,
-        limits: &Limits,
+        by: &ShardOpener,
         lock: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
     ) -> Result<(&OpenedShard, bool)> {
         if let Some(opened) = self.opened.get() {
@@ -87,8 +110,9 @@ impl Later {
         let Some(store) = store else {
             return Err(failure.as_ref().map_or_else(not_opened, Error::again));
         };
-        let opened = self.read(store, said, limits)?;
+        let opened = self.read(store, said, by)?;
         lock(opened.source.as_ref(), said.size)?;
+        by.budget.lock().charge(opened.memory(), "an open shard")?;
         drop(self.opened.set(opened)); // no other thread is here
         let opened = self.opened.get();
         opened
@@ -101,7 +125,7 @@ impl Later {
         *self.failure.lock() = Some(error);
     }
 
-    fn read(&self, store: &dyn Store, said: &Said<'_>, limits: &Limits) -> Result<OpenedShard> {
+    fn read(&self, store: &dyn Store, said: &Said<'_>, by: &ShardOpener) -> Result<OpenedShard> {
         let (opened, found) = self.find(store, said)?;
         let label = match opened.label {
             Some(label) => label,
@@ -116,8 +140,7 @@ impl Later {
                 said.size
             ));
         }
-        let read = read_within(source.as_ref(), limits, &Budget::new(limits.memory_for(0)), &|e| e);
-        let (frame, _) = read.map_err(|e| not_whole(&label, e))?;
+        let frame = by.frame_of(source.as_ref()).map_err(|e| not_whole(&label, e))?;
         if frame.container != said.container {
             return Err(broken!(
                 Rule::Zt2ShardIdentity,

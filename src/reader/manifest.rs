@@ -22,8 +22,23 @@ pub fn read_within(
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
 ) -> Result<(Frame, Manifest)> {
+    read_between(source, read_ends(source, limits)?, limits, budget, explain)
+}
+
+/// Both ends of a file; of the tail no more than a fraction of the memory that opening it may take.
+pub fn read_ends(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
+    Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)
+}
+
+/// Reads the manifest of a file whose ends were read, as [`read_within`] does.
+pub fn read_between(
+    source: &dyn ByteSource,
+    mut ends: Ends,
+    limits: &Limits,
+    budget: &Budget,
+    explain: &dyn Fn(Error) -> Error,
+) -> Result<(Frame, Manifest)> {
     let size = source.size();
-    let mut ends = Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)?;
     if let Some(record) = pending(ends.head(source), size) {
         return Err(unfinished(record.tail.end, size)); // whatever the file ends in
     }

@@ -59,7 +59,7 @@ impl File {
         paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
         let store = FileSystem(options.mode);
         let shards = ShardStore::Kept(try_box(store)?);
-        open_files(&store, shards, &files, label, options, &limits, &budget)
+        open_files(&store, shards, &files, label, options, &limits, budget)
     }
 }
 
@@ -68,7 +68,7 @@ fn open_model(store: &dyn Store, shards: ShardStore<'_>, path: &Path, options: &
     let limits = options.limits();
     let budget = Budget::new(limits.memory_for(0));
     let files = model_files(store, path, &limits, &budget)?;
-    open_files(store, shards, &files, label, options, &limits, &budget)
+    open_files(store, shards, &files, label, options, &limits, budget)
 }
 
 fn open_files(
@@ -78,18 +78,18 @@ fn open_files(
     label: String,
     options: &OpenOptions,
     limits: &Limits,
-    budget: &Budget,
+    budget: Budget,
 ) -> Result<File> {
     let places = bytes_of::<ReadPart>(files.paths.len()).saturating_mul(2);
     let charged = budget.charge(places, "the parts of the model");
     charged.map_err(|e| e.within(format_args!("{label}")))?;
     let fixed = budget.held();
-    let read = read_all(&Reading { store, paths: &files.paths, options, limits, budget })?;
+    let read = read_all(&Reading { store, paths: &files.paths, options, limits, budget: &budget })?;
     let shards = match options.shards {
         Shards::Never => ShardStore::None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => shards,
     };
-    let joined = join_all(read, files, options, limits, budget, fixed);
+    let joined = join_all(read, files, options, limits, &budget, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     File::of_parts(parts, Some(label), manifest, shards, budget, options)
 }

@@ -14,6 +14,7 @@ use super::{identity, manifest, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
+use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
@@ -33,7 +34,7 @@ impl File {
             Shards::OfModels | Shards::Never => ShardStore::None,
             Shards::OnUse | Shards::AtOpen => ShardStore::Kept(try_box(FileSystem(options.mode))?),
         };
-        File::of_one(part, manifest, Some(path), shards, &budget, options)
+        File::of_one(part, manifest, Some(path), shards, budget, options)
     }
 
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
@@ -62,7 +63,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, ShardStore::None, &budget, options)
+        File::of_one(part, manifest, None, ShardStore::None, budget, options)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
@@ -70,7 +71,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
-        File::of_one(part, manifest, None, ShardStore::None, &budget, options)
+        File::of_one(part, manifest, None, ShardStore::None, budget, options)
     }
 
     fn of_one(
@@ -78,14 +79,14 @@ impl File {
         mut manifest: Manifest,
         path: Option<&Path>,
         shards: ShardStore<'_>,
-        budget: &Budget,
+        budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
         part.mark_page_exclusive(&mut manifest.components)?;
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         part.shards = 0..manifest.shards.len();
         let mut parts = Parts::one(part);
-        add_shards(&mut parts, &manifest, &|_| path, options, budget).map_err(|e| parts.first.named(e))?;
+        add_shards(&mut parts, &manifest, &|_| path, options, &budget).map_err(|e| parts.first.named(e))?;
         File::of_parts(parts, None, manifest, shards, budget, options)
     }
 
@@ -95,10 +96,10 @@ impl File {
         label: Option<String>,
         manifest: Manifest,
         shards: ShardStore<'_>,
-        budget: &Budget,
+        budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        let tables = Tables::build(&parts, &manifest, budget);
+        let tables = Tables::build(&parts, &manifest, &budget);
         let Tables { names, aliases, lazy_sizes, undeclared } = match tables {
             Ok(tables) => tables,
             Err(e) => {
@@ -109,7 +110,12 @@ impl File {
         let mut file = File {
             mode: parts.mode(),
             parts,
-            shards: ShardOpener { store: None, limits: options.limits(), advice: options.advice },
+            shards: ShardOpener {
+                store: None,
+                limits: options.limits(),
+                budget: Mutex::new(budget),
+                advice: options.advice,
+            },
             manifest,
             names,
             strict: options.strict,

@@ -5,6 +5,7 @@ use super::later::{Later, OpenedShard, Said};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::store::Store;
+use crate::container::MAX_SHARDS;
 use crate::digest::{parse_of, DigestOf};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::io::path;
@@ -37,6 +38,9 @@ pub fn add_shards<'p>(
     budget: &Budget,
 ) -> Result<()> {
     let count = manifest.shards.len();
+    if count > MAX_SHARDS {
+        return Err(fail!(Limit, "it has {count} shards, above the limit of {MAX_SHARDS}"));
+    }
     let each = size_of::<FilePart>().saturating_add(size_of::<Later>());
     budget.charge((count as u64).saturating_mul(each as u64), "the shards")?;
     parts.reserve(count)?;
@@ -131,7 +135,7 @@ impl File {
             Advice::Lock => self.advise_whole(source, size, advice),
             _ => Ok(()),
         };
-        let (opened, is_new) = later.open(store, &said, &self.shards.limits, &lock)?;
+        let (opened, is_new) = later.open(store, &said, &self.shards, &lock)?;
         if is_new && advice != Advice::Lock {
             self.advise_whole(opened.source.as_ref(), said.size, advice)?;
         }
