@@ -2100,7 +2100,8 @@ typedef struct zt_store {
     size_t struct_size; ///< sizeof (zt_store)
     void *context; ///< Passed to every function; may be NULL.
     /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
-    /// zt_open_source does. Not NULL.
+    /// zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next name. Any
+    /// other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
     /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
     /// NULL: there are none.
@@ -2110,8 +2111,9 @@ typedef struct zt_store {
 /// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
 /// an index or its name lead to, or the model in a folder.
 ///
-/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is
-/// reported when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with
+/// store: copied, not NULL; used only during the call, so all shards, at most 65,536, are opened then and stay open
+/// (ZT_SHARDS_NEVER: none): what is wrong with one is reported when it is read, or by this call with ZT_SHARDS_AT_OPEN.
+/// name: NUL-ended, as its functions take it, with
 /// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
 /// 16). file, statuses: as zt_open_model, and whatever status a function gives.
 /// Threads: any. Since 0.9.

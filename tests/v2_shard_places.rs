@@ -143,8 +143,8 @@ fn a_store_is_asked_for_shards_while_it_is_there() {
     assert_eq!(store.asked(), expected);
 }
 
-/// A store that fails for some names as one over a network may.
-struct Failing(Memory, &'static str);
+/// A store that fails for a name as one over a network may.
+struct Failing(Memory, &'static str, Cause);
 
 impl Store for Failing {
     fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
@@ -154,7 +154,7 @@ impl Store for Failing {
     fn open(&self, path: &Path) -> Result<Opened> {
         let opened = self.0.open(path);
         match path.to_str() == Some(self.1) {
-            true => Err(Error::new(Cause::Caller(5), format_args!("no answer"))),
+            true => Err(Error::new(self.2, format_args!("no answer"))),
             false => opened,
         }
     }
@@ -169,12 +169,26 @@ fn a_failure_of_a_store_is_no_reason_to_try_another_name() {
     let model = Sharded::new();
     let files = [("m.zt", &model.root), ("t/a.zt", &model.a), ("t/b.zt", &model.b)];
     let options = OpenOptions { shard_folder: Some("t".into()), ..OpenOptions::default() };
-    let store = Failing(Memory::new(&files), "t/m-a.zt");
-    let file = File::open_model_from(&store, Path::new("m.zt"), &options).unwrap();
-    assert_eq!(store.0.asked(), ["m.zt", "t/b.zt", "t/m-a.zt", "t/m-b.zt"]);
-    let error = data(&file, "one").read(&mut [0; 5000]).unwrap_err();
-    assert_eq!(error.cause(), Cause::Caller(5));
-    assert_eq!(read(&data(&file, "two")), model.tensors[2].1);
+    let at_open = OpenOptions { shards: Shards::AtOpen, ..options.clone() };
+    let causes =
+        [Cause::Caller(5), Cause::NotFound, Cause::Io, Cause::Timeout, Cause::Unsupported, Cause::Limit];
+    for cause in causes {
+        for name in ["t/m-a.zt", "t/a.zt"] {
+            let store = Failing(Memory::new(&files), name, cause);
+            let file = File::open_model_from(&store, Path::new("m.zt"), &options).unwrap();
+            let mut asked = ["m.zt", "t/b.zt", "t/m-a.zt", "t/m-b.zt"].to_vec();
+            asked.extend((name == "t/a.zt").then_some(name));
+            asked.sort();
+            assert_eq!(store.0.asked(), asked);
+            let later = data(&file, "one").read(&mut [0; 5000]).unwrap_err();
+            let opened = File::open_model_from(&store, Path::new("m.zt"), &at_open).unwrap_err();
+            for error in [later, opened] {
+                assert_eq!(error.cause(), cause);
+                assert!(error.message().ends_with(&format!("shard \"a\": {name}: no answer")), "{error}");
+            }
+            assert_eq!(read(&data(&file, "two")), model.tensors[2].1);
+        }
+    }
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub struct zt_store {
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,
     /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
-    /// zt_open_source does. Not NULL.
+    /// zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next name. Any
+    /// other status is why the file, or what is in the shard, cannot be read. Not NULL.
     pub open: Option<
         unsafe extern "C" fn(context: *mut c_void, name: *const c_char, source: *mut zt_source) -> zt_status,
     >,
@@ -145,8 +146,9 @@ impl Store for CallbackStore {
 /// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
 /// an index or its name lead to, or the model in a folder.
 ///
-/// store: copied, not NULL; used only during the call, so shards are opened then, too: what is wrong with one is
-/// reported when it is read, or by this call with ZT_SHARDS_AT_OPEN. name: NUL-ended, as its functions take it, with
+/// store: copied, not NULL; used only during the call, so all shards, at most 65,536, are opened then and stay open
+/// (ZT_SHARDS_NEVER: none): what is wrong with one is reported when it is read, or by this call with ZT_SHARDS_AT_OPEN.
+/// name: NUL-ended, as its functions take it, with
 /// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
 /// 16). file, statuses: as zt_open_model, and whatever status a function gives.
 /// Threads: any. Since 0.9.

@@ -164,7 +164,7 @@ impl Later {
             let opened = store.open(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
             Ok((opened, path::copy(path)?))
         };
-        let is_missing = |e: &Error| matches!(e.cause(), Cause::NoFile | Cause::NotFound);
+        let is_missing = |e: &Error| e.cause() == Cause::NoFile;
         let missing = match open(first) {
             Err(e) if self.in_folder && is_missing(&e) => e,
             outcome => return outcome,
