@@ -145,13 +145,15 @@ impl Component<'_> {
     /// That the half byte behind an odd number of 4-bit elements is 0, where the container says so.
     pub(super) fn check_half_byte(&self) -> Result<()> {
         let Some(rule) = self.file_part().capabilities().padding_rule else { return Ok(()) };
-        let is_half = self.known_logical() == Some(Logical::F4E2m1) && self.role() == "data";
-        let count = self.object().element_count().filter(|count| is_half && count % 2 == 1);
-        let Some(last) = count.map(|count| count / 2) else { return Ok(()) };
-        if self.object().format() != Format::Dense
-            && self.object().check_layout(false)? == LayoutCheck::Unknown
-        {
-            return Ok(()); // of a layout that is not known
+        if self.known_logical() != Some(Logical::F4E2m1) {
+            return Ok(());
+        }
+        let Some(last) = self.counted().filter(|count| count % 2 == 1).map(|count| count / 2) else {
+            return Ok(());
+        };
+        let object = self.object();
+        if object.format() != Format::Dense && object.check_layout(false)? == LayoutCheck::Unknown {
+            return Ok(());
         }
         let mut byte = [0];
         if self.decoded_size()? == last.saturating_add(1) {
@@ -163,6 +165,18 @@ impl Component<'_> {
                 "its byte {last} is {byte:#04x}, but half of it is no element and has to be 0"
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// How many elements it has by its layout, if that is known. What is wrong with the positions of values is said of them.
+    fn counted(&self) -> Option<u64> {
+        let object = self.object();
+        let positions = |role| object.component(role).and_then(|positions| positions.storage_count().ok());
+        match (object.format(), self.role()) {
+            (_, "data") => object.element_count(),
+            (Format::SparseCsr, "values") => positions("indices"),
+            (Format::SparseCoo, "values") => positions("coords")?.checked_div(object.shape().len() as u64),
+            _ => None,
         }
     }
 }
