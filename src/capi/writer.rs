@@ -220,8 +220,8 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
 /// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
 /// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
-/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Each copy has
-/// bytes of its own: components that are the same bytes of the file (tied weights) are written once for each.
+/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
+/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
 /// is refused leaves the writer as it was.

@@ -15,9 +15,12 @@ use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
 use crate::source::ByteSource;
 use crate::threads::{self, ThreadHooks};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An open file, or the files of a model as one.
 pub struct File {
+    /// No other file of this process has or had it.
+    pub(super) number: u64,
     pub(super) parts: Parts,
     /// What opens the shards among them.
     pub(super) shards: ShardOpener,
@@ -39,6 +42,12 @@ pub struct File {
     pub(super) lazy_sizes: LazySizes,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
+}
+
+/// A number that was not given before.
+pub(super) fn next_number() -> u64 {
+    static GIVEN: AtomicU64 = AtomicU64::new(0);
+    GIVEN.fetch_add(1, Ordering::Relaxed)
 }
 
 impl std::fmt::Debug for File {

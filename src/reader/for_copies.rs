@@ -4,6 +4,24 @@ use super::copy_windows::for_each_window;
 use super::object::Component;
 use crate::codec::{Coding, KnownSize};
 use crate::error::{broken, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::Encoding;
+
+/// Which stored bytes a component has, and what they decode to follows from: the same for two components that have the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct StoredPlace {
+    bytes: (u64, usize, u64, u64),
+    dtype: Option<Dtype>,
+    encoding: Encoding,
+    is_big_endian: bool,
+}
+
+impl StoredPlace {
+    /// The number of the open file, which of its parts, the first byte there, and how many.
+    pub fn bytes(&self) -> (u64, usize, u64, u64) {
+        self.bytes
+    }
+}
 
 impl Component<'_> {
     /// Gives `body` its stored bytes front to back.
@@ -64,6 +82,18 @@ impl Component<'_> {
     /// Whether its stored bytes alone do not say where its elements are.
     pub(crate) fn is_laid_out(&self) -> bool {
         self.laid_out().is_some()
+    }
+
+    /// Its stored bytes, unless these are not all that says what its elements are.
+    pub(crate) fn stored_place(&self) -> Option<StoredPlace> {
+        let entry = self.entry;
+        let place = StoredPlace {
+            bytes: (self.file.number, self.part_number(), entry.offset, entry.stored_size),
+            dtype: entry.dtype,
+            encoding: entry.encoding,
+            is_big_endian: entry.is_big_endian(),
+        };
+        Some(place).filter(|_| !self.is_laid_out())
     }
 
     /// Whether any byte but zero is true in its file.

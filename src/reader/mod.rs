@@ -54,6 +54,7 @@ pub use verify::OnFailure;
 pub use verify_report::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
+pub(crate) use for_copies::StoredPlace;
 pub(crate) use model_files::check_is_one_file;
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 

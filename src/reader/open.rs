@@ -10,7 +10,7 @@ use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
-use super::{identity, manifest, recovery, short_frames, structure};
+use super::{file, identity, manifest, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
@@ -108,6 +108,7 @@ impl File {
             }
         };
         let mut file = File {
+            number: file::next_number(),
             mode: parts.mode(),
             parts,
             shards: ShardOpener {

@@ -7,15 +7,17 @@
 mod plan;
 
 use super::canonical::turned;
+use super::copied::CopyOf;
 use super::loss::{Agree, Losses};
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
-use crate::container::capabilities::Roles;
+use super::stream::component_entry;
+use crate::container::capabilities::{Roles, SharedBytes};
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value};
-use crate::reader::{Component, Object};
+use crate::reader::{Component, Object, StoredPlace};
 pub(super) use plan::Stored;
 use plan::{Plan, Reencode};
 
@@ -166,6 +168,12 @@ impl Writer {
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
+        let copy = self.shareable(&component).map(CopyOf::stored);
+        if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
+            entry.offset = copied.offset;
+            self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
+            return self.push_component(entry, rare);
+        }
         let content = self.content_of_pieces(None, |body| component.for_each_stored(body))?;
         if let Some(place) = self.place_of(&content, Some(entry.stored_size)) {
             entry.offset = place;
@@ -176,18 +184,43 @@ impl Writer {
         component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
         entry.offset = self.note_place(content, entry.stored_size, entry.offset)?;
+        copy.map_or(Ok(()), |copy| self.copied.insert(copy, &entry, rare.digest))?;
         self.push_component(entry, rare)
+    }
+
+    /// Where the bytes of a component are, if another component may have them in the file that is written.
+    fn shareable(&self, component: &Component<'_>) -> Option<StoredPlace> {
+        // The canonical form knows equal bytes by themselves.
+        let shares = self.canonical.is_none() && self.capabilities().shared_bytes == SharedBytes::All;
+        component.stored_place().filter(|_| shares)
     }
 
     /// Decoded, changed, and written anew.
     fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
+        let copy = self.shareable(&anew.component).map(|from| CopyOf::anew(from, &anew.spec));
+        if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
+            let (mut entry, mut rare) = component_entry(self, &anew.spec)?;
+            (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
+            entry.set_size(anew.spec.size);
+            entry.set_size_declared(entry.encoding.has_declared_size());
+            rare.digest = copied.digest;
+            self.data_bytes = self.data_bytes.saturating_add(anew.spec.size.unwrap_or(0));
+            return self.push_component(entry, rare);
+        }
         let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
         self.component_of(&anew.spec, content)?;
         match anew.is_lent_as_written() {
             true => anew.component.for_each_stored(&mut |chunk| self.data(chunk))?,
             false => anew.for_each(&mut |chunk| self.data(chunk))?,
         }
-        self.end_component()
+        self.end_component()?;
+        match (copy, self.manifest.components.last()) {
+            (Some(copy), Some(entry)) => {
+                let digest = self.manifest.rare(entry).digest;
+                self.copied.insert(copy, entry, digest)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::append_base::AppendBase;
 use super::content_index::{Content, ContentIndex};
+use super::copied::CopiedIndex;
 use super::frames::Encoders;
 use super::specs::WriterOptions;
 use crate::container::{self, AttributeEdits, Capabilities};
@@ -113,6 +114,8 @@ pub struct Writer {
     pub(super) reports: Reports,
     /// In canonical form: what was written.
     pub(super) canonical: Option<ContentIndex>,
+    /// What was copied.
+    pub(super) copied: CopiedIndex,
 }
 
 impl Writer {
@@ -163,6 +166,7 @@ impl Writer {
             label: String::new(),
             reports: Reports::default(),
             canonical: None,
+            copied: CopiedIndex::new(),
         }
     }
 
