@@ -128,6 +128,28 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_goes_on() {
 }
 
 #[test]
+fn as_many_shards_are_added_as_a_file_may_have() {
+    const LIMIT: usize = 65_536;
+    let folder = Folder::new();
+    let root = folder.path("m.zt");
+    let shard = common::open(common::file_of(&options(), &[sample("x", 30)]));
+    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
+    write(&root, &options(), |w| {
+        for number in 0..LIMIT {
+            w.add_shard(&format!("{number}"), &shard, step).unwrap();
+        }
+        for number in [0, 1, LIMIT / 2, LIMIT - 1] {
+            let twice = w.add_shard(&format!("{number}"), &shard, step).unwrap_err();
+            assert_eq!(twice.cause(), Cause::Exists, "{number}: {twice}");
+        }
+        let more = w.add_shard("more", &shard, step).unwrap_err();
+        assert_eq!(more.cause(), Cause::Limit);
+        assert!(more.message().contains("65536"), "{more}");
+    });
+    assert_eq!(open(&root).part_count(), LIMIT + 1);
+}
+
+#[test]
 fn a_file_with_shards_is_appended_to_and_edited() {
     let folder = Folder::new();
     let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));

@@ -3,11 +3,13 @@
 use super::copy::Stored;
 use super::specs::ObjectSpec;
 use super::state::Writer;
+use crate::container::MAX_SHARDS;
 use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Error, Quoted, Result};
-use crate::model::manifest::{Position, RareNames, Shard};
+use crate::model::manifest::{table_position, Manifest, Position, RareNames, Shard};
 use crate::model::value::Attributes;
 use crate::reader::{Component, File, Object};
+use std::hash::BuildHasher;
 
 impl Writer {
     /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` next to
@@ -27,9 +29,16 @@ impl Writer {
             step(chunk.len() as u64)
         })?;
         let digest = to_text(&hasher.finish())?;
+        let hash = self.hasher.hash_one(name.as_bytes());
         let (name, digest) = (self.manifest.texts.add(name)?, self.manifest.texts.add(&digest)?);
+        let number = table_position(self.manifest.shards.len())?;
         let at = Position::after(self.manifest.shards.len())?;
         self.manifest.shards.try_reserve(1)?;
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let hash_of = |at: &u32| hasher.hash_one(name_of(manifest, *at));
+        let reserved = self.shard_names.try_reserve(1, hash_of);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
+        self.shard_names.insert_unique(hash, number, hash_of);
         self.manifest.shards.push(Shard { name, size, digest });
         Ok(at)
     }
@@ -56,10 +65,13 @@ impl Writer {
         if file.manifest_count() != 1 {
             return Err(fail!(Unsupported, "it is a model of several files; each of them may be a shard"));
         }
-        let is_there = |shard: &Shard| self.manifest.texts.get(shard.name) == name;
-        match self.manifest.shards.iter().any(is_there) {
-            true => Err(fail!(Exists, "there is a shard of that name")),
-            false => Ok(()),
+        let hash = self.hasher.hash_one(name.as_bytes());
+        if self.shard_names.find(hash, |at| name_of(&self.manifest, *at) == name.as_bytes()).is_some() {
+            return Err(fail!(Exists, "there is a shard of that name"));
+        }
+        match self.manifest.shards.len() < MAX_SHARDS {
+            true => Ok(()),
+            false => Err(fail!(Limit, "there are {MAX_SHARDS} shards already, which is the limit")),
         }
     }
 
@@ -83,4 +95,10 @@ impl Writer {
         entry.set_in_shard(true);
         self.push_component(entry, RareNames { shard: Some(shard), ..rare })
     }
+}
+
+/// What a shard is called.
+fn name_of(manifest: &Manifest, at: u32) -> &[u8] {
+    let shard = manifest.shards.get(at as usize);
+    shard.map(|shard| manifest.texts.get_bytes(shard.name)).unwrap_or_default()
 }

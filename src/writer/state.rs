@@ -114,6 +114,8 @@ pub struct Writer {
     pub(super) reports: Reports,
     /// In canonical form: what was written.
     pub(super) canonical: Option<ContentIndex>,
+    /// Positions in the table of shards, by their names.
+    pub(super) shard_names: HashTable<u32>,
     /// What was copied.
     pub(super) copied: CopiedIndex,
 }
@@ -166,6 +168,7 @@ impl Writer {
             label: String::new(),
             reports: Reports::default(),
             canonical: None,
+            shard_names: HashTable::new(),
             copied: CopiedIndex::new(),
         }
     }
