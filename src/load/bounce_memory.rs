@@ -1,12 +1,12 @@
 //! The memory that threads read through where bytes do not go straight to their places, within what a batch may use.
 
 use super::request::BatchOptions;
-use crate::source::direct::Bounce;
+use crate::source::direct::{Bounce, SMALLEST_BOUNCE};
 use crate::source::Profile;
 
 /// As many threads as have bounces within so much temporary memory.
 pub fn threads_within(in_flight: u64) -> usize {
-    let bounce_and_its_half = 2 * Bounce::SMALLEST as u64;
+    let bounce_and_its_half = 2 * SMALLEST_BOUNCE as u64;
     usize::try_from(in_flight / bounce_and_its_half).unwrap_or(usize::MAX).max(1)
 }
 

@@ -36,21 +36,21 @@ mod tests {
     use std::ops::Range;
     use std::sync::Mutex;
 
-    /// Lends its bytes if it `lends`, and notes what was advised; it refuses all advice.
-    struct Lender {
+    /// Borrows its bytes if it `borrows`, and notes what was advised; it refuses all advice.
+    struct Bytes {
         bytes: Vec<u8>,
-        lends: bool,
+        borrows: bool,
         advised: Mutex<Vec<Range<u64>>>,
     }
 
-    impl ByteSource for Lender {
+    impl ByteSource for Bytes {
         fn size(&self) -> u64 {
             self.bytes.len() as u64
         }
 
         fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
             let part = self.bytes.get(range.start as usize..range.end as usize);
-            part.filter(|_| self.lends)
+            part.filter(|_| self.borrows)
         }
 
         fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
@@ -66,10 +66,10 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_plain_way_and_each_window_is_entered_before_it_is_given() {
+    fn the_bytes_are_those_of_plain_reading_and_each_window_is_entered_before_it_is_given() {
         let bytes: Vec<u8> =
             (0..2 * WINDOW as u32 + 5000).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
-        let mut source = Lender { bytes, lends: true, advised: Mutex::default() };
+        let mut source = Bytes { bytes, borrows: true, advised: Mutex::default() };
         for (start, size) in [
             (0, 0),
             (7, MIN_ENTERED - 1),
@@ -82,20 +82,20 @@ mod tests {
             let end = |from: usize| (from + WINDOW).min(start + size);
             let entered = windows.iter().filter(|from| end(**from) - **from >= MIN_ENTERED);
             let entered: Vec<_> = entered.map(|from| *from as u64..end(*from) as u64).collect();
-            for lends in [true, false] {
-                source.lends = lends;
+            for borrows in [true, false] {
+                source.borrows = borrows;
                 let stored = StoredBytes { source: &source, start: start as u64, size: size as u64 };
                 let (mut found, mut given) = (Vec::new(), 0);
                 for_each_window(&stored, &mut |window| {
                     found.extend_from_slice(window);
                     given += usize::from(window.len() >= MIN_ENTERED);
-                    assert!(!lends || source.advised.lock().unwrap().len() == given, "advised before");
+                    assert!(!borrows || source.advised.lock().unwrap().len() == given, "advised before");
                     Ok(())
                 })
                 .unwrap();
-                assert!(found == source.bytes[start..start + size], "{start} {size} {lends}");
+                assert!(found == source.bytes[start..start + size], "{start} {size} {borrows}");
                 let advised = std::mem::take(&mut *source.advised.lock().unwrap());
-                assert_eq!(advised, if lends { entered.clone() } else { Vec::new() }, "{start} {size}");
+                assert_eq!(advised, if borrows { entered.clone() } else { Vec::new() }, "{start} {size}");
             }
         }
     }

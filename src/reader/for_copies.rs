@@ -30,7 +30,7 @@ impl Component<'_> {
     }
 
     /// Whether its stored bytes are in memory, or mapped and the file's.
-    pub(crate) fn lends_stored(&self) -> bool {
+    pub(crate) fn borrows_stored(&self) -> bool {
         self.stored().is_ok_and(|stored| stored.borrow().is_some())
     }
 

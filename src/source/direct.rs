@@ -16,6 +16,9 @@ pub(crate) const BLOCK: u64 = PAGE as u64;
 /// into small pages the disk is slower.
 pub(crate) const BOUNCE_SIZE: usize = HUGE_PAGE;
 
+/// Bytes of the smallest bounce.
+pub(crate) const SMALLEST_BOUNCE: usize = 64 << 10;
+
 /// Fewer bytes than this are not worth an unbuffered read of their own.
 const MIN_UNBUFFERED: u64 = 64 << 10;
 
@@ -29,13 +32,10 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// Bytes of the smallest one.
-    pub const SMALLEST: usize = 64 << 10;
-
     /// Of about `size` bytes, at most `most`, or a huge page where that is less.
     pub fn new(size: u64, most: u64) -> Bounce {
         let most = usize::try_from(most).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
-        let size = usize::try_from(size).unwrap_or(most).clamp(Bounce::SMALLEST, most);
+        let size = usize::try_from(size).unwrap_or(most).clamp(SMALLEST_BOUNCE, most);
         Bounce { size: size - size % PAGE, memory: None }
     }
 

@@ -209,7 +209,7 @@ impl Writer {
         }
         let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
         self.component_of(&anew.spec, content)?;
-        match anew.is_lent_as_written() {
+        match anew.is_borrowed_as_written() {
             true => anew.component.for_each_stored(&mut |chunk| self.data(chunk))?,
             false => anew.for_each(&mut |chunk| self.data(chunk))?,
         }
@@ -227,11 +227,11 @@ impl Writer {
 impl Reencode<'_> {
     /// Whether the bytes that are written are the stored ones, and many of them are to be had at once: these are digested
     /// while they are written.
-    fn is_lent_as_written(&self) -> bool {
+    fn is_borrowed_as_written(&self) -> bool {
         let (component, dtype) = (&self.component, self.spec.dtype);
         let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
         let keeps_order = !component.entry().swaps() && !dtype.swaps(false);
-        keeps_dtype && keeps_order && component.is_raw() && component.lends_stored()
+        keeps_dtype && keeps_order && component.is_raw() && component.borrows_stored()
     }
 
     /// The bytes as they are written, in the host's order.

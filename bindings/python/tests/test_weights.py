@@ -282,7 +282,7 @@ def test_a_list_of_places_is_no_slice(tmp_path):
         f.get_slice("a")[[0, 1]]
 
 
-def test_what_is_open_tells_what_it_is(path):
+def test_the_repr_says_what_is_open(path):
     with libztensor.open(path) as f, safe_open(path, "np") as opened:
         held = [f, opened, f["a"], f["a"]["data"], opened.get_slice("a")]
         assert [repr(one) for one in held] == [
