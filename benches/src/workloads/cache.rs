@@ -1,6 +1,7 @@
 //! W16: random experts out of a cache of slices, and one that is there.
 
 use super::experts::{pread_each, Model, CHOSEN, EXPERT, READ};
+use crate::balloon::borrow;
 use crate::harness::{median, run_group, secs, timed, Group, Metric, Role, Unit};
 use crate::outcome::group;
 use crate::sys::{self, Buf};
@@ -35,9 +36,14 @@ fn visit(model: &Model, budget: u64, ahead: bool) -> String {
 
 pub fn run(cfg: &Cfg) -> Vec<Value> {
     let model = Model::write(cfg);
-    let value = group("W16", || experts(cfg, &model));
-    repeats(cfg, &model);
-    vec![value]
+    // The slots of a quarter of the model, twice while one cache ends and the next begins, and the pages of the file.
+    let memory = 2 * model.names.len() * EXPERT;
+    let measured = || {
+        let value = group("W16", || experts(cfg, &model));
+        repeats(cfg, &model);
+        vec![value]
+    };
+    borrow(memory, measured, || sys::evict_whole(&model.path))
 }
 
 fn experts(cfg: &Cfg, model: &Model) -> Value {
