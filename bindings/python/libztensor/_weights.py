@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import operator
 import os
 from collections.abc import Iterator
@@ -65,13 +66,11 @@ def _element(dtype: int, type: int) -> tuple:
 
 
 def _weight(name: str, info, several: bool) -> Weight:
-    size = info.size
-    if size == c.ZT_UNKNOWN_SIZE:
-        measured = ctypes.c_uint64()
-        check(lib.zt_component_measure(info.component, ctypes.byref(measured)))
-        size = measured.value
     element, (elements, width) = _element(info.dtype, info.type)
     shape = tuple(info.shape[:info.rank])
+    size = info.size
+    if size == c.ZT_UNKNOWN_SIZE:  # as of an unknown encoding, which is listed and cannot be read
+        size = math.prod(shape) // elements * (width or lib.zt_dtype_size(info.dtype))
     kind, block = element, None
     if elements > 1:  # several elements in some bytes: rows of bytes
         kind, row = "u8", (shape[-1] if shape else 1)

@@ -305,6 +305,15 @@ def test_bytes_of_any_kind_are_a_file_in_memory(path):
         load(b"")
 
 
+def test_a_tensor_of_an_unknown_encoding_is_listed():
+    for name in ("encoding-lz4", "encoding-empty", "v0.1-encoding-unknown"):
+        with safe_open(DATA / f"invalid/{name}.zt", "np") as f:
+            names = list(f.keys())
+            assert names
+            with pytest.raises(libztensor.ZTensorError):
+                f.get_tensor(names[0])
+
+
 def test_names_are_texts(path):
     for use in (lambda f: f[3], lambda f: f["a"][3], lambda f: safe_open(path).get_tensor(3), lambda f: save({1: np.zeros(1)})):
         with libztensor.open(path) as f, pytest.raises(TypeError, match="a name is a text, not [13]"):
