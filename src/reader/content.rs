@@ -42,8 +42,10 @@ impl File {
     /// The first byte that belongs to nothing and is not zero.
     fn nonzero_byte(&self, part: &FilePart) -> Result<Option<String>> {
         if let (count, Some(first)) = self.nonzero_padding(part)? {
-            let why = format_args!("F14: {count} bytes of padding are not zero, the first at {first}");
-            return try_format(why).map(Some);
+            return try_format(format_args!(
+                "F14: {count} bytes of padding are not zero, the first at {first}"
+            ))
+            .map(Some);
         }
         let reserved = container::reserved_bytes(&part.frame);
         let start = reserved.start;
