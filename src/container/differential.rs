@@ -78,3 +78,22 @@ pub fn with_bytes_changed(times: usize, mut compare: impl FnMut(&[u8])) {
         }
     }
 }
+
+/// Numbers that a test may have again.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, count: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % count
+    }
+
+    pub fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+
+    pub fn number(&mut self) -> u64 {
+        let bits = self.below(64);
+        (self.below(1 << 31) << 33 | self.below(1 << 31)) >> bits
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::container::cbor::encode as put;
 use crate::container::cbor::template::tests::compared;
-use crate::container::differential::{meaning, outcome, with_bytes_changed};
+use crate::container::differential::{meaning, outcome, with_bytes_changed, Random};
 use crate::container::frame::{Frame, Limits};
 use crate::container::ztensor_1::decode::decode;
 use crate::digest::{to_text, Digest};
@@ -23,25 +23,6 @@ fn the_corpus_means_the_same_without_templates() {
 fn manifest(bytes: &[u8]) -> String {
     let frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1 << 40);
     meaning(decode(&frame, bytes, &Limits::default(), &Budget::new(1 << 30)))
-}
-
-/// Numbers that a test may have again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, count: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % count
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-
-    fn number(&mut self) -> u64 {
-        let bits = self.below(64);
-        (self.below(1 << 31) << 33 | self.below(1 << 31)) >> bits
-    }
 }
 
 /// Encodes an object of one of the forms, which differ in what they have, in the order of it and how it is encoded.

@@ -5,7 +5,7 @@ use super::decode::decode;
 use crate::container::cbor::encode as put;
 use crate::container::cbor::template::tests::compared;
 use crate::container::detect;
-use crate::container::differential::{meaning, with_bytes_changed};
+use crate::container::differential::{meaning, with_bytes_changed, Random};
 use crate::container::frame::{Detected, Ends, Frame, Limits};
 use crate::container::validate::Validated;
 use crate::digest::xxh3;
@@ -47,20 +47,6 @@ fn the_corpus_means_the_same_without_the_fast_path() {
         }
     });
     counts.are_over([1000, 1000, 100]);
-}
-
-/// Numbers that a test may have again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, count: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % count
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
 }
 
 /// A number, which now and then is longer than need be.
