@@ -1303,7 +1303,7 @@ typedef struct zt_cache_stats {
     uint64_t queued; ///< Slices that wait to be read.
     uint64_t overhead; ///< Bytes of the tables.
     uint64_t hits; ///< Slices that were there when they were asked for.
-    uint64_t joined; ///< Slices that another thread was reading when they were asked for.
+    uint64_t joined; ///< Slices that others had asked for already, and that were not there yet.
     uint64_t misses; ///< Slices that were read because they were asked for.
     uint64_t prefetches; ///< Slices that were read ahead.
     uint64_t prefetches_used; ///< Those of them that were asked for later.

@@ -47,14 +47,20 @@ impl<S: Slice> Table<S> {
                 self.stats.joined += 1;
                 return Step::Join(at);
             }
-            if !is_callers {
-                self.stats.misses += u64::from(self.entries.get(at).priority != Some(URGENT));
+            let claim = if is_callers { Some(self.claim(URGENT)) } else { None };
+            if let Some(None) = claim {
+                return Step::Full;
+            }
+            // Of several that ask for what is queued, the first one is a miss.
+            match self.entries.get(at).priority {
+                Some(URGENT) => self.stats.joined += 1,
+                _ => self.stats.misses += 1,
+            }
+            let Some(Some(claim)) = claim else {
                 self.enqueue(at, URGENT);
                 return Step::Join(at);
-            }
-            let Some(claim) = self.claim(URGENT) else { return Step::Full };
+            };
             self.entries.get_mut(at).priority = None;
-            self.stats.misses += 1;
             return Step::Read(at, claim);
         }
         let Some(slice) = made.take() else { return Step::Make };

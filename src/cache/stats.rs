@@ -15,7 +15,7 @@ pub struct Stats {
     pub overhead: u64,
     /// Slices that were there when they were asked for.
     pub hits: u64,
-    /// Slices that were waited for, as another thread had begun to read them.
+    /// Slices that others had asked for already, and that were not there yet.
     pub joined: u64,
     /// Slices that were read because they were asked for.
     pub misses: u64,

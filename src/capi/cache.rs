@@ -102,7 +102,7 @@ pub struct zt_cache_stats {
     pub overhead: u64,
     /// Slices that were there when they were asked for.
     pub hits: u64,
-    /// Slices that another thread was reading when they were asked for.
+    /// Slices that others had asked for already, and that were not there yet.
     pub joined: u64,
     /// Slices that were read because they were asked for.
     pub misses: u64,

@@ -94,6 +94,28 @@ fn threads_that_get_the_same_slice_read_it_once() {
 }
 
 #[test]
+fn each_get_of_what_is_queued_is_a_miss_or_joins_one() {
+    let test = Test::new(4, 1);
+    test.files.close_from(0);
+    std::thread::scope(|scope| {
+        let get = |number: u64, timeout: Option<Duration>| {
+            let test = &test;
+            scope.spawn(move || test.cache.unpin(test.get_within(number, timeout).unwrap().number).unwrap());
+        };
+        let asked = || test.stats().misses + test.stats().joined;
+        let late = Some(Duration::from_secs(1000));
+        get(1, late);
+        wait_until(|| test.files.reads_of(1) == 1); // the one thread of the cache is busy
+        for (at, timeout) in [(2, late), (3, late), (4, None), (5, late)] {
+            get(2, timeout);
+            wait_until(|| asked() == at);
+        }
+        test.files.open();
+    });
+    assert_eq!((test.stats().misses, test.stats().joined, test.files.reads_of(2)), (2, 3, 1));
+}
+
+#[test]
 fn a_failure_is_given_to_each_that_waits_and_the_next_tries_again() {
     let test = Test::new(1, 1);
     test.files.broken.lock().unwrap().push(5);
