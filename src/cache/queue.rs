@@ -47,19 +47,13 @@ impl<S: Slice> Table<S> {
                 self.stats.joined += 1;
                 return Step::Join(at);
             }
-            let claim = if is_callers { Some(self.claim(URGENT)) } else { None };
-            if let Some(None) = claim {
-                return Step::Full;
-            }
-            // Of several that ask for what is queued, the first one is a miss.
-            match self.entries.get(at).priority {
-                Some(URGENT) => self.stats.joined += 1,
-                _ => self.stats.misses += 1,
-            }
-            let Some(Some(claim)) = claim else {
+            if !is_callers {
+                self.count_wanted(at);
                 self.enqueue(at, URGENT);
                 return Step::Join(at);
-            };
+            }
+            let Some(claim) = self.claim(URGENT) else { return Step::Full };
+            self.count_wanted(at);
             self.entries.get_mut(at).priority = None;
             return Step::Read(at, claim);
         }
@@ -84,6 +78,14 @@ impl<S: Slice> Table<S> {
                 *made = Some(slice);
                 Step::Full
             }
+        }
+    }
+
+    /// Counts a get of what is queued: of several that ask for it the first one is a miss.
+    fn count_wanted(&mut self, at: u32) {
+        match self.entries.get(at).priority {
+            Some(URGENT) => self.stats.joined += 1,
+            _ => self.stats.misses += 1,
         }
     }
 
