@@ -199,6 +199,9 @@ static void print_object(const zt_file *file, const zt_object *object, const cha
     for (i = 0; i < zt_component_count(object); i++) {
         const zt_component *c = zt_component_at(object, i);
         const char *digest = zt_component_digest(c), *type = zt_component_type_name(c);
+        uint64_t measured = 0;
+        /* Without it the size printed below would depend on how far each thread of zt_verify came before one failed. */
+        zt_component_measure(c, NULL, NULL, &measured);
         printf("  component %s %s %s %s at %" PRIu64 " stored %" PRIu64 " size %" PRIu64 " caps %x %s\n",
                zt_component_role(c), zt_component_dtype_name(c), type ? type : "-", zt_component_encoding_name(c),
                zt_component_offset(c), zt_component_stored_size(c), zt_component_size(c),

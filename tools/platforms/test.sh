@@ -57,7 +57,7 @@ END
     *)
         failed=$((failed + 1))
         echo "FAILED $name in $seconds s; the end of $log:" >&2
-        grep -E '^FAILED|panicked|^error|DIFFER|^test .*FAILED$' "$log" | head -n 30 >&2
+        grep -E -A 8 '^FAILED|panicked|^error|DIFFER|^test .*FAILED$' "$log" | head -n 60 >&2
         tail -n 15 "$log" >&2
         ;;
     esac
