@@ -93,8 +93,10 @@ test-small: small-reading
 	CFLAGS='-g -DZT_SMALL' LANGUAGES=c99 sh c_tests/run.sh $(T)/small/lib $(T)/c_tests/small
 	CFLAGS='-g -DZT_SMALL' sh c_tests/reading.sh $(T)/small/reading $(T)/c_tests/small-reading
 
+# In a folder of its own: in that of the libraries each of the two would have the other compiled anew.
 zt:
-	$(CARGO) build --release --package ztensor-tools --locked
+	$(CARGO) build --release --package ztensor-tools --locked --target-dir $(T)/program
+	@mkdir -p $(T)/release && ln -sf ../program/release/zt $(T)/release/zt
 
 # A crate of its own: what a network needs is in nothing else that is built here.
 remote: libs
