@@ -6,7 +6,6 @@ import ctypes
 import functools
 import os
 import sys
-from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
 from . import _declarations as c
@@ -34,10 +33,14 @@ class _Functions:
         return found
 
 
+def _chosen(variable: str, name: str) -> str:
+    """What the environment names, or what lies beside this package, or what the system has under that name."""
+    installed = os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
+    return os.environ.get(variable) or (installed if os.path.exists(installed) else name)
+
+
 def _load() -> _Functions:
-    name = {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0")
-    installed = Path(__file__).resolve().parent / name
-    chosen = os.environ.get("LIBZTENSOR") or (str(installed) if installed.exists() else name)
+    chosen = _chosen("LIBZTENSOR", {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0"))
     library = _Functions(ctypes.CDLL(chosen))
     if library.zt_abi_version() != c.ZT_ABI_VERSION:
         raise ImportError(f"{chosen} has ABI {library.zt_abi_version()}, this package needs {c.ZT_ABI_VERSION}")
@@ -66,8 +69,7 @@ def remote_options(**given):
 def remote():
     """libztensor_remote: $LIBZTENSOR_REMOTE, beside this package, or where the system has it."""
     name = {"darwin": "libztensor_remote.0.dylib", "win32": "ztensor_remote.dll"}.get(sys.platform, "libztensor_remote.so.0")
-    installed = Path(__file__).resolve().parent / name
-    chosen = os.environ.get("LIBZTENSOR_REMOTE") or (str(installed) if installed.exists() else name)
+    chosen = _chosen("LIBZTENSOR_REMOTE", name)
     try:
         library = ctypes.CDLL(chosen)
     except OSError as why:
