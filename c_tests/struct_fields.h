@@ -141,7 +141,9 @@ static const field zt_quantized_desc_fields[] = {
     F(zt_quantized_desc, packed_weight_size), F(zt_quantized_desc, scales),
     F(zt_quantized_desc, scales_size), F(zt_quantized_desc, zeros), F(zt_quantized_desc, zeros_size),
     F(zt_quantized_desc, packed_weight_dtype), F(zt_quantized_desc, scales_dtype),
-    F(zt_quantized_desc, zeros_dtype), F(zt_quantized_desc, reserved)};
+    F(zt_quantized_desc, zeros_dtype), F(zt_quantized_desc, reserved), F(zt_quantized_desc, scales_type),
+    F(zt_quantized_desc, has_axis), F(zt_quantized_desc, axis), F(zt_quantized_desc, zero_point),
+    F(zt_quantized_desc, msb_first), F(zt_quantized_desc, zeros_packed)};
 static const field zt_attribute_fields[] = {
     F(zt_attribute, struct_size), F(zt_attribute, kind), F(zt_attribute, dtype), F(zt_attribute, i64),
     F(zt_attribute, u64), F(zt_attribute, f64), F(zt_attribute, data), F(zt_attribute, size),

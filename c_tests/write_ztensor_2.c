@@ -35,6 +35,46 @@ static void write_all(zt_writer *w)
     CHECK_STATUS(zt_writer_add_object(w, &d), ZT_OK);
 }
 
+/* Codes of 4 bits, two in a byte, in groups of 3 along rows: what a view has of them. */
+static void groups_of_codes(void)
+{
+    static const unsigned char codes[3] = {0x21, 0x43, 0x65}, powers[2] = {127, 128};
+    zt_quantized_desc d;
+    zt_quantized q;
+    zt_file *file;
+    zt_writer *w = create(path, spec_2());
+    INIT(d);
+    d.bits = 4;
+    d.group_size = 3;
+    d.packed_weight = codes;
+    d.packed_weight_size = sizeof codes;
+    d.packed_weight_dtype = ZT_DTYPE_U8;
+    d.scales = powers;
+    d.scales_size = sizeof powers;
+    d.scales_dtype = ZT_DTYPE_U8;
+    d.scales_type = ZT_TYPE_F8_E8M0;
+    d.has_axis = 1;
+    d.axis = 1;
+    d.zero_point = -8;
+    d.msb_first = 1;
+    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_EXISTS);
+    d.msb_first = 2;
+    refused(zt_writer_add_quantized(w, "r", 0, two_by_three, 2, &d), ZT_ERROR_INVALID_ARGUMENT, "msb_first is 2");
+    finish(w);
+    file = open_path(path);
+    INIT(q);
+    CHECK_STATUS(zt_quantized_view(zt_object_find(file, "q"), &q), ZT_OK);
+    CHECK(q.bits == 4 && q.group_size == 3 && q.axis == 1 && q.zero_point == -8 && q.msb_first == 1 && q.zeros_packed == 0);
+    CHECK(q.weights_per_element == 2 && q.zeros.data == NULL && q.scales.type == ZT_TYPE_F8_E8M0);
+    CHECK(q.packed_weight.size == 3 && memcmp(q.packed_weight.data, codes, 3) == 0 && memcmp(q.scales.data, powers, 2) == 0);
+    zt_close(file);
+    w = create(path, spec_1_2());
+    d.msb_first = 1;
+    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_UNSUPPORTED, "how its groups lie");
+    finish(w);
+}
+
 static void check_sparse(const zt_file *file)
 {
     zt_csr csr;
@@ -255,6 +295,12 @@ static void what_2_has_not(void)
     quantized.scales = numbers;
     quantized.scales_size = 12;
     refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "zt.quant_group/1");
+    quantized.axis = 1;
+    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), invalid, "has_axis is 0");
+    quantized.has_axis = 1;
+    quantized.bits = 3;
+    quantized.group_size = 3;
+    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "codes of 3 bits");
     refused(zt_writer_add_copy(w, zt_object_at(from, 0), NULL, 0), unsupported, "zt.quant_group/1");
     refused(zt_writer_begin_object(w, &d), unsupported, "zt.quant_group/1");
     d.format = ZT_FORMAT_OTHER;
@@ -281,6 +327,7 @@ int main(void)
     set_up();
     what_2_has_not();
     every_call();
+    groups_of_codes();
     appended();
     CHECK(remove(path) == 0 && remove(other) == 0);
     return check_done("write_ztensor_2");

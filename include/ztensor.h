@@ -1728,24 +1728,6 @@ typedef struct zt_object_desc {
     size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
 } zt_object_desc;
 
-/// The parts of a quantized_group object to be written.
-typedef struct zt_quantized_desc {
-    size_t struct_size; ///< sizeof (zt_quantized_desc)
-    uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
-    uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
-    const char *packing; ///< The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
-    const void *packed_weight; ///< The packed weights.
-    uint64_t packed_weight_size; ///< Bytes at packed_weight.
-    const void *scales; ///< The scale of each group.
-    uint64_t scales_size; ///< Bytes at scales.
-    const void *zeros; ///< The zero point of each group; NULL if there are none.
-    uint64_t zeros_size; ///< Bytes at zeros.
-    zt_dtype packed_weight_dtype; ///< The storage type of packed_weight.
-    zt_dtype scales_dtype; ///< The storage type of scales.
-    zt_dtype zeros_dtype; ///< The storage type of zeros.
-    uint32_t reserved; ///< Must be 0.
-} zt_quantized_desc;
-
 /// What a finished writer wrote.
 typedef struct zt_write_summary {
     size_t struct_size; ///< sizeof (zt_write_summary), set by the caller.
@@ -1898,13 +1880,6 @@ zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_len
 zt_status zt_writer_add_coo(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
 
-/// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
-    size_t rank, const zt_quantized_desc *desc);
-
 /// Writes an object of any format with any components at once.
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
@@ -1913,6 +1888,46 @@ zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t na
 /// here: zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
+
+/// The parts of a quantized_group object, or of one of zt.quant_group/1, to be written; the fields mean what those of
+/// zt_quantized do.
+typedef struct zt_quantized_desc {
+    size_t struct_size; ///< sizeof (zt_quantized_desc)
+    uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
+    uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
+    const char *packing; ///< The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
+    const void *packed_weight; ///< The packed weights.
+    uint64_t packed_weight_size; ///< Bytes at packed_weight.
+    const void *scales; ///< The scale of each group.
+    uint64_t scales_size; ///< Bytes at scales.
+    const void *zeros; ///< The zero point of each group; NULL if there are none.
+    uint64_t zeros_size; ///< Bytes at zeros.
+    zt_dtype packed_weight_dtype; ///< The storage type of packed_weight.
+    zt_dtype scales_dtype; ///< The storage type of scales.
+    zt_dtype zeros_dtype; ///< The storage type of zeros.
+    uint32_t reserved; ///< Must be 0.
+    zt_type scales_type; ///< The type of scales: ZT_TYPE_F8_E8M0 for powers of two; else ZT_TYPE_NONE.
+    /// 1: axis and what follows it is said, which zTensor 2 demands; 0: it is not, as in 1.x, and has to be 0.
+    uint32_t has_axis;
+    uint64_t axis; ///< The dimension that groups lie along.
+    int64_t zero_point; ///< The zero point of all weights where zeros is NULL.
+    uint32_t msb_first; ///< 1: the first weight of an element is in its highest bits, 0: in its lowest.
+    uint32_t zeros_packed; ///< 1: zeros are packed as weights are, 0: each has an element.
+} zt_quantized_desc;
+
+/// Writes an object of codes with scales at once: a quantized_group object, or in zTensor 2 one of zt.quant_group/1,
+/// whose parts are "data", "scales" and perhaps "zeros". Its geometry is checked as zt_quantized_view does.
+///
+/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
+/// call. name, name_length: as zt_writer_add_dense.
+/// zt.quant_group/1 says more than a quantized_group, and less freely. desc has to have has_axis; bits of 2, 4 or 8; a
+/// group_size above 0 that divides the axis; packed weights of an integer dtype without unused bits; scales of f32,
+/// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
+/// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
+/// Returns as zt_writer_add_csr.
+/// Threads: one at a time. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
+zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
+    size_t rank, const zt_quantized_desc *desc);
 
 /// One dense object of a batch to be written. Zero in type and in what follows it is the default.
 typedef struct zt_write_request {

@@ -343,6 +343,9 @@ fn read_by_a_release_of_2(release: &str) {
     let old = File::open(old, &OpenOptions::default()).unwrap();
     files.add("copied", &usual, |w| old.objects().for_each(|o| w.copy(o, o.name()).unwrap()));
     files.add("nothing", &usual, |_| ());
+    files.add("groups", &usual, |w| {
+        common::ztensor_2::groups_of_codes().iter().for_each(|q| w.write_quantized(q).unwrap())
+    });
     files.read_back(release);
 }
 

@@ -453,6 +453,32 @@ func (c manyAtOnce) ReadMany(ranges []Range) error {
 }
 func (c manyAtOnce) Close() error { c.closed.Add(1); return nil }
 
+func TestGroupsOfCodesIn2(t *testing.T) {
+	var written bytes.Buffer
+	w, err := NewWriter(&written, &WriterOptions{SpecVersion: SpecVersion2})
+	must(t, err)
+	scales := DataOf("", []uint16{0x3c00, 0x3c00})
+	scales.DType = DTypeF16
+	groups := QuantizedGroup{Bits: 4, GroupSize: 4, PackedWeight: DataOf("", []uint8{1, 2, 3, 4}), Scales: scales}
+	if err := w.WriteQuantized("bad", []uint64{2, 4}, groups); !errors.Is(err, ErrUnsupported) {
+		t.Error(err)
+	}
+	groups.HasAxis, groups.Axis, groups.ZeroPoint, groups.MSBFirst = true, 1, -8, true
+	must(t, w.WriteQuantized("q", []uint64{2, 4}, groups))
+	_, err = w.Finish()
+	must(t, err)
+	f, err := OpenMemory(written.Bytes(), nil)
+	must(t, err)
+	defer f.Close()
+	o, err := f.Object("q")
+	must(t, err)
+	q, err := o.Quantized()
+	must(t, err)
+	if q.Bits != 4 || q.Axis != 1 || q.ZeroPoint != -8 || !q.MSBFirst || len(q.Zeros.Bytes) != 0 || q.Scales.Count != 2 {
+		t.Errorf("%+v", q)
+	}
+}
+
 func TestObjectsOfAllKinds(t *testing.T) {
 	var written bytes.Buffer
 	w, err := NewWriter(&written, nil)

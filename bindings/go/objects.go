@@ -141,9 +141,13 @@ type QuantizedGroup struct {
 	Bits, GroupSize             uint64
 	Packing                     string
 	PackedWeight, Scales, Zeros Data // Their roles do not matter.
+	HasAxis                     bool // What follows is said, which zTensor 2 demands.
+	Axis                        uint64
+	ZeroPoint                   int64
+	MSBFirst, ZerosPacked       bool
 }
 
-// WriteQuantized writes a tensor of quantized groups, whose geometry is checked.
+// WriteQuantized writes a tensor of quantized groups, whose geometry is checked; in zTensor 2 as zt.quant_group/1.
 func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) error {
 	var m memory
 	defer m.free()
@@ -157,6 +161,9 @@ func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) e
 	m.borrow(&c.zeros, q.Zeros.Bytes)
 	c.packed_weight_size, c.packed_weight_dtype = C.uint64_t(len(q.PackedWeight.Bytes)), C.zt_dtype(q.PackedWeight.DType)
 	c.scales_size, c.scales_dtype = C.uint64_t(len(q.Scales.Bytes)), C.zt_dtype(q.Scales.DType)
+	c.scales_type = C.zt_type(q.Scales.Type)
+	c.has_axis, c.msb_first, c.zeros_packed = flag(q.HasAxis), flag(q.MSBFirst), flag(q.ZerosPacked)
+	c.axis, c.zero_point = C.uint64_t(q.Axis), C.int64_t(q.ZeroPoint)
 	c.zeros_size, c.zeros_dtype = C.uint64_t(len(q.Zeros.Bytes)), C.zt_dtype(q.Zeros.DType)
 	return w.call(func() C.zt_status {
 		return C.zt_writer_add_quantized(w.handle, m.text(name), C.size_t(len(name)), numbers(shape), C.size_t(len(shape)), c)

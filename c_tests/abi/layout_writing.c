@@ -33,7 +33,7 @@ AT(zt_sink, write, 16);
 AT(zt_sink, finish, 24);
 AT(zt_sink, close, 32);
 
-SIZE(zt_quantized_desc, 96);
+SIZE(zt_quantized_desc, 128);
 AT(zt_quantized_desc, struct_size, 0);
 AT(zt_quantized_desc, bits, 8);
 AT(zt_quantized_desc, group_size, 16);
@@ -48,6 +48,12 @@ AT(zt_quantized_desc, packed_weight_dtype, 80);
 AT(zt_quantized_desc, scales_dtype, 84);
 AT(zt_quantized_desc, zeros_dtype, 88);
 AT(zt_quantized_desc, reserved, 92);
+AT(zt_quantized_desc, scales_type, 96);
+AT(zt_quantized_desc, has_axis, 100);
+AT(zt_quantized_desc, axis, 104);
+AT(zt_quantized_desc, zero_point, 112);
+AT(zt_quantized_desc, msb_first, 120);
+AT(zt_quantized_desc, zeros_packed, 124);
 
 SIZE(zt_component_desc, 72);
 AT(zt_component_desc, struct_size, 0);

@@ -9,7 +9,7 @@ const WRITER_OPTIONS: usize = 96;
 const WRITER_NUMBERS: usize = 64; // pointers lie behind
 const COMPONENT: usize = 72;
 const OBJECT: usize = 96;
-const QUANTIZED: usize = 96;
+const QUANTIZED: usize = 128;
 const ATTRIBUTE: usize = 80;
 
 /// zt_write_request.
@@ -215,6 +215,9 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             }
             for at in [80, 84, 88] {
                 desc.set(at, &u.int_in_range(0..=14i32)?.to_ne_bytes());
+            }
+            for at in [96, 100, 104, 112, 120, 124] {
+                desc.set(at, &u.int_in_range(0..=2u32)?.to_ne_bytes());
             }
             zt_writer_add_quantized(w, name.as_ptr(), 0, shape.as_ptr(), shape.len(), desc.pointer())
         }

@@ -64,5 +64,6 @@ mod verify;
 mod view;
 mod write;
 mod write_batch;
+mod write_quantized;
 mod writer;
 mod writer_options;

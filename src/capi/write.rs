@@ -5,10 +5,8 @@ use super::guard::guard;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_type};
 use super::writer::{open, zt_writer};
-use super::writer_options::{self as description, zt_component_desc, zt_object_desc, zt_quantized_desc};
-use crate::error::{fail, Result};
-use crate::model::dtype::Dtype;
-use crate::model::value::{Attributes, Kind, OwnedValue};
+use super::writer_options::{self as description, zt_component_desc, zt_object_desc};
+use crate::error::fail;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
@@ -120,61 +118,6 @@ pub unsafe extern "C" fn zt_writer_add_coo(
             let coords = arg::slice(coords, total, "coords")?;
             let logical = types::logical(r#type)?;
             writer.write_coo(name, types::dtype(dtype)?, logical, shape, nnz as u64, values, coords)
-        }
-    })
-}
-
-/// Writes a quantized_group object at once. Its geometry is checked as zt_quantized_view does.
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_writer_add_dense. Returns as zt_writer_add_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_quantized(
-    writer: Option<&mut zt_writer>,
-    name: *const c_char,
-    name_length: usize,
-    shape: *const u64,
-    rank: usize,
-    desc: *const zt_quantized_desc,
-) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
-        // SAFETY: as the doc says of each.
-        unsafe {
-            let name = arg::sized_text(name, name_length, "name")?;
-            let shape = arg::slice(shape, rank, "shape")?;
-            let desc: zt_quantized_desc = arg::required_struct(desc)?;
-            if desc.reserved != 0 {
-                return Err(fail!(InvalidArgument, "zt_quantized_desc.reserved is {}, not 0", desc.reserved));
-            }
-            let part = |data: *const c_void, size: u64, what: &str| -> Result<&[u8]> {
-                arg::slice(data.cast::<u8>(), arg::to_usize(size, what)?, what)
-            };
-            let mut attributes = Attributes::default();
-            for (key, number) in [("bits", desc.bits), ("group_size", desc.group_size)] {
-                if number != 0 {
-                    attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
-                }
-            }
-            if !desc.packing.is_null() {
-                let packing = arg::text(desc.packing, "packing")?;
-                attributes.set("packing", OwnedValue::text(packing)?.get())?;
-            }
-            let dtype = |number: zt_dtype, what: &str| -> Result<Dtype> {
-                types::dtype(number).map_err(|e| e.within(format_args!("{what}")))
-            };
-            let packed = part(desc.packed_weight, desc.packed_weight_size, "packed_weight")?;
-            let scales = part(desc.scales, desc.scales_size, "scales")?;
-            let mut parts: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
-            parts.try_reserve_exact(3)?;
-            let packed_dtype = dtype(desc.packed_weight_dtype, "packed_weight")?;
-            parts.push((ComponentSpec::new("packed_weight", packed_dtype), packed));
-            parts.push((ComponentSpec::new("scales", dtype(desc.scales_dtype, "scales")?), scales));
-            if !desc.zeros.is_null() {
-                let zeros = part(desc.zeros, desc.zeros_size, "zeros")?;
-                parts.push((ComponentSpec::new("zeros", dtype(desc.zeros_dtype, "zeros")?), zeros));
-            }
-            writer.write_quantized(name, shape, attributes, &parts)
         }
     })
 }

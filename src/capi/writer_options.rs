@@ -187,46 +187,6 @@ sized_struct!(zt_object_desc:
     attributes_json, format_name_length
 );
 
-/// The parts of a quantized_group object to be written.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct zt_quantized_desc {
-    /// sizeof (zt_quantized_desc)
-    pub struct_size: usize,
-    /// The attribute "bits"; 0 to leave it out.
-    pub bits: u64,
-    /// The attribute "group_size"; 0 to leave it out.
-    pub group_size: u64,
-    /// The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
-    pub packing: *const c_char,
-    /// The packed weights.
-    pub packed_weight: *const c_void,
-    /// Bytes at packed_weight.
-    pub packed_weight_size: u64,
-    /// The scale of each group.
-    pub scales: *const c_void,
-    /// Bytes at scales.
-    pub scales_size: u64,
-    /// The zero point of each group; NULL if there are none.
-    pub zeros: *const c_void,
-    /// Bytes at zeros.
-    pub zeros_size: u64,
-    /// The storage type of packed_weight.
-    pub packed_weight_dtype: zt_dtype,
-    /// The storage type of scales.
-    pub scales_dtype: zt_dtype,
-    /// The storage type of zeros.
-    pub zeros_dtype: zt_dtype,
-    /// Must be 0.
-    pub reserved: u32,
-}
-
-// SAFETY: as above.
-sized_struct!(zt_quantized_desc:
-    bits, group_size, packing, packed_weight, packed_weight_size, scales, scales_size, zeros, zeros_size,
-    packed_weight_dtype, scales_dtype, zeros_dtype, reserved
-);
-
 /// What a finished writer wrote.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -56,6 +56,7 @@ pub use safetensors::dtypes::name as safetensors_dtype;
 pub use shard_index::ShardIndex;
 pub use validate::Validated;
 pub use window::Window;
+pub use write_rules::{Quantized, QuantizedForm};
 pub use ztensor_1::append_record::AppendRecord;
 pub(crate) use ztensor_1::append_record::HEAD_BYTES;
 

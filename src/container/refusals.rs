@@ -1,6 +1,7 @@
 //! What a container cannot represent, refused by name before a byte is written.
 
 use super::capabilities::{AttributeKeys, Capabilities, LogicalTypes, Roles};
+use super::write_rules::{Quantized, QuantizedForm};
 use crate::digest::Algorithm;
 use crate::error::{fail, Cause, Error, Result};
 use crate::model::dtype::Logical;
@@ -69,6 +70,11 @@ impl Capabilities {
     pub fn check_object(&self, manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
         let check = self.write_rules.object.map_or(Ok(()), |check| check(manifest, object, complete));
         check.map_err(|e| self.refusal(e))
+    }
+
+    /// What codes with scales are written as, or why they cannot be.
+    pub fn quantized(&self, asked: &Quantized<'_>) -> Result<QuantizedForm> {
+        (self.write_rules.quantized)(asked).map_err(|e| self.refusal(e))
     }
 
     /// The format of that name; none where it means nothing.

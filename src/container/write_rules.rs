@@ -1,11 +1,43 @@
 //! What a container asks of what is written, beside what its capabilities say.
 
-use crate::error::Result;
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Format, Manifest, Object};
-use crate::model::value::Value;
+use crate::model::structure::Grouping;
+use crate::model::value::{Attributes, Kind, OwnedValue, Value};
 
 /// See [`WriteRules::object`].
 pub type CheckObject = fn(&Manifest, &Object, bool) -> Result<()>;
+
+/// Codes with scales that are to be written, but for their bytes.
+#[derive(Debug)]
+pub struct Quantized<'a> {
+    /// Bits of a code, if they are said.
+    pub bits: Option<u64>,
+    /// Codes of a group, if they are said.
+    pub group_size: Option<u64>,
+    /// How many codes are in which dtype, such as "8_per_i32", if it is said.
+    pub packing: Option<&'a str>,
+    /// How groups lie, if it is said.
+    pub grouping: Option<Grouping>,
+    /// The dtype that codes are packed in.
+    pub codes: Dtype,
+    /// Of the scales.
+    pub scales: (Dtype, Option<Logical>),
+    /// Whether there are zero points beside them.
+    pub has_zeros: bool,
+}
+
+/// What a container makes of codes with scales.
+#[derive(Debug)]
+pub struct QuantizedForm {
+    /// The format.
+    pub format: &'static str,
+    /// The role of the codes; the others are "scales" and "zeros".
+    pub codes: &'static str,
+    /// The attributes.
+    pub attributes: Attributes,
+}
 
 /// Rules of a container of what is written, each asked before a byte is. They say which one is broken.
 #[derive(Debug)]
@@ -25,6 +57,8 @@ pub struct WriteRules {
     pub format: fn(&str) -> Option<Format>,
     /// Of a format, by the name that the rest of the library has for it.
     pub format_name: fn(&str) -> Result<()>,
+    /// What codes with scales are written as.
+    pub quantized: fn(&Quantized<'_>) -> Result<QuantizedForm>,
 }
 
 /// Of a container that takes what the library does.
@@ -36,4 +70,22 @@ pub(crate) const NO_RULES: WriteRules = WriteRules {
     object: None,
     format: Format::from_name,
     format_name: |_| Ok(()),
+    quantized: quantized_group,
 };
+
+/// A quantized_group, which has attributes for no more than this.
+fn quantized_group(asked: &Quantized<'_>) -> Result<QuantizedForm> {
+    if asked.grouping.is_some() {
+        return Err(broken!(Rule::QuantizedGeometry, "a quantized_group does not say how its groups lie"));
+    }
+    let mut attributes = Attributes::default();
+    for (key, number) in [("bits", asked.bits), ("group_size", asked.group_size)] {
+        if let Some(number) = number {
+            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+        }
+    }
+    if let Some(packing) = asked.packing {
+        attributes.set("packing", OwnedValue::text(packing)?.get())?;
+    }
+    Ok(QuantizedForm { format: "quantized_group", codes: "packed_weight", attributes })
+}

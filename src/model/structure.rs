@@ -17,7 +17,6 @@
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::element_count;
-use crate::model::value::Value;
 
 /// Calls `body` with every integer of `bytes` and its position after `base`. A negative one comes as
 /// the largest number, which no bound allows.
@@ -187,6 +186,19 @@ pub struct Groups {
     pub zeros_packed: bool,
 }
 
+/// What a layout says of groups beyond their sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grouping {
+    /// The dimension that groups lie along.
+    pub axis: u64,
+    /// What is taken from each code where no part has zero points.
+    pub zero_point: i64,
+    /// The first code of an element is in its highest bits.
+    pub is_msb_first: bool,
+    /// Zero points are packed as codes are.
+    pub zeros_packed: bool,
+}
+
 /// What came of checking an object against its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutCheck {
@@ -215,8 +227,8 @@ pub(crate) struct QuantizedSizes<'a> {
 }
 
 /// "8_per_i32": how many weights one element packs.
-pub(crate) fn parse_packing(value: Value<'_>) -> Option<(u64, Dtype)> {
-    let (count, dtype) = value.as_text()?.split_once("_per_")?;
+pub(crate) fn parse_packing(text: &str) -> Option<(u64, Dtype)> {
+    let (count, dtype) = text.split_once("_per_")?;
     let count = count.parse().ok().filter(|n| *n > 0)?;
     Some((count, Dtype::from_name(dtype)?))
 }

@@ -176,7 +176,10 @@ impl<'f> Object<'f> {
             shape: self.shape(),
             bits: self.number("bits"),
             group_size: self.number("group_size"),
-            weights_per_element: packing.and_then(parse_packing).map(|(count, _)| count),
+            weights_per_element: packing
+                .and_then(Value::as_text)
+                .and_then(parse_packing)
+                .map(|(count, _)| count),
             groups: None,
             packing: match packing.map(Value::kind) {
                 Some(Kind::Text(text)) => Some(text),
@@ -216,7 +219,11 @@ impl<'f> Object<'f> {
             shape: self.shape(),
             bits: self.number("bits"),
             group_size: self.number("group_size"),
-            packing: self.attributes().and_then(|a| a.get("packing")).and_then(parse_packing),
+            packing: self
+                .attributes()
+                .and_then(|a| a.get("packing"))
+                .and_then(Value::as_text)
+                .and_then(parse_packing),
             packed_dtype: packed.dtype(),
             packed_size: packed.size()?,
             packed_count: count(&packed)?,

@@ -15,6 +15,7 @@ mod frames;
 mod link;
 mod loss;
 mod objects;
+mod quantized;
 mod repair;
 mod specs;
 mod state;
@@ -22,8 +23,10 @@ mod store;
 mod stream;
 
 pub use crate::digest::Algorithm;
+pub use crate::model::structure::Grouping;
 pub use batch::DenseSpec;
 pub use loss::{Agree, Loss};
+pub use quantized::QuantizedSpec;
 pub use repair::{repair, repair_with_progress, RepairOptions, RepairReport};
 pub use specs::{ComponentSpec, LogicalSpec, ObjectSpec, Recode, Summary, WriterOptions};
 pub use state::Writer;

@@ -9,8 +9,8 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{Component, Format, Object, RareNames};
 use crate::model::sort::sort_by;
-use crate::model::structure::{parse_packing, IndexCheck, QuantizedSizes};
-use crate::model::value::{Attributes, Value};
+use crate::model::structure::IndexCheck;
+use crate::model::value::Attributes;
 
 impl Writer {
     /// Opens an object that is written component by component.
@@ -277,31 +277,6 @@ impl Writer {
                 (ComponentSpec::new("coords", Dtype::U64), &coords),
             ],
         )
-    }
-
-    /// Writes a quantized_group object; its geometry is checked first.
-    pub fn write_quantized(
-        &mut self,
-        name: &str,
-        shape: &[u64],
-        attributes: Attributes,
-        components: &[(ComponentSpec<'_>, &[u8])],
-    ) -> Result<()> {
-        let part = |role: &str| components.iter().find(|(c, _)| c.role == role);
-        let count = |(c, data): &(ComponentSpec<'_>, &[u8])| (data.len() / c.dtype.size()) as u64;
-        let sizes = QuantizedSizes {
-            shape,
-            bits: attributes.get("bits").and_then(Value::as_u64),
-            group_size: attributes.get("group_size").and_then(Value::as_u64),
-            packing: attributes.get("packing").and_then(parse_packing),
-            packed_dtype: part("packed_weight").map(|(c, _)| c.dtype),
-            packed_size: part("packed_weight").map_or(0, |(_, data)| data.len() as u64),
-            packed_count: part("packed_weight").map_or(0, count),
-            scale_count: part("scales").map_or(0, count),
-            zero_count: part("zeros").map(count),
-        };
-        sizes.check().map_err(|e| e.within(format_args!("object {name:?}")))?;
-        self.write_object(&ObjectSpec { name, format: "quantized_group", shape }, attributes, components)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Sample;
 use xxhash_rust::xxh3::xxh3_64;
 use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::writer::{ComponentSpec, Grouping, LogicalSpec, QuantizedSpec};
 
 const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1a\n";
 /// Blobs are at multiples of this.
@@ -269,4 +270,70 @@ pub fn samples() -> Vec<Sample> {
     samples.push(Sample::dense("scalar", Dtype::F64, &[], vec![1; 8]));
     samples.sort_by(|a, b| a.name.cmp(&b.name));
     samples
+}
+
+/// Codes with scales in every way that a writer can say: 4 rows of 64 codes.
+pub fn groups_of_codes() -> Vec<QuantizedSpec<'static>> {
+    fn part(
+        role: &'static str,
+        dtype: Dtype,
+        bytes: &'static [u8],
+    ) -> (ComponentSpec<'static>, &'static [u8]) {
+        (ComponentSpec::new(role, dtype), bytes)
+    }
+    let along = |axis| Some(Grouping { axis, ..Grouping::default() });
+    let symmetric = QuantizedSpec {
+        name: "symmetric",
+        shape: &[4, 64],
+        bits: Some(4),
+        group_size: Some(32),
+        packing: None,
+        grouping: along(1),
+        packed_weight: part("packed_weight", Dtype::U32, &[0x5a; 128]),
+        scales: part("scales", Dtype::F16, &[0x11; 16]),
+        zeros: None,
+    };
+    let of_two_bits = QuantizedSpec {
+        name: "two bits",
+        bits: Some(2),
+        packing: Some("4_per_u8"),
+        packed_weight: part("packed_weight", Dtype::I8, &[0xa5; 64]),
+        scales: part("scales", Dtype::Bf16, &[0x22; 16]),
+        ..symmetric
+    };
+    let powers = ComponentSpec {
+        logical: Some(LogicalSpec::Known(Logical::F8E8m0)),
+        ..ComponentSpec::new("scales", Dtype::U8)
+    };
+    vec![
+        QuantizedSpec {
+            name: "by columns",
+            group_size: Some(2),
+            grouping: along(0),
+            scales: part("scales", Dtype::F32, &[3; 512]),
+            ..symmetric
+        },
+        QuantizedSpec {
+            name: "implied",
+            packing: Some("8_per_i32"),
+            grouping: Some(Grouping { axis: 1, zero_point: -8, is_msb_first: true, zeros_packed: false }),
+            ..symmetric
+        },
+        QuantizedSpec {
+            name: "packed zeros",
+            grouping: Some(Grouping { axis: 1, zeros_packed: true, ..Grouping::default() }),
+            zeros: Some(part("zeros", Dtype::U32, &[0x88; 4])),
+            ..symmetric
+        },
+        QuantizedSpec { name: "plain zeros", zeros: Some(part("zeros", Dtype::U8, &[8; 8])), ..symmetric },
+        QuantizedSpec {
+            name: "powers",
+            bits: Some(8),
+            packed_weight: part("packed_weight", Dtype::U64, &[7; 256]),
+            scales: (powers, &[127; 8]),
+            ..symmetric
+        },
+        symmetric,
+        of_two_bits,
+    ]
 }

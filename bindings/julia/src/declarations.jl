@@ -519,6 +519,15 @@ struct zt_object_desc
     format_name_length::Csize_t
 end
 
+struct zt_write_summary
+    struct_size::Csize_t
+    file_size::UInt64
+    objects::UInt64
+    components::UInt64
+    stored_bytes::UInt64
+    data_bytes::UInt64
+end
+
 struct zt_quantized_desc
     struct_size::Csize_t
     bits::UInt64
@@ -534,15 +543,12 @@ struct zt_quantized_desc
     scales_dtype::Int32
     zeros_dtype::Int32
     reserved::UInt32
-end
-
-struct zt_write_summary
-    struct_size::Csize_t
-    file_size::UInt64
-    objects::UInt64
-    components::UInt64
-    stored_bytes::UInt64
-    data_bytes::UInt64
+    scales_type::Int32
+    has_axis::UInt32
+    axis::UInt64
+    zero_point::Int64
+    msb_first::UInt32
+    zeros_packed::UInt32
 end
 
 struct zt_write_request
@@ -742,8 +748,8 @@ zt_writer_copy_attributes(writer, file) = ccall((:zt_writer_copy_attributes, lib
 zt_writer_add_dense(writer, name, name_length, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, name_length, dtype, type_, shape, rank, data, size)
 zt_writer_add_csr(writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_writer_add_csr, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr)
 zt_writer_add_coo(writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_writer_add_coo, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords)
-zt_writer_add_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
 zt_writer_add_object(writer, desc) = ccall((:zt_writer_add_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_writer_add_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
 zt_writer_add_batch(writer, requests, count) = ccall((:zt_writer_add_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, count)
 zt_writer_set_attribute(writer, key, attribute) = ccall((:zt_writer_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)
 zt_writer_set_open_object_attribute(writer, key, attribute) = ccall((:zt_writer_set_open_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)

@@ -140,9 +140,15 @@ function write_coo(w::Writer, name, shape, values::Vector{T}, coords) where {T}
     done(zt_writer_add_coo(live(w), named(name)..., types_of(T)..., UInt64[shape...], length(shape), length(values), values, sizeof(values),
             Array{UInt64}(coords)), w)
 end
-"Writes a tensor of quantized groups, whose geometry is checked. shape: in the file's order."
-function write_quantized(w::Writer, name, shape, packed_weight::Array, scales::Array, zeros = nothing; bits = 0, group_size = 0, packing = nothing)
+"""
+Writes a tensor of quantized groups, whose geometry is checked; in zTensor 2, which demands axis, as zt.quant_group/1.
+shape, axis: as in the file.
+"""
+function write_quantized(w::Writer, name, shape, packed_weight::Array, scales::Array, zeros = nothing; bits = 0, group_size = 0, packing = nothing,
+        axis = nothing, zero_point = 0, msb_first = false, zeros_packed = false)
     fields, kept = Dict{Symbol,Any}(:bits => bits, :group_size => group_size), Any[]
+    merge!(fields, Dict(:has_axis => axis !== nothing, :axis => something(axis, 0), :zero_point => zero_point, :msb_first => msb_first,
+        :zeros_packed => zeros_packed, :scales_type => types_of(eltype(scales))[2]))
     for (role, a) in (:packed_weight => packed_weight, :scales => scales, :zeros => zeros)
         a === nothing && continue
         push!(kept, a)

@@ -599,6 +599,17 @@ class zt_object_desc(Structure):
     ]
 
 
+class zt_write_summary(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("file_size", c_uint64),
+        ("objects", c_uint64),
+        ("components", c_uint64),
+        ("stored_bytes", c_uint64),
+        ("data_bytes", c_uint64),
+    ]
+
+
 class zt_quantized_desc(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -615,17 +626,12 @@ class zt_quantized_desc(Structure):
         ("scales_dtype", zt_dtype),
         ("zeros_dtype", zt_dtype),
         ("reserved", c_uint32),
-    ]
-
-
-class zt_write_summary(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("file_size", c_uint64),
-        ("objects", c_uint64),
-        ("components", c_uint64),
-        ("stored_bytes", c_uint64),
-        ("data_bytes", c_uint64),
+        ("scales_type", zt_type),
+        ("has_axis", c_uint32),
+        ("axis", c_uint64),
+        ("zero_point", c_int64),
+        ("msb_first", c_uint32),
+        ("zeros_packed", c_uint32),
     ]
 
 
@@ -840,8 +846,8 @@ FUNCTIONS = {
     "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
     "zt_writer_add_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
     "zt_writer_add_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
-    "zt_writer_add_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
     "zt_writer_add_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_writer_add_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
     "zt_writer_add_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_writer_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
     "zt_writer_set_open_object_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),

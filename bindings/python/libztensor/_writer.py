@@ -18,7 +18,8 @@ from ._value import Value
 
 _ENCODINGS = {None: c.ZT_ENCODING_DEFAULT, "raw": c.ZT_ENCODING_RAW, "zstd": c.ZT_ENCODING_ZSTD}
 _DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_DIGEST_CRC32C, "sha256": c.ZT_DIGEST_SHA256}
-_VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0}
+_VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0,
+             "2": c.ZT_SPEC_2}
 _FLOATS = {None: c.ZT_DTYPE_OTHER, "f64": c.ZT_DTYPE_F64, "f32": c.ZT_DTYPE_F32, "f16": c.ZT_DTYPE_F16, "bf16": c.ZT_DTYPE_BF16}
 _FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT_FORMAT_DENSE, c.ZT_FORMAT_QUANTIZED_GROUP + 1)}
 
@@ -34,8 +35,8 @@ def _contiguous(array, dtype=None):
 class Writer(Handle):
     """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
 
-    path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0" or "1.2.0". encoding: "raw" or "zstd". digest:
-    "crc32c" or "sha256". progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
+    path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0", "1.2.0" or "2". encoding: "raw" or "zstd".
+    digest: "crc32c" or "sha256". progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
     else is as zt_writer_options says."""
 
     def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Optional[str] = None,
@@ -124,9 +125,12 @@ class Writer(Handle):
                                           values.ctypes.data, values.nbytes, _u64(coords)))
 
     def add_quantized(self, name: str, shape: Sequence[int], packed_weight: Any, scales: Any, zeros: Any = None, *, bits: int = 0,
-                      group_size: int = 0, packing: Optional[str] = None) -> None:
-        """Writes a quantized_group object, whose geometry is checked."""
-        desc, keep = options(c.zt_quantized_desc, bits=bits, group_size=group_size, packing=packing and packing.encode()), []
+                      group_size: int = 0, packing: Optional[str] = None, axis: Optional[int] = None, zero_point: int = 0,
+                      msb_first: bool = False, zeros_packed: bool = False) -> None:
+        """Writes a quantized_group object, whose geometry is checked; in zTensor 2, which demands axis, zt.quant_group/1."""
+        desc, keep = options(c.zt_quantized_desc, bits=bits, group_size=group_size, packing=packing and packing.encode(),
+                             has_axis=axis is not None, axis=axis or 0, zero_point=zero_point, msb_first=msb_first,
+                             zeros_packed=zeros_packed), []
         for role, array in (("packed_weight", packed_weight), ("scales", scales), ("zeros", zeros)):
             if array is not None:
                 array = _contiguous(array)
@@ -134,6 +138,8 @@ class Writer(Handle):
                 setattr(desc, role, array.ctypes.data)
                 setattr(desc, role + "_size", array.nbytes)
                 setattr(desc, role + "_dtype", types(array.dtype)[0])
+                if role == "scales":
+                    desc.scales_type = types(array.dtype)[1]
         self._check(lib.zt_writer_add_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
 
     def add_dlpack(self, name: str, tensor: Any) -> None:

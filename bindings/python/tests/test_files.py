@@ -398,6 +398,18 @@ def test_loads(path):
                 load.next()
 
 
+def test_groups_of_codes_in_2(path):
+    codes, scales = np.arange(4, dtype="uint8").reshape(2, 2), np.ones(2, "float16")
+    with libztensor.create(path, version="2") as w:
+        w.add_quantized("q", (2, 4), codes, scales, bits=4, group_size=4, axis=1, zero_point=-8, msb_first=True)
+        with pytest.raises(libztensor.Unsupported):
+            w.add_quantized("bad", (2, 4), codes, scales, bits=4, group_size=4)
+    with libztensor.open(path) as f:
+        q = f["q"].quantized()
+        assert (q.bits, q.group_size, q.axis, q.zero_point, q.msb_first, q.zeros) == (4, 4, 1, -8, True, None)
+        assert q.packed_weight.tobytes() == codes.tobytes() and q.scales.tolist() == [1, 1]
+
+
 def test_sparse_quantized_and_exchanged(path):
     with libztensor.create(path) as w:
         w.add_csr("csr", (2, 4), np.array([1.0, 2, 3]), [0, 3, 1], [0, 2, 3])

@@ -14,6 +14,7 @@ mod encode;
 pub mod ends;
 mod extend;
 mod fields;
+mod groups;
 mod layouts;
 mod names;
 mod parts;

@@ -1,7 +1,7 @@
 //! What a writer asks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
 
 use super::deterministic::MAX_DEPTH;
-use super::{ends, layouts, names, profiles};
+use super::{ends, groups, layouts, names, profiles};
 use crate::container::write_rules::WriteRules;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -18,6 +18,7 @@ pub const RULES: WriteRules = WriteRules {
     object: Some(object),
     format: |name| layouts::format(name.as_bytes()).or_else(|| Format::from_name(name)),
     format_name,
+    quantized: groups::form,
 };
 
 fn shape(shape: &[u64]) -> Result<()> {
@@ -57,7 +58,7 @@ fn format_name(name: &str) -> Result<()> {
     match (RULES.format)(name) {
         Some(Format::QuantizedGroup) => Err(broken!(
             Rule::Zt2LayoutRule,
-            "its groups of codes are the layout \"zt.quant_group/1\", which says more than {name:?}"
+            "its groups of codes are the layout \"zt.quant_group/1\", which says more than {name:?}: along which axis they lie"
         )),
         Some(_) => Ok(()),
         None => match is_layout_id(name) {
