@@ -144,6 +144,25 @@ end:
     return status;
 }
 
+static zt_status link_objects(void)
+{
+    zt_writer_options options;
+    zt_writer *w = NULL;
+    zt_file *shard = NULL;
+    zt_status status;
+    INIT(options);
+    options.spec_version = ZT_SPEC_2;
+    TRY(zt_open(data_path("v2/real/py-one-tensor.zt"), NULL, &shard));
+    TRY(zt_writer_create(entry_target, &options, &w));
+    TRY(zt_writer_add_shard(w, "one", 0, shard));
+    TRY(zt_writer_add_link(w, zt_object_at(shard, 0), NULL, 0));
+    if ((status = zt_writer_add_shard(w, "one", 0, shard)) == ZT_ERROR_EXISTS)
+        status = zt_writer_add_link(w, zt_object_at(shard, 0), NULL, 0);
+end:
+    zt_close(shard);
+    return entry_finish(w, status);
+}
+
 static zt_status repair_path(const char *path, uint32_t dry)
 {
     zt_repair_options options;

@@ -54,6 +54,8 @@ static void no_writer(void)
     CHECK_STATUS(zt_writer_end_object(NULL), INVALID);
     CHECK_STATUS(zt_writer_add_copy(NULL, object, NULL, 0), INVALID);
     CHECK_STATUS(zt_writer_add_copy_as(NULL, object, NULL, 0, 0, 0, 0), INVALID);
+    CHECK_STATUS(zt_writer_add_shard(NULL, "a", 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_link(NULL, object, NULL, 0), INVALID);
     CHECK_STATUS(zt_writer_copy_attributes(NULL, file), INVALID);
     CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_writer_finish(NULL, &summary), ZT_OK);
@@ -135,6 +137,8 @@ static void nothing_to_write(void)
     o.rank = 0;
     CHECK_STATUS(zt_writer_add_copy(w, NULL, "a", 0), INVALID);
     CHECK_STATUS(zt_writer_add_copy_as(w, NULL, "a", 0, 0, 0, 0), INVALID);
+    CHECK_STATUS(zt_writer_add_shard(w, "a", 0, NULL), INVALID);
+    CHECK_STATUS(zt_writer_add_link(w, NULL, "a", 0), INVALID);
     CHECK_STATUS(zt_writer_copy_attributes(w, NULL), INVALID);
     CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
     INIT(c);

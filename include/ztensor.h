@@ -1848,6 +1848,31 @@ zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, cons
 /// Threads: one at a time for writer, any for file. Since 0.9.
 zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 
+/// Makes an open file of zTensor 2 a shard of the file of zTensor 2 that is written: its name, its size and the XXH3 of
+/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_writer_add_link does.
+///
+/// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", the first no "."; NUL-ended if name_length is 0; not NULL.
+/// Readers look for the shard NAME of STEM.zt as STEM-NAME.zt next to it. file: not NULL; one file, as zt_open opens
+/// it, or a root, of whose own shards no object can be linked. It may be closed once its objects are linked.
+/// Returns ZT_ERROR_UNSUPPORTED if the version that is written or the file is not zTensor 2, of an append, and of a
+/// name that no shard has (zt_last_error_rule: ShardName); ZT_ERROR_EXISTS if a shard of that name is there;
+/// ZT_ERROR_LIMIT if there are 65,536; ZT_ERROR_INVALID_ARGUMENT in canonical form; ZT_ERROR_STATE if an object is
+/// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
+/// Threads: one at a time for writer, any for file. Since 0.9. Spec 2 section 8.
+zt_status zt_writer_add_shard(zt_writer *writer, const char *name, size_t name_length, const zt_file *file);
+
+/// Adds an object of a file that zt_writer_add_shard made a shard, with its shape, format, attributes and digests; its
+/// bytes stay where they are. Files of several shards, and overlays whose objects are partly those of a base model, are
+/// made of such objects and others.
+///
+/// object: of the very handle that was made a shard; not NULL. If that was made several, of the first. new_name: NULL
+/// for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if its file was not made a shard, ZT_ERROR_UNSUPPORTED if a component is in a shard
+/// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
+/// Threads: one at a time for writer, any for object. Since 0.9. Spec 2 section 8.
+zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const char *new_name,
+    size_t new_name_length);
+
 /// Writes a dense object at once.
 ///
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{data, elements, read, Folder, Sample};
 use std::path::Path;
-use ztensor::error::{Cause, Error};
+use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
@@ -45,9 +45,9 @@ fn linked_objects_are_read_from_their_shards() {
         let shard = open(&base);
         write(&root, &options(), |w| {
             sample("own", 7).write(w).unwrap();
-            let at = w.add_shard("base", &shard, &mut |_| Ok(())).unwrap();
-            w.link(at, &shard.find("x").unwrap(), "x").unwrap();
-            w.link(at, &shard.find("x").unwrap(), "again").unwrap();
+            w.add_shard("base", &shard).unwrap();
+            w.link(&shard.find("x").unwrap(), "x").unwrap();
+            w.link(&shard.find("x").unwrap(), "again").unwrap();
         });
         let file = open(&root);
         verify(&file);
@@ -72,8 +72,8 @@ fn a_shard_that_changed_since_is_reported() {
     write(&base, &options(), |w| sample("x", 30).write(w).unwrap());
     let shard = open(&base);
     write(&root, &options(), |w| {
-        let at = w.add_shard("base", &shard, &mut |_| Ok(())).unwrap();
-        w.link(at, &shard.find("x").unwrap(), "x").unwrap();
+        w.add_shard("base", &shard).unwrap();
+        w.link(&shard.find("x").unwrap(), "x").unwrap();
     });
     let mut bytes = std::fs::read(&base).unwrap();
     let padding = bytes.iter().rposition(|b| *b == 0).unwrap();
@@ -97,34 +97,42 @@ fn what_cannot_be_a_shard_is_refused_and_the_writer_goes_on() {
     let old = folder.path("old.zt");
     write(&old, &WriterOptions::default(), |w| sample("x", 30).write(w).unwrap());
     let (shard, old) = (open(&base), open(&old));
-    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
     write(&folder.path("m.zt"), &options(), |w| {
         for name in ["", "../m", "a/b", ".hidden", &"x".repeat(65)] {
-            let error = w.add_shard(name, &shard, step).unwrap_err();
+            let error = w.add_shard(name, &shard).unwrap_err();
             assert_eq!((error.cause(), error.rule_name()), (Cause::Unsupported, c"ShardName"), "{error}");
         }
-        assert_eq!(w.add_shard("base", &old, step).unwrap_err().cause(), Cause::Unsupported);
-        let stopped =
-            w.add_shard("base", &shard, &mut |_| Err(Error::new(Cause::Cancelled, format_args!("stop"))));
-        assert_eq!(stopped.unwrap_err().cause(), Cause::Cancelled);
-        let at = w.add_shard("base", &shard, step).unwrap();
-        assert_eq!(w.add_shard("base", &shard, step).unwrap_err().cause(), Cause::Exists);
+        assert_eq!(w.add_shard("base", &old).unwrap_err().cause(), Cause::Unsupported);
         let x = shard.find("x").unwrap();
-        w.link(at, &x, "x").unwrap();
-        assert_eq!(w.link(at, &x, "x").unwrap_err().cause(), Cause::Exists);
+        assert_eq!(w.link(&x, "x").unwrap_err().cause(), Cause::InvalidArgument, "it is no shard yet");
+        w.add_shard("base", &shard).unwrap();
+        assert_eq!(w.add_shard("base", &shard).unwrap_err().cause(), Cause::Exists);
+        w.link(&x, "x").unwrap();
+        let same = open(&base).find("x").map(|x| w.link(&x, "y").unwrap_err().cause());
+        assert_eq!(same, Some(Cause::InvalidArgument), "another open file");
+        assert_eq!(w.link(&x, "x").unwrap_err().cause(), Cause::Exists);
         sample("own", 5).write(w).unwrap();
     });
     let root = open(&folder.path("m.zt"));
     verify(&root);
     assert_eq!(root.object_count(), 2);
     write(&folder.path("n.zt"), &options(), |w| {
-        let at = w.add_shard("m", &root, step).unwrap();
-        let error = w.link(at, &root.find("x").unwrap(), "x").unwrap_err();
+        w.add_shard("m", &root).unwrap();
+        let error = w.link(&root.find("x").unwrap(), "x").unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported, "shards of shards");
-        w.link(at, &root.find("own").unwrap(), "own").unwrap();
+        w.link(&root.find("own").unwrap(), "own").unwrap();
     });
     let mut in_1_2 = Writer::create(folder.path("o.zt"), &WriterOptions::default()).unwrap();
-    assert_eq!(in_1_2.add_shard("base", &shard, step).unwrap_err().cause(), Cause::Unsupported);
+    assert_eq!(in_1_2.add_shard("base", &shard).unwrap_err().cause(), Cause::Unsupported);
+}
+
+#[test]
+fn whoever_hears_of_progress_stops_the_hashing_of_a_shard() {
+    let shard = common::open(common::file_of(&options(), &[sample("x", 5 << 20)]));
+    let folder = Folder::new();
+    let mut writer = Writer::create(folder.path("m.zt"), &options()).unwrap();
+    writer.on_progress(|_| false).unwrap();
+    assert_eq!(writer.add_shard("base", &shard).unwrap_err().cause(), Cause::Cancelled);
 }
 
 #[test]
@@ -133,16 +141,15 @@ fn as_many_shards_are_added_as_a_file_may_have() {
     let folder = Folder::new();
     let root = folder.path("m.zt");
     let shard = common::open(common::file_of(&options(), &[sample("x", 30)]));
-    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
     write(&root, &options(), |w| {
         for number in 0..LIMIT {
-            w.add_shard(&format!("{number}"), &shard, step).unwrap();
+            w.add_shard(&format!("{number}"), &shard).unwrap();
         }
         for number in [0, 1, LIMIT / 2, LIMIT - 1] {
-            let twice = w.add_shard(&format!("{number}"), &shard, step).unwrap_err();
+            let twice = w.add_shard(&format!("{number}"), &shard).unwrap_err();
             assert_eq!(twice.cause(), Cause::Exists, "{number}: {twice}");
         }
-        let more = w.add_shard("more", &shard, step).unwrap_err();
+        let more = w.add_shard("more", &shard).unwrap_err();
         assert_eq!(more.cause(), Cause::Limit);
         assert!(more.message().contains("65536"), "{more}");
     });
@@ -155,11 +162,10 @@ fn a_file_with_shards_is_appended_to_and_edited() {
     let (base, root) = (folder.path("m-base.zt"), folder.path("m.zt"));
     write(&base, &options(), |w| sample("x", 3000).write(w).unwrap());
     let shard = open(&base);
-    let step: &mut dyn FnMut(u64) -> Result<(), Error> = &mut |_| Ok(());
     write(&root, &options(), |w| {
-        let at = w.add_shard("base", &shard, step).unwrap();
-        w.link(at, &shard.find("x").unwrap(), "x").unwrap();
-        w.link(at, &shard.find("x").unwrap(), "gone").unwrap();
+        w.add_shard("base", &shard).unwrap();
+        w.link(&shard.find("x").unwrap(), "x").unwrap();
+        w.link(&shard.find("x").unwrap(), "gone").unwrap();
     });
     let (old, shard_bytes) = (std::fs::read(&root).unwrap(), std::fs::read(&base).unwrap());
     let mut writer = Writer::append(&root, &options()).unwrap();
@@ -168,7 +174,7 @@ fn a_file_with_shards_is_appended_to_and_edited() {
     writer.remove_object("gone").unwrap();
     // The table stays as it is: objects of another file must not be looked for by a name that is in it.
     for name in ["base", "other"] {
-        assert_eq!(writer.add_shard(name, &shard, step).unwrap_err().cause(), Cause::Unsupported);
+        assert_eq!(writer.add_shard(name, &shard).unwrap_err().cause(), Cause::Unsupported);
     }
     writer.finish().unwrap();
     assert!(std::fs::read(&root).unwrap().starts_with(&old));

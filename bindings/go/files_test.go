@@ -479,6 +479,37 @@ func TestGroupsOfCodesIn2(t *testing.T) {
 	}
 }
 
+func TestLinksIntoShards(t *testing.T) {
+	folder := t.TempDir()
+	options := &WriterOptions{SpecVersion: SpecVersion2}
+	w, err := Create(filepath.Join(folder, "m-base.zt"), options)
+	must(t, err)
+	must(t, w.WriteBatch([]Dense{{"x", []uint64{2}, DataOf("", []int16{1, 2})}}))
+	_, err = w.Finish()
+	must(t, err)
+	base, err := Open(filepath.Join(folder, "m-base.zt"), nil)
+	must(t, err)
+	defer base.Close()
+	x, err := base.Object("x")
+	must(t, err)
+	w, err = Create(filepath.Join(folder, "m.zt"), options)
+	must(t, err)
+	if err := w.Link(x); !errors.Is(err, ErrInvalidArgument) {
+		t.Error(err)
+	}
+	must(t, w.AddShard("base", base))
+	must(t, w.Link(x))
+	must(t, w.Link(x, "again"))
+	_, err = w.Finish()
+	must(t, err)
+	f, err := OpenModel(filepath.Join(folder, "m.zt"), nil)
+	must(t, err)
+	defer f.Close()
+	if _, err := f.Object("again"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestObjectsOfAllKinds(t *testing.T) {
 	var written bytes.Buffer
 	w, err := NewWriter(&written, nil)

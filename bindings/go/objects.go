@@ -236,6 +236,23 @@ func (w *Writer) CopyAs(from Object, as As, newName ...string) error {
 	})
 }
 
+// AddShard makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-name.zt.
+func (w *Writer) AddShard(name string, file *File) error {
+	var m memory
+	defer m.free()
+	return w.call(func() C.zt_status {
+		return C.zt_writer_add_shard(w.handle, m.text(name), C.size_t(len(name)), file.handle)
+	})
+}
+
+// Link adds an object of a file that AddShard made a shard, whose bytes stay there; under a new name, if one is given.
+func (w *Writer) Link(from Object, newName ...string) error {
+	var m memory
+	defer m.free()
+	name, length := m.newName(newName)
+	return w.call(func() C.zt_status { return C.zt_writer_add_link(w.handle, from.handle, name, length) })
+}
+
 // CopyAttributes sets all attributes of the file to those of an open file, of any container.
 func (w *Writer) CopyAttributes(from *File) error {
 	return w.call(func() C.zt_status { return C.zt_writer_copy_attributes(w.handle, from.handle) })

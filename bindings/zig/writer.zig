@@ -209,6 +209,14 @@ pub const Writer = struct {
         const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
         try base.check(c.zt_writer_add_copy_as(self.handle, from.handle, name, if (new_name) |n| n.len else 0, encoding, digest, floats));
     }
+    /// Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there.
+    pub fn addShard(self: Writer, name: []const u8, file: File) Error!void {
+        try base.check(c.zt_writer_add_shard(self.handle, base.start(name), name.len, file.handle));
+    }
+    pub fn link(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
+        const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
+        try base.check(c.zt_writer_add_link(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
+    }
     /// All attributes of an open file.
     pub fn copyAttributes(self: Writer, from: File) Error!void {
         try base.check(c.zt_writer_copy_attributes(self.handle, from.handle));

@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::{progress, remote, text};
 use std::path::{Path, PathBuf};
-use ztensor::error::{Cause, Error};
+use ztensor::error::Error;
 use ztensor::model::manifest::Version;
 use ztensor::reader::Object;
 use ztensor::writer::{Writer, WriterOptions};
@@ -58,13 +58,9 @@ pub fn split(arguments: &Split) -> Outcome<()> {
         }
         own.finish().map_err(failed)?;
         let written = shard.open()?;
-        let mut step = |_| match interrupt.check() {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::new(Cause::Cancelled, format_args!("interrupted"))),
-        };
-        let added = writer.add_shard(&name, &written, &mut step).map_err(failed)?;
+        writer.add_shard(&name, &written).map_err(failed)?;
         for object in written.objects() {
-            object.text_name().and_then(|name| writer.link(added, &object, name)).map_err(failed)?;
+            object.text_name().and_then(|name| writer.link(&object, name)).map_err(failed)?;
         }
         shards.push(shard);
     }

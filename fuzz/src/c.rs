@@ -85,6 +85,8 @@ extern "C" {
     pub fn zt_writer_add_component(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_writer_add_data(w: Pointer, data: Pointer, size: usize) -> Status;
     pub fn zt_writer_end_object(w: Pointer) -> Status;
+    pub fn zt_writer_add_shard(w: Pointer, name: *const c_char, length: usize, file: Pointer) -> Status;
+    pub fn zt_writer_add_link(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
     pub fn zt_writer_add_copy(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
     pub fn zt_writer_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
     pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;

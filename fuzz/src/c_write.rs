@@ -154,7 +154,12 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
     if u.ratio(1, 4)? && !file.is_null() {
         object.set_pointer(72, zt_object_attributes(zt_object_at(file, 0)));
     }
-    check(match u.int_in_range(0..=11u8)? {
+    check(match u.int_in_range(0..=13u8)? {
+        11 => zt_writer_add_shard(w, maybe(&name, u)?, 0, file),
+        12 => {
+            let count = zt_object_count(file);
+            zt_writer_add_link(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
+        }
         0 => zt_writer_add_dense(w, name.as_ptr(), 0, dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);

@@ -168,6 +168,16 @@ class writer {
     {
         return give(zt_writer_add_copy_as(get(), from.get(), nullptr, 0, encoding, digest, floats));
     }
+    /* Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there. */
+    returns<void> add_shard(std::string_view name, const zt_file *shard)
+    {
+        return give(zt_writer_add_shard(get(), pointer(name), name.size(), shard));
+    }
+    returns<void> link(zt::object from) { return give(zt_writer_add_link(get(), from.get(), nullptr, 0)); }
+    returns<void> link(zt::object from, std::string_view new_name)
+    {
+        return give(zt_writer_add_link(get(), from.get(), pointer(new_name), new_name.size()));
+    }
     /* All attributes of the file, and what its container says beside them. */
     returns<void> copy_attributes(const zt_file *from) { return give(zt_writer_copy_attributes(get(), from)); }
 

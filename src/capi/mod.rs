@@ -40,6 +40,7 @@ mod handle_table;
 mod hooks;
 mod identity;
 mod library;
+mod link;
 mod list;
 mod load;
 mod load_event;

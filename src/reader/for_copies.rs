@@ -1,7 +1,8 @@
 //! What the writer's copies ask of a component.
 
 use super::copy_windows::for_each_window;
-use super::object::Component;
+use super::file::File;
+use super::object::{Component, Object};
 use crate::codec::{Coding, KnownSize};
 use crate::error::{broken, Result};
 use crate::model::dtype::Dtype;
@@ -20,6 +21,20 @@ impl StoredPlace {
     /// The number of the open file, which of its parts, the first byte there, and how many.
     pub fn bytes(&self) -> (u64, usize, u64, u64) {
         self.bytes
+    }
+}
+
+impl File {
+    /// No other open file of this process has or had it.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Object<'_> {
+    /// [`File::number`] of its file.
+    pub(crate) fn file_number(&self) -> u64 {
+        self.file.number
     }
 }
 

@@ -13,20 +13,15 @@ use std::hash::BuildHasher;
 
 impl Writer {
     /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` next to
-    /// `STEM.zt`. All of its bytes are read for their digest; `step` is called with how many were, and may stop it.
-    pub fn add_shard(
-        &mut self,
-        name: &str,
-        file: &File,
-        step: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<Position> {
+    /// `STEM.zt`. All of its bytes are read for their digest.
+    pub fn add_shard(&mut self, name: &str, file: &File) -> Result<()> {
         self.check_idle()?;
         let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));
         self.check_shard(name, file).map_err(named)?;
         let mut hasher = Hasher::new(Algorithm::Xxh3);
         let size = file.for_each_byte(&mut |chunk| {
             hasher.update(chunk);
-            step(chunk.len() as u64)
+            self.report(chunk.len())
         })?;
         let digest = to_text(&hasher.finish())?;
         let hash = self.hasher.hash_one(name.as_bytes());
@@ -38,9 +33,21 @@ impl Writer {
         let hash_of = |at: &u32| hasher.hash_one(name_of(manifest, *at));
         let reserved = self.shard_names.try_reserve(1, hash_of);
         reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
+        let file_hash = |(file, _): &(u64, Position)| hasher.hash_one(file);
+        let reserved = self.shard_files.try_reserve(1, file_hash);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
         self.shard_names.insert_unique(hash, number, hash_of);
+        if self.shard_of(file.number()).is_none() {
+            self.shard_files.insert_unique(hasher.hash_one(file.number()), (file.number(), at), file_hash);
+        }
         self.manifest.shards.push(Shard { name, size, digest });
-        Ok(at)
+        Ok(())
+    }
+
+    /// The first shard that an open file was made.
+    fn shard_of(&self, file: u64) -> Option<Position> {
+        let found = self.shard_files.find(self.hasher.hash_one(file), |(other, _)| *other == file);
+        found.map(|(_, at)| *at)
     }
 
     fn check_shard(&self, name: &str, file: &File) -> Result<()> {
@@ -75,9 +82,13 @@ impl Writer {
         }
     }
 
-    /// Adds an object of the file that was made that shard, under `name`; its bytes stay where they are.
-    pub fn link(&mut self, shard: Position, object: &Object<'_>, name: &str) -> Result<()> {
+    /// Adds an object of a file that was made a shard, under `name`; its bytes stay where they are.
+    pub fn link(&mut self, object: &Object<'_>, name: &str) -> Result<()> {
         self.check_idle()?;
+        let shard = self.shard_of(object.file_number()).ok_or_else(|| {
+            let what = fail!(InvalidArgument, "the file that it is of was not made a shard");
+            what.within(format_args!("object {}", Quoted(object.name_bytes())))
+        })?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, Attributes::of(object.attributes())?)?;
         let linked = object.components().try_for_each(|component| self.link_component(shard, &component));

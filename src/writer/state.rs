@@ -11,7 +11,7 @@ use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
-    table_position, Checkpoint, Component, Encoding, Format, Manifest, Object, RareNames, TextId,
+    table_position, Checkpoint, Component, Encoding, Format, Manifest, Object, Position, RareNames, TextId,
 };
 use crate::model::value::Attributes;
 use crate::sink::file_sink::FileSink;
@@ -116,6 +116,8 @@ pub struct Writer {
     pub(super) canonical: Option<ContentIndex>,
     /// Positions in the table of shards, by their names.
     pub(super) shard_names: HashTable<u32>,
+    /// Positions in it, by the numbers of the open files.
+    pub(super) shard_files: HashTable<(u64, Position)>,
     /// What was copied.
     pub(super) copied: CopiedIndex,
 }
@@ -169,6 +171,7 @@ impl Writer {
             reports: Reports::default(),
             canonical: None,
             shard_names: HashTable::new(),
+            shard_files: HashTable::new(),
             copied: CopiedIndex::new(),
         }
     }

@@ -118,6 +118,19 @@ static void write_and_read(const char *out)
     CHECK(zt_value_count(zt_object_attributes(zt_object_find(file, "head.old"))) == 1);
     zt_close(file);
 
+    char base[4096]; /* the shard "base" of out, which is STEM.zt */
+    snprintf(base, sizeof base, "%.*s-base.zt", (int)strlen(out) - 3, out);
+    zt_writer_options of_2 = {.struct_size = sizeof of_2, .spec_version = ZT_SPEC_2};
+    CHECK(zt_writer_create(base, &of_2, &writer) == ZT_OK);
+    CHECK(zt_writer_add_dense(writer, "one", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
+    CHECK(zt_writer_finish(writer, NULL) == ZT_OK && (file = open_or_say(base)) != NULL);
+    CHECK(zt_writer_create(out, &of_2, &writer) == ZT_OK && overlay(writer, file) == 0);
+    zt_close(file);
+    CHECK(zt_writer_finish(writer, NULL) == ZT_OK && zt_open_model(out, NULL, &file) == ZT_OK);
+    CHECK(first_weight(file, "one") == 1 && zt_part_count(file) == 2);
+    zt_close(file);
+    CHECK(remove(base) == 0);
+
     FILE *halves = tmpfile();
     CHECK(halves != NULL && fwrite(weight, 2, 12, halves) == 12);
     rewind(halves);

@@ -77,7 +77,7 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "10. Writing",
         intro: "Create or append, write objects, finish. A new file appears whole or not at all; a failed append leaves the old\n\
                 file. Same calls, same bytes: the file does not depend on threads, clock or run.",
-        files: &["writer_options.rs", "writer.rs", "copy.rs", "write.rs", "write_quantized.rs", "write_batch.rs", "attribute.rs", "edit.rs"],
+        files: &["writer_options.rs", "writer.rs", "copy.rs", "link.rs", "write.rs", "write_quantized.rs", "write_batch.rs", "attribute.rs", "edit.rs"],
         opens_c_linkage: false,
     },
     Chapter { title: "11. Your own input and output", intro: "Functions of yours that read or write the bytes: a network, an archive, a decryptor.", files: &["source.rs", "store.rs", "sink.rs"], opens_c_linkage: false },

@@ -168,6 +168,10 @@ copy_object(w::Writer, from::Object, name = nothing) = done(zt_writer_add_copy(l
 copy_object_as(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, floats = nothing) =
     done(zt_writer_add_copy_as(live(w), from.handle, new_named(name)..., chosen(ENCODINGS, encoding), chosen(DIGESTS, digest),
             floats === nothing ? ZT_DTYPE_OTHER : dtype_number(floats)), w)
+"Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."
+add_shard(w::Writer, name, file::File) = done(zt_writer_add_shard(live(w), named(name)..., live(file)), w)
+"Adds an object of a file that add_shard made a shard; its bytes stay there."
+link_object(w::Writer, from::Object, name = nothing) = done(zt_writer_add_link(live(w), from.handle, new_named(name)...), w)
 "Sets all attributes of the file to those of an open file."
 copy_attributes(w::Writer, from::File) = done(zt_writer_copy_attributes(live(w), live(from)), w)
 

@@ -843,6 +843,8 @@ FUNCTIONS = {
     "zt_writer_abort": (None, [c_void_p]),
     "zt_writer_add_copy_as": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t, zt_encoding, zt_digest, zt_dtype]),
     "zt_writer_copy_attributes": (zt_status, [c_void_p, c_void_p]),
+    "zt_writer_add_shard": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "zt_writer_add_link": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
     "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
     "zt_writer_add_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
     "zt_writer_add_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),

@@ -160,6 +160,14 @@ class Writer(Handle):
         self._check(lib.zt_writer_add_copy_as(self._live(), source._live(), *name, chosen(_ENCODINGS, encoding, "encoding"),
                                               chosen(_DIGESTS, digest, "digest"), chosen(_FLOATS, floats, "floats")))
 
+    def add_shard(self, name: str, file: File) -> None:
+        """Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."""
+        self._check(lib.zt_writer_add_shard(self._live(), *sized(name), file._live()))
+
+    def link(self, source: Object, new_name: Optional[str] = None) -> None:
+        """Adds an object of a file that add_shard made a shard; its bytes stay there."""
+        self._check(lib.zt_writer_add_link(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
+
     def copy_attributes(self, source: File) -> None:
         """Sets all attributes of the file to those of an open file, of any container."""
         self._check(lib.zt_writer_copy_attributes(self._live(), source._live()))

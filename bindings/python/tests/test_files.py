@@ -410,6 +410,19 @@ def test_groups_of_codes_in_2(path):
         assert q.packed_weight.tobytes() == codes.tobytes() and q.scales.tolist() == [1, 1]
 
 
+def test_links_into_shards(tmp_path):
+    with libztensor.create(tmp_path / "m-base.zt", version="2") as w:
+        w.add("x", np.arange(3.0))
+    with libztensor.open(tmp_path / "m-base.zt") as base, libztensor.create(tmp_path / "m.zt", version="2") as w:
+        with pytest.raises(libztensor.InvalidArgument):
+            w.link(base["x"])
+        w.add_shard("base", base)
+        w.link(base["x"])
+        w.link(base["x"], "again")
+    with libztensor.File.open_model(tmp_path / "m.zt") as f:
+        assert sorted(f) == ["again", "x"] and f["again"].numpy().tolist() == [0, 1, 2]
+
+
 def test_sparse_quantized_and_exchanged(path):
     with libztensor.create(path) as w:
         w.add_csr("csr", (2, 4), np.array([1.0, 2, 3]), [0, 3, 1], [0, 2, 3])
