@@ -92,6 +92,7 @@ fn of_linux(code: i32) -> Option<&'static str> {
         libc::EMEDIUMTYPE => "Wrong medium type",
         libc::ENOKEY => "Required key not available",
         libc::EKEYREJECTED => "Key was rejected by service",
+        #[cfg(target_os = "linux")] // the crate libc has none for Android
         libc::EHWPOISON => "Memory page has hardware error",
         _ => return None,
     })

@@ -50,10 +50,14 @@ mod platform {
         }
 
         pub fn for_each_name(&mut self, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<()> {
+            #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+            use libc::readdir;
+            #[cfg(all(target_os = "linux", target_env = "gnu"))]
+            use libc::readdir64 as readdir; // on 32 bits the other one has no room for every number of a file
             loop {
                 clear_os_error();
                 // SAFETY: an open folder that no other thread has.
-                let entry = unsafe { libc::readdir(self.0.as_ptr()) };
+                let entry = unsafe { readdir(self.0.as_ptr()) };
                 let Some(entry) = NonNull::new(entry) else {
                     // At the end there is no error.
                     return match std::io::Error::last_os_error() {
