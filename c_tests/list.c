@@ -114,7 +114,18 @@ static void data_after_others(void)
 
 static void of_an_older_header(void)
 {
-    struct { size_t struct_size; const zt_object *object; const char *name; } infos[3];
+    struct { /* with a uint64_t, so that it is aligned as a longer one is */
+        size_t struct_size;
+        const zt_object *object;
+        const char *name;
+        size_t name_length;
+        const uint64_t *shape;
+        size_t rank;
+        const zt_value *attributes;
+        size_t component_count;
+        const zt_component *component;
+        uint64_t offset;
+    } infos[3];
     zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
     size_t filled = 0, i;
     infos[0].struct_size = sizeof infos[0];
@@ -124,6 +135,7 @@ static void of_an_older_header(void)
         CHECK_U64(infos[i].struct_size, sizeof infos[0]);
         CHECK(infos[i].object == zt_object_at(file, 2 + i));
         CHECK_STR(infos[i].name, zt_object_name(zt_object_at(file, 2 + i)));
+        CHECK_U64(infos[i].offset, zt_component_offset(infos[i].component));
     }
     zt_close(file);
 }

@@ -115,7 +115,7 @@ void reading()
     CHECK_STR(attributes.find("nested").json().c_str(), R"({"a":[1,2]})");
     CHECK(attributes.find("scores").numbers<float>() == std::vector<float>({0.5f, -1}) && !attributes.find("gone"));
     CHECK_STATUS(status_of([&] { (void)attributes.find("scores").numbers<std::int32_t>(); }), ZT_ERROR_INVALID_ARGUMENT);
-    std::size_t items = 0;
+    std::uint64_t items = 0;
     for (zt::value item : attributes.find("nested").find("a"))
         items += item.as<std::uint64_t>();
     CHECK_U64(items, 3);
