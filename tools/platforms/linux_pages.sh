@@ -2,9 +2,12 @@
 # Another page size, which the emulator reports to the library: the C tests and the same bytes as here. Run by test.sh.
 set -eu
 size=$OUT/page-size
-echo '#include <stdio.h>
+cat >"$size.c" <<'END'
+#include <stdio.h>
 #include <unistd.h>
-int main(void) { return printf("%ld\n", sysconf(_SC_PAGESIZE)) < 0; }' | "${PREFIX_}gcc" -x c -o "$size" -
+int main(void) { return printf("%ld", sysconf(_SC_PAGESIZE)) < 0; }
+END
+"${PREFIX_}gcc" -o "$size" "$size.c"
 reported=$($RUNNER "$size")
 case $RUNNER in
 *" -p $reported "*) ;;
