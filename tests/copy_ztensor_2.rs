@@ -98,6 +98,27 @@ fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
 }
 
 #[test]
+fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
+    // Of these zTensor 2 knows no type: names of dtypes, and types of other containers with one byte an element.
+    let known = ["u8", "i8", "f32", "bool", "f6_e2m3"].map(|name| (name, name != "bool"));
+    for (name, refused) in known.into_iter().chain([("vendor", false), ("I8", false)]) {
+        let part = Part::new("data", "u8", *b"\0\x01\x01\0\0\x01\0\x01").of_type(name);
+        let made = common::open(file(&[Object::new("t", "dense", &[8], vec![part])]));
+        for (version, refused) in [(Version::V1_2, refused), (Version::V2, false)] {
+            let mut failure = None;
+            let written = common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {
+                failure = w.copy(made.objects().next().unwrap(), "t").err();
+            });
+            assert_eq!(common::open(written).object_count(), usize::from(!refused), "{name} {version:?}");
+            let words = format!("object \"t\": {name:?} is unknown in its file, but means something here");
+            let expected = refused.then_some((Cause::Unsupported, words));
+            let found = failure.map(|e| (e.cause(), e.message().to_owned()));
+            assert_eq!(found, expected, "{name} {version:?}");
+        }
+    }
+}
+
+#[test]
 fn an_object_that_lacks_a_component_of_its_format_is_not_copied() {
     let part = Part::new("values", "u8", *b"12");
     let made = common::open(file(&[Object::new("t", "zt.sparse_coo/1", &[8], vec![part])]));

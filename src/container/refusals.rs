@@ -4,7 +4,7 @@ use super::capabilities::{AttributeKeys, Capabilities, LogicalTypes, Roles};
 use super::write_rules::{Quantized, QuantizedForm};
 use crate::digest::Algorithm;
 use crate::error::{fail, Cause, Error, Result};
-use crate::model::dtype::Logical;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Format, Manifest, Object};
 use crate::model::value::{Attributes, Value};
 use std::fmt::Display;
@@ -122,6 +122,17 @@ impl Capabilities {
         match self.logical_types {
             LogicalTypes::Registered(types) => types.contains(&logical),
             LogicalTypes::None | LogicalTypes::InDtype | LogicalTypes::Any => logical.is_in_spec(),
+        }
+    }
+
+    /// Whether a reader takes that name of a type, beside that dtype, for one that it knows, or for a wrong one.
+    pub fn knows_type(&self, name: &str, dtype: Option<Dtype>) -> bool {
+        let LogicalTypes::Any = self.logical_types else { return false };
+        match (Logical::from_name(name).filter(|logical| !logical.is_block_type()), dtype) {
+            (Some(logical), Some(dtype)) => logical.dtype() == dtype || logical.is_in_spec(),
+            (Some(_), None) => true,
+            (None, Some(_)) => Dtype::from_name(name).is_some(),
+            (None, None) => false,
         }
     }
 

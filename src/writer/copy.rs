@@ -124,6 +124,9 @@ impl Writer {
                 LogicalType::Known(logical) if logical.is_block_type() => {} // the format says it
                 LogicalType::Known(_) | LogicalType::Other => {
                     let logical = component.logical_name().unwrap_or_default();
+                    if component.known_logical().is_none() && to.knows_type(logical, component.dtype()) {
+                        return Err(known(logical));
+                    }
                     to.check_logical(component.known_logical(), logical).map_err(in_object)?;
                 }
             }
