@@ -190,7 +190,15 @@ fn canonical_form_refuses_what_it_has_not() {
     let dense = |name| DenseSpec::new(name, Dtype::U8, &[1], b"x");
     refused(&|w| w.write_dense(&dense("b")), "comes behind \"m\"");
     refused(&|w| w.write_batch(&[dense("z"), dense("y")]), "comes behind \"z\"");
-    refused(&|w| w.write_dense(&dense("e\u{301}")), "normal form C");
+    refused(&|w| w.write_dense(&dense("n\u{301}")), "normal form C");
+    refused(&|w| w.set_attributes(common::pairs("{\"e\u{301}\": 1}")), "an attribute of the canonical form");
+    refused(
+        &|w| {
+            let attributes = common::pairs("{\"e\u{301}\": 1}");
+            w.begin(&ObjectSpec { name: "n", format: "dense", shape: &[1] }, attributes)
+        },
+        "an attribute of the canonical form",
+    );
     refused(&|w| w.write_dense(&DenseSpec { encoding: Some(Encoding::Zstd), ..dense("n") }), "it is raw");
     refused(&|w| w.write_dense(&DenseSpec { digest: Some(None), ..dense("n") }), "digest by xxh3");
     refused(

@@ -6,8 +6,10 @@ use crate::output::Output;
 use crate::{remote, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
+use unicode_normalization::is_nfc;
 use ztensor::error::{Cause, Error};
-use ztensor::reader::OpenOptions;
+use ztensor::model::value::Value;
+use ztensor::reader::{File, Object, OpenOptions};
 
 /// What is found of a file; of a digest, why there is none.
 struct Found {
@@ -65,11 +67,34 @@ fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
         Err(error) => return Err(error),
     };
     let violation = match file.canonical_violation() {
-        Ok(violation) => violation,
+        Ok(violation) => violation.or_else(|| decomposed_name(&file)),
         Err(error) if error.cause() == Cause::Unsupported => Some(error.message().to_owned()),
         Err(error) => return Err(error),
     };
     Ok(Found { digest, violation })
+}
+
+/// The first name that is not in Unicode's normal form C, which takes tables that the library does without.
+fn decomposed_name(file: &File) -> Option<String> {
+    let keys = |map: Option<Value<'_>>, what: &str| {
+        let found = map?.pairs().filter_map(|(key, _)| key.as_text()).find(|key| !is_composed(key))?;
+        Some(format!("K5: the key {found:?} of {what}'s attributes is not in normal form C"))
+    };
+    let object = |object: Object<'_>| {
+        let name = object.name();
+        if !is_composed(name) {
+            return Some(format!("K5: the name is not in normal form C: object {name:?}"));
+        }
+        let role = object.components().map(|c| c.role()).find(|role| !is_composed(role));
+        let role = role
+            .map(|role| format!("K5: the name is not in normal form C: object {name:?}, component {role:?}"));
+        role.or_else(|| keys(object.attributes(), &format!("object {name:?}")))
+    };
+    keys(file.attributes(), "the file").or_else(|| file.objects().find_map(object))
+}
+
+fn is_composed(name: &str) -> bool {
+    name.is_ascii() || is_nfc(name)
 }
 
 impl Found {

@@ -3,6 +3,10 @@
 mod common;
 
 use common::{data, run};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Version;
+use ztensor::model::value::{Attributes, Value};
+use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 #[test]
 fn a_file_has_its_digest() {
@@ -32,6 +36,42 @@ fn padding_that_is_not_zero_is_not_canonical() {
     let line = run(&[&"id", &path]).good();
     let why = "  not canonical: F14: 1 bytes of padding are not zero, the first at 4096\n";
     assert!(line.ends_with(why), "{line}");
+}
+
+#[test]
+fn names_that_are_not_in_normal_form_are_not_canonical() {
+    let path = data().join("v2/cases/k5-decomposed.zt");
+    let line = run(&[&"id", &path]).good();
+    assert!(line.contains("  not canonical: K5: the name is not in normal form C: object "), "{line}");
+    let composed = data().join("v2/real/py-names-canonical.zt");
+    assert!(!run(&[&"id", &composed]).good().contains("not canonical"));
+    // Keys of attributes are names, too.
+    let path = common::folder("id-names").join("a.zt");
+    let written = |of_file: &str, of_object: &str| {
+        let digest = Some(Algorithm::Xxh3);
+        let options =
+            WriterOptions { version: Version::V2, alignment: 65536, digest, ..WriterOptions::default() };
+        let map = |key: &str| {
+            let mut attributes = Attributes::default();
+            attributes.set(key, Value::EMPTY_MAP).unwrap();
+            attributes
+        };
+        let mut writer = Writer::create(&path, &options).unwrap();
+        writer.set_attributes(map(of_file)).unwrap();
+        let object = ObjectSpec { name: "a", format: "dense", shape: &[1] };
+        writer
+            .write_object(&object, map(of_object), &[(ComponentSpec::new("data", Dtype::U8), b"x")])
+            .unwrap();
+        writer.finish().unwrap();
+        run(&[&"id", &path]).good()
+    };
+    let (composed, decomposed) = ("\u{e9}", "e\u{301}");
+    assert!(!written(composed, composed).contains("not canonical"));
+    for (line, of) in
+        [(written(decomposed, composed), "the file's"), (written(composed, decomposed), "object \"a\"'s")]
+    {
+        assert!(line.contains("not canonical: K5: the key ") && line.contains(of), "{line}");
+    }
 }
 
 #[test]

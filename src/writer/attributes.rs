@@ -15,6 +15,7 @@ impl Writer {
             return Err(fail!(State, "{why}"));
         }
         self.capabilities().check_file_attribute(Some(key), value)?;
+        self.check_attribute_key(key)?;
         set_pair(&mut self.attributes.set, key, value)
     }
 
@@ -25,6 +26,7 @@ impl Writer {
         }
         self.capabilities().check_all_file_attributes(&attributes)?;
         check_attributes(&attributes)?;
+        self.check_attribute_keys(&attributes)?;
         self.attributes.set = attributes;
         Ok(())
     }
@@ -62,6 +64,7 @@ impl Writer {
     /// Sets an attribute of the object that is open.
     pub fn set_object_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let to = self.capabilities();
+        self.check_attribute_key(key)?;
         match &mut self.state {
             Phase::Object { attributes, .. } => {
                 to.check_attribute(Some(key), value)?;

@@ -9,6 +9,8 @@ use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, TextId};
+use crate::model::normal_form::is_surely_composed;
+use crate::model::value::{Attributes, Value};
 
 /// Bytes that are turned at a time.
 const PIECE: usize = 1 << 20;
@@ -53,13 +55,22 @@ impl Writer {
         }
     }
 
-    fn check_order(&self, what: &str, name: &str, before: Option<&str>) -> Result<()> {
-        if !crate::model::normal_form::is_surely_composed(name) {
-            return Err(fail!(
-                InvalidArgument,
-                "{what} of the canonical form has a name in Unicode's normal form C, which {name:?} may not be"
-            ));
+    /// Refuses attributes with keys that are perhaps not in normal form.
+    pub(super) fn check_attribute_keys(&self, attributes: &Attributes) -> Result<()> {
+        let keys = attributes.iter().map(|(key, _)| key);
+        keys.filter_map(Value::as_text).try_for_each(|key| self.check_attribute_key(key))
+    }
+
+    /// Refuses a key of attributes that is perhaps not in normal form.
+    pub(super) fn check_attribute_key(&self, key: &str) -> Result<()> {
+        match self.canonical {
+            None => Ok(()),
+            Some(_) => check_composed("an attribute", key),
         }
+    }
+
+    fn check_order(&self, what: &str, name: &str, before: Option<&str>) -> Result<()> {
+        check_composed(what, name)?;
         match before.filter(|before| *before >= name) {
             None => Ok(()),
             Some(before) => Err(fail!(
@@ -149,6 +160,16 @@ fn duplicate(at: u64) -> Error {
         "its bytes are those of the component at {at}, whose place it has in canonical form: give them in one call, which \
          finds that before it writes"
     )
+}
+
+fn check_composed(what: &str, name: &str) -> Result<()> {
+    match is_surely_composed(name) {
+        true => Ok(()),
+        false => Err(fail!(
+            InvalidArgument,
+            "{what} of the canonical form has a name in Unicode's normal form C, which {name:?} may not be"
+        )),
+    }
 }
 
 #[cfg(test)]

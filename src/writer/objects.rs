@@ -38,6 +38,7 @@ impl Writer {
         }
         self.check_name_order(spec.name, None)?;
         check_attributes(attributes)?;
+        self.check_attribute_keys(attributes)?;
         if spec.format == "sparse_csr" && spec.shape.len() != 2 {
             let rank = spec.shape.len();
             return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));

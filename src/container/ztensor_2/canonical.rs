@@ -1,6 +1,7 @@
 //! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
 //!
-//! What the manifest shows: blobs have equal bytes where their digests say so. The normal form of names (NFC) is not looked at.
+//! What the manifest shows: blobs have equal bytes where their digests say so. Whether names are in normal form
+//! (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
 
 use super::{ends, surplus};
 use crate::container::frame::Frame;
