@@ -4,7 +4,10 @@ mod common;
 
 use common::ztensor_2::{blobs, map, with_manifest, Cbor};
 use xxhash_rust::xxh3::xxh3_64;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Version;
 use ztensor::reader::{File, OpenOptions};
+use ztensor::writer::{Algorithm, DenseSpec, WriterOptions};
 
 const STEP: u64 = 1 << 16;
 const FOOTER: usize = 40;
@@ -94,7 +97,7 @@ fn each_rule_that_is_broken_is_named() {
     let cases: [(Vec<u8>, &str); 15] = [
         (change(&|p| p.end += STEP), "K1: the manifest is at 262144"),
         (change(&|p| p.places[0] = 4096), "K2: its offset 4096 is no multiple of 65536: object \"a\""),
-        (change(&|p| p.places.reverse()), "K3: its offset is 131072, the next free one 65536: object \"a\""),
+        (change(&|p| p.places.reverse()), "K3: its offset is 131072, its place is 65536: object \"a\""),
         (
             change(&|p| {
                 p.bytes[1] = b"abc";
@@ -154,6 +157,26 @@ fn bytes_that_belong_to_nothing_are_zero() {
     let mut gap = sound.clone();
     gap.splice(size - FOOTER..size - FOOTER, [0; 8]);
     assert!(violation(&gap).unwrap().starts_with("K1: "));
+}
+
+/// Those without bytes have equal bytes, so they share the place that the first of them took.
+#[test]
+fn parts_without_bytes_have_one_place() {
+    let write = |canonical| {
+        let alignment = if canonical { 4096 } else { STEP };
+        let digest = Some(Algorithm::Xxh3);
+        let options =
+            WriterOptions { version: Version::V2, canonical, alignment, digest, ..WriterOptions::default() };
+        common::written(&options, |w| {
+            for (name, bytes) in [("a", &b""[..]), ("b", b"x"), ("c", b"")] {
+                let shape = [bytes.len() as u64];
+                w.write_dense(&DenseSpec::new(name, Dtype::U8, &shape, bytes)).unwrap();
+            }
+        })
+    };
+    assert_eq!(violation(&write(true)), None);
+    let why = "K3: its offset is 131072, its place is 65536: object \"c\", component \"data\"";
+    assert_eq!(violation(&write(false)).as_deref(), Some(why));
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
         }
     }
     let head = ends.head;
+    let is_short = ends.file_size < ztensor_2::ends::LEAST_SIZE;
     Err(match head.first_chunk::<8>() {
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => fail!(
             Unsupported,
@@ -40,6 +41,12 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             "the file ends in ZTEN1000 but begins with {} instead of ZTEN1000",
             EscapedBytes(head)
         ),
+        _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) && is_short => broken!(
+            Rule::Zt2FileTooSmall,
+            "the file ends as one of zTensor 2 does, but has {} bytes; the smallest has {}",
+            ends.file_size,
+            ztensor_2::ends::LEAST_SIZE
+        ),
         _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) => broken!(
             Rule::Zt2HeaderMagic,
             "the file ends as one of zTensor 2 does but begins with {} instead of {}",
@@ -47,6 +54,11 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             EscapedBytes(ztensor_2::ends::MAGIC)
         ),
         _ if ends.file_size == 0 => fail!(NotZtensor, "the file is empty"),
+        _ if is_short && ztensor_2::ends::MAGIC.starts_with(head) => broken!(
+            Rule::Zt2FileTooSmall,
+            "the file has the first {} bytes of one of zTensor 2 and no more",
+            ends.file_size
+        ),
         _ => fail!(
             NotZtensor,
             "no container that is read here: it begins with {}; {} are read",

@@ -79,13 +79,12 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         return try_format(format_args!("K2: its offset {} is no multiple of {STEP}", c.offset)).map(Some);
     }
     // A place that is taken is that of an earlier part of the same bytes: others would overlap.
-    let is_misplaced = c.stored_size == 0 && c.offset != *next && Some(c.offset) != *first_empty;
-    if c.stored_size == 0 {
-        first_empty.get_or_insert(c.offset);
-    }
-    if c.offset > *next || is_misplaced {
-        return try_format(format_args!("K3: its offset is {}, the next free one {next}", c.offset))
-            .map(Some);
+    let wanted = match c.stored_size {
+        0 => *first_empty.get_or_insert(*next),
+        _ => *next,
+    };
+    if c.offset > wanted || (c.stored_size == 0 && c.offset != wanted) {
+        return try_format(format_args!("K3: its offset is {}, its place is {wanted}", c.offset)).map(Some);
     }
     if c.offset == *next && c.stored_size > 0 {
         *next = c.end().checked_next_multiple_of(STEP).unwrap_or(u64::MAX);

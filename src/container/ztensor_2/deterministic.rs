@@ -130,8 +130,10 @@ impl Walk<'_> {
         let Some(initial) = self.input.get(self.at).copied() else { return Err(self.cut()) };
         self.at = self.at.saturating_add(1);
         let (major, short) = (initial >> 5, initial & 0x1f);
-        if major == 7 {
-            return self.simple_or_float(short).map(|()| (0, false));
+        match major {
+            7 => return self.simple_or_float(short).map(|()| (0, false)),
+            6 => return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a tagged item"))),
+            _ => {}
         }
         let argument = match short {
             0..=23 => u64::from(short),
@@ -148,7 +150,6 @@ impl Walk<'_> {
         let capacity = match major {
             0 | 1 => return Ok((0, false)),
             5 => left / 2,
-            6 => return Err(self.wrong(Rule::Zt2CborSyntax, format_args!("a tagged item"))),
             _ => left,
         };
         if argument > capacity as u64 {

@@ -65,7 +65,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     let mut left = d.map(Rule::Zt2Schema, "its definition")?;
     let (mut dtype, mut logical, mut blob, mut decoded) = (None, None, None, None);
     let mut rare = RareNames::default();
-    let mut encoding = None;
+    let (mut shard, mut encoding) = (None, None);
     while d.cursor.another(&mut left)? {
         match key(d)? {
             Some((BLOB, _)) => blob = Some(range(d)?),
@@ -73,7 +73,8 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
             Some((TYPE, _)) => logical = Some(text(d, Rule::Zt2Schema, "\"type\"")?),
             Some((SHARD, _)) => {
                 let name = text(d, Rule::Zt2Schema, "\"shard\"")?;
-                rare.shard = Some(shards::find(&d.manifest, name)?);
+                names::check_shard_name(name)?;
+                shard = Some(name);
             }
             Some((DIGEST, _)) => {
                 let digest = text(d, Rule::Zt2Schema, "\"digest\"")?;
@@ -110,6 +111,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     component.set_size(Some(decoded.unwrap_or(length)));
     component.set_size_declared(decoded.is_some());
     component.set_digest_of_decoded(true);
+    rare.shard = shard.map(|name| shards::find(&d.manifest, name)).transpose()?;
     component.set_in_shard(rare.shard.is_some());
     let size = match rare.shard.and_then(|at| d.manifest.shards.get(at.index())) {
         Some(shard) => shard.size,
