@@ -112,9 +112,9 @@ fn plain(record: &[u8]) -> Option<Record> {
 const WIDE_16: u64 = u16::MAX as u64;
 const WIDE_32: u64 = u32::MAX as u64;
 
+/// Whether it leaves the place of the directory to a record of 64 bits. As many members as 16 bits can say need none.
 fn is_wide(record: &Record) -> bool {
-    let short = [record.disks[0], record.disks[1], record.members_here, record.members];
-    short.contains(&WIDE_16) || [record.size, record.start].contains(&WIDE_32)
+    [record.size, record.start].contains(&WIDE_32)
 }
 
 /// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end record.

@@ -144,6 +144,21 @@ fn each_number_of_the_end_record_is_checked() {
     assert_eq!(read_within(&bytes, &short).unwrap_err().cause(), Cause::Limit);
 }
 
+#[test]
+fn as_many_members_as_16_bits_can_say_need_no_record_of_64_bits() {
+    let names = (0..u16::MAX).map(|number| -> &'static str { number.to_string().leak() });
+    let members: Vec<Made> = names.map(|name| made(name, b"")).collect();
+    let (bytes, _, end) = archive(&members);
+    let read = |bytes: &[u8]| {
+        let budget = Budget::new(64 << 20);
+        Directory::read(&mut &*bytes, &Limits::default(), &budget).map(|found| found.members.len())
+    };
+    assert_eq!(read(&bytes).unwrap(), 65_535);
+    let (mut fewer, _, end_of_fewer) = archive(&members[1..]);
+    fewer[end_of_fewer + 8..end_of_fewer + 12].copy_from_slice(&bytes[end + 8..end + 12]);
+    assert_eq!(read(&fewer).unwrap_err().rule(), Some(Rule::ZipDirectory));
+}
+
 /// `two` with a record of 64 bits and its locator, and where the record is.
 fn wide(saturated: bool) -> (Vec<u8>, usize) {
     let (mut bytes, start, end) = two();
