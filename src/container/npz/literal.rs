@@ -63,6 +63,10 @@ impl<'a> Literal<'a> {
 
     /// A text in quotes, without escapes; none where something else comes next.
     pub fn text(&mut self) -> Result<Option<&'a [u8]>> {
+        self.quoted(false)
+    }
+
+    fn quoted(&mut self, may_escape: bool) -> Result<Option<&'a [u8]>> {
         self.space();
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Ok(None) };
         self.step();
@@ -73,6 +77,10 @@ impl<'a> Literal<'a> {
                     let text = self.bytes.get(start..self.at);
                     self.step();
                     return Ok(text);
+                }
+                Some(b'\\') if may_escape => {
+                    self.step();
+                    self.step();
                 }
                 None | Some(b'\\' | b'\n' | b'\r' | 0) => {
                     return Err(self.wrong("a text without escapes is due"));
@@ -119,7 +127,7 @@ impl<'a> Literal<'a> {
         number.ok_or_else(overflow)
     }
 
-    /// A value of texts, integers, lists and tuples: its bytes.
+    /// A value of texts, integers, lists and tuples: its bytes. Names of fields may have escapes.
     pub fn value(&mut self) -> Result<&'a [u8]> {
         self.space();
         let start = self.at;
@@ -139,7 +147,7 @@ impl<'a> Literal<'a> {
                         continue;
                     }
                 }
-                Some(b'\'' | b'"') => drop(self.text()?),
+                Some(b'\'' | b'"') => drop(self.quoted(true)?),
                 Some(b'0'..=b'9') => drop(self.dimension()?),
                 _ => return Err(self.wrong("a text, an integer, a list or a tuple is due")),
             }

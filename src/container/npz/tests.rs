@@ -141,6 +141,7 @@ fn types_are_read_listed_or_refused() {
         ("[('a', '<f4'), ('b', '|u1', (2, 3))]", None),
         ("[(('title', 'a'), [('x', '<f4')])]", None),
         ("('<f4', (2,))", None),
+        (r"[('it\'s', '<f4'), ('a\\', '<i2'), ('\u200b', '<f4')]", None),
         ("[]", None),
     ] {
         match kind(descr).unwrap() {
@@ -156,7 +157,20 @@ fn types_are_read_listed_or_refused() {
     {
         assert_eq!(rule(kind(descr)), Some(Rule::DtypeType), "{descr}");
     }
-    for descr in ["None", "4.0", "{}", "[", "[('a', '<f4')", "[)", "['a' 'b']", "[,]", "__import__('os')"] {
+    for descr in [
+        "None",
+        r"'<f\x34'",
+        r"['\",
+        r"['\'",
+        "4.0",
+        "{}",
+        "[",
+        "[('a', '<f4')",
+        "[)",
+        "['a' 'b']",
+        "[,]",
+        "__import__('os')",
+    ] {
         assert_eq!(rule(kind(descr)), Some(Rule::NpyHeader), "{descr}");
     }
     let deep = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
