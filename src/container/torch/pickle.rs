@@ -16,6 +16,9 @@ use crate::memory::{bytes_of, Budget};
 /// The highest protocol.
 const PROTOCOL: u8 = 5;
 
+/// Entries that any memo may have: those of a number of one byte.
+const FEWEST_ENTRIES: usize = 256;
+
 /// Reads a pickle: its values, and the one that it is.
 pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)> {
     let mut machine = Machine {
@@ -24,7 +27,8 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)
         stack: Vec::new(),
         marks: Vec::new(),
         memo: Vec::new(),
-        memo_limit: bytes.len(),
+        memo_count: 0,
+        memo_limit: bytes.len().max(FEWEST_ENTRIES),
         budget,
     };
     loop {
@@ -49,6 +53,8 @@ struct Machine<'a> {
     /// How many values the stack had at each MARK.
     marks: Vec<usize>,
     memo: Vec<Option<Value>>,
+    /// How many of its entries were put: MEMOIZE puts the one of that number, as Python does.
+    memo_count: u64,
     /// Entries that the memo may have: whoever numbers them one by one needs fewer than there are bytes.
     memo_limit: usize,
     budget: &'a Budget,
@@ -307,7 +313,7 @@ impl<'a> Machine<'a> {
     fn put(&mut self, opcode: u8) -> Result<()> {
         let value = self.last()?;
         let index = match opcode {
-            op::MEMOIZE => self.memo.len() as u64,
+            op::MEMOIZE => self.memo_count,
             _ => self.index(opcode)?,
         };
         let at = usize::try_from(index).ok().filter(|at| *at < self.memo_limit).ok_or_else(|| {
@@ -317,6 +323,7 @@ impl<'a> Machine<'a> {
             push(self.budget, &mut self.memo, None)?;
         }
         if let Some(place) = self.memo.get_mut(at) {
+            self.memo_count = self.memo_count.saturating_add(place.is_none().into());
             *place = Some(value);
         }
         Ok(())

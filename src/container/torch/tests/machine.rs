@@ -92,6 +92,28 @@ fn each_stack_rule_is_kept() {
 }
 
 #[test]
+fn the_memo_is_numbered_as_by_python() {
+    // MEMOIZE puts the entry whose number is how many there are, and not one behind the last.
+    for (puts, number) in
+        [("Xq\x05Y\u{94}", 1), ("Xq\x01Y\u{94}", 1), ("Xq\0Nq\0Y\u{94}", 1), ("Xp0\nNq\x07Y\u{94}", 2)]
+    {
+        let mut body = vec![b'('];
+        for character in puts.chars() {
+            match character {
+                'X' | 'Y' => body.extend(text(&character.to_string())),
+                _ => body.push(character as u8),
+            }
+        }
+        body.extend([b"1h", &[number][..]].concat());
+        let shown = attributes(&body);
+        assert!(shown.contains('Y'), "{puts:?}: {shown}");
+    }
+    // A number of one byte may be any, however short the pickle is.
+    assert!(list(&whole(b"Nq\xff0h\xff")).is_ok());
+    assert_eq!(cause(b"Nr\0\x01\0\0"), Cause::Limit);
+}
+
+#[test]
 fn what_ends_too_early_is_refused() {
     let pickle =
         whole(dict(&[("a", tensor()), ("b", b"F1.5\n".to_vec()), ("c", b"\x8b\x01\0\0\0\x07".to_vec())]));
