@@ -240,11 +240,8 @@ fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Elem
     let steps = shape.iter().zip(strides).try_fold(tensor.offset, |at, (dimension, stride)| {
         at.checked_add(dimension.saturating_sub(1).checked_mul(*stride)?)
     });
-    let end = match count {
-        0 => Some(tensor.offset),
-        _ => steps.and_then(|last| last.checked_add(1)),
-    };
-    match end {
+    match steps.and_then(|last| last.checked_add(1)) {
+        _ if count == 0 => Ok(()), // wherever it is
         Some(end) if end <= elements => Ok(()),
         _ => Err(broken!(
             Rule::TorchView,
