@@ -31,6 +31,7 @@ pub trait Visit {
 /// A list or dict that is being looked through.
 struct Open {
     kind: Kind,
+    id: Id,
     place: Place,
     /// Items that were passed.
     passed: u32,
@@ -40,13 +41,16 @@ struct Open {
 
 /// Visits everything in a tree, depth first.
 pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
-    let mut walk = Walk { heap, path: Vec::new(), open: Vec::new(), visits_left: visits(heap) };
+    let (path, open, mut is_open) = (Vec::new(), Vec::new(), Vec::new());
+    (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut is_open, false))?;
+    let mut walk = Walk { heap, path, open, is_open, visits_left: visits(heap) };
     walk.visit(root, to)?;
     while let Some(value) = walk.next()? {
         walk.visit(value, to)?;
     }
     heap.budget().give_back(walk.path.capacity() as u64);
     heap.budget().give_back(bytes_of::<Open>(walk.open.capacity()));
+    heap.budget().give_back(bytes_of::<bool>(walk.is_open.capacity()));
     Ok(())
 }
 
@@ -74,6 +78,8 @@ struct Walk<'h, 'a> {
     heap: &'h Heap<'a>,
     path: Vec<u8>,
     open: Vec<Open>,
+    /// Of each list, tuple, dict and set.
+    is_open: Vec<bool>,
     visits_left: usize,
 }
 
@@ -103,11 +109,16 @@ impl Walk<'_, '_> {
     }
 
     fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
-        if self.open.len() > self.heap.chain_count() {
+        if self.set_open(id, true) {
             return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
         let (place, path_size) = (self.heap.front(id), self.path.len());
-        push(self.heap.budget(), &mut self.open, Open { kind, place, passed: 0, path_size })
+        push(self.heap.budget(), &mut self.open, Open { kind, id, place, passed: 0, path_size })
+    }
+
+    /// Whether it was open before.
+    fn set_open(&mut self, id: Id, is_open: bool) -> bool {
+        self.is_open.get_mut(id as usize).is_some_and(|place| std::mem::replace(place, is_open))
     }
 
     /// The next item of what is open, with its path.
@@ -115,6 +126,8 @@ impl Walk<'_, '_> {
         while let Some(open) = self.open.last_mut() {
             self.path.truncate(open.path_size);
             let Some(item) = self.heap.next(&mut open.place) else {
+                let id = open.id;
+                self.set_open(id, false);
                 self.open.pop();
                 continue;
             };
@@ -142,14 +155,17 @@ impl Walk<'_, '_> {
     }
 
     fn append_key(&mut self, key: Value) -> Result<()> {
-        let mut number = Digits::default();
+        let mut number = Digits::NONE;
         let text = match key {
             Value::Text(span) => self.heap.bytes(span),
             Value::Bool(true) => b"True",
             Value::Bool(false) => b"False",
             Value::None => b"None",
             Value::Int(n) => number.show(format_args!("{n}")),
-            Value::Float(n) => number.show(format_args!("{n:?}")),
+            Value::BigInt(span) if span.size <= WIDEST => {
+                number.show(format_args!("{}", wide(self.heap.bytes(span))))
+            }
+            Value::Float(n) => number.show_float(n),
             other => {
                 let path = Quoted(&self.path);
                 return Err(fail!(Unsupported, "at {path}: a key of a dict is {}", other.kind()));
@@ -165,14 +181,40 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Bytes of the widest integer that is read as a key.
+const WIDEST: u32 = 16;
+
+/// An integer of at most so many bytes.
+fn wide(bytes: &[u8]) -> i128 {
+    let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+    let mut wide = [sign; WIDEST as usize];
+    wide.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+    i128::from_le_bytes(wide)
+}
+
 /// A number as text, which is short.
-#[derive(Default)]
 struct Digits {
-    bytes: [u8; 32],
+    bytes: [u8; 40],
     size: usize,
 }
 
 impl Digits {
+    const NONE: Digits = Digits { bytes: [0; 40], size: 0 };
+
+    /// As Python writes it: where there is an exponent, with a sign and two digits at least.
+    fn show_float(&mut self, number: f64) -> &[u8] {
+        if number.is_nan() {
+            return self.show(format_args!("nan"));
+        }
+        let mut shown = Digits::NONE;
+        let text = std::str::from_utf8(shown.show(format_args!("{number:?}"))).unwrap_or_default();
+        let exponent = text.split_once('e').and_then(|(digits, e)| Some((digits, e.parse::<i32>().ok()?)));
+        match exponent {
+            Some((digits, exponent)) => self.show(format_args!("{digits}e{exponent:+03}")),
+            None => self.show(format_args!("{text}")),
+        }
+    }
+
     fn show(&mut self, number: std::fmt::Arguments<'_>) -> &[u8] {
         let _ = self.write_fmt(number); // what does not fit is left out
         self.bytes.get(..self.size).unwrap_or_default()

@@ -10,6 +10,27 @@ fn tensors_are_named_by_their_key_paths() {
     let root = dict(&[("a.b", tensor()), ("", tensor()), ("x", dict(&[("list", list)])), ("y", keyed)]);
     let names: Vec<_> = lines(root).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(names, ["a.b", "", "x.list.0", "x.list.2", "y.-3", "y.True", "y.None", "y.1.5"]);
+    let of_key =
+        |key: &[u8]| lines([b"}", key, &tensor(), b"s"].concat())[0].split(':').next().unwrap().to_owned();
+    for (number, name) in [
+        (1e15, "1000000000000000.0"),
+        (1e16, "1e+16"),
+        (1.5e100, "1.5e+100"),
+        (1e-4, "0.0001"),
+        (1e-5, "1e-05"),
+        (5e-324, "5e-324"),
+        (-0.0, "-0.0"),
+        (f64::INFINITY, "inf"),
+        (f64::NAN, "nan"),
+    ] {
+        assert_eq!(of_key(&[b"G", &f64::to_be_bytes(number)[..]].concat()), name, "as Python writes it");
+    }
+    let of_integer = |bytes: &[u8]| [b"\x8a", &[bytes.len() as u8][..], bytes].concat();
+    assert_eq!(of_key(&of_integer(b"\0\0\0\0\0\0\0\x80\0")), "9223372036854775808");
+    assert_eq!(of_key(&of_integer(b"\xff\xff\xff\xff\xff\xff\xff\x7f\xff")), "-9223372036854775809");
+    assert_eq!(of_key(&of_integer(&i128::MIN.to_le_bytes())), i128::MIN.to_string());
+    let widest = of_integer(&[&[0; 16][..], b"\x01"].concat());
+    assert_eq!(cause([b"}", &widest[..], &tensor(), b"s"].concat()), Cause::Unsupported);
     assert_eq!(lines(tensor()), [": float32 [2, 3] by [3, 1] from 0"]);
     assert_eq!(lines([tensor(), tensor(), b"\x86".to_vec()].concat()).len(), 2, "a tuple");
     assert_eq!(lines(storage("torch.FloatStorage", "0", 5)), [": storage of 5"]);
