@@ -5,6 +5,7 @@ use super::globals::{Global, Unreadable};
 use super::values::{wrong, Heap, Id, Kind, Storage, Tensor, Value};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::element_count;
+use std::ops::RangeInclusive;
 
 /// Most dimensions of a tensor: PyTorch's own limit.
 const MAX_RANK: usize = 64;
@@ -15,15 +16,17 @@ const MAX_ARGUMENTS: usize = 16;
 /// Arguments of a call.
 struct Arguments {
     values: [Value; MAX_ARGUMENTS],
-    count: usize,
 }
 
 impl Arguments {
-    fn of(heap: &Heap<'_>, arguments: Id, least: usize, what: &str) -> Result<Arguments> {
+    fn of(heap: &Heap<'_>, arguments: Id, due: RangeInclusive<usize>, what: &str) -> Result<Arguments> {
         let count = heap.count(arguments);
         match heap.array::<MAX_ARGUMENTS>(arguments) {
-            Some((values, count)) if count >= least => Ok(Arguments { values, count }),
-            _ => Err(wrong(format_args!("{what} has {count} arguments, at least {least} are due"))),
+            Some((values, count)) if due.contains(&count) => Ok(Arguments { values }),
+            _ => {
+                let (least, most) = (due.start(), due.end());
+                Err(wrong(format_args!("{what} has {count} arguments, {least} to {most} are due")))
+            }
         }
     }
 
@@ -83,22 +86,22 @@ impl std::fmt::Display for Shown {
 
 /// What a function makes of a tuple of arguments.
 pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
-    let given = |heap: &Heap<'_>, least, what| Arguments::of(heap, arguments, least, what);
+    let given = |heap: &Heap<'_>, due, what| Arguments::of(heap, arguments, due, what);
     match function {
         Global::Dict => dict(heap, arguments),
         Global::DefaultDict => heap.make(Kind::Dict),
-        Global::Set => match given(heap, 0, "a set")?.get(0) {
+        Global::Set => match given(heap, 0..=1, "a set")?.get(0) {
             Value::None => heap.make(Kind::Set),
-            Value::Items(Kind::List | Kind::Tuple | Kind::Set, id) => Ok(Value::Items(Kind::Set, id)),
+            Value::Items(Kind::List | Kind::Tuple | Kind::Set, id) => heap.copy(Kind::Set, id),
             other => Err(wrong(format_args!("a set is made of {}", other.kind()))),
         },
-        Global::Size => match given(heap, 1, "torch.Size")?.get(0) {
+        Global::Size => match given(heap, 1..=1, "torch.Size")?.get(0) {
             Value::Items(Kind::Tuple | Kind::List, id) => Ok(Value::Items(Kind::Tuple, id)),
             other => Err(wrong(format_args!("a torch.Size is made of {}", other.kind()))),
         },
-        Global::Encode => encoded(heap, &given(heap, 2, "_codecs.encode")?),
+        Global::Encode => encoded(heap, &given(heap, 2..=3, "_codecs.encode")?),
         Global::ByteArray => {
-            let given = given(heap, 0, "a bytearray")?;
+            let given = given(heap, 0..=3, "a bytearray")?;
             match given.get(0) {
                 Value::Text(_) => encoded(heap, &given),
                 bytes @ (Value::Bytes(_) | Value::Latin1(_)) => Ok(bytes),
@@ -109,12 +112,14 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3 => {
             rebuild(heap, function, arguments)
         }
-        Global::RebuildParameter => match given(heap, 1, "_rebuild_parameter")?.get(0) {
+        Global::RebuildParameter => match given(heap, 3..=4, "_rebuild_parameter")?.get(0) {
             tensor @ Value::Tensor(_) => Ok(tensor),
             other => Err(wrong(format_args!("a parameter is made of {}", other.kind()))),
         },
-        Global::RebuildFromType => rebuild_from_type(heap, &given(heap, 3, "_rebuild_from_type_v2")?),
-        Global::Rebuild(reason) => rebuild_unreadable(heap, reason, &given(heap, 1, reason.name())?),
+        Global::RebuildFromType => rebuild_from_type(heap, &given(heap, 4..=4, "_rebuild_from_type_v2")?),
+        Global::Rebuild(reason) => {
+            rebuild_unreadable(heap, reason, &given(heap, 1..=MAX_ARGUMENTS, reason.name())?)
+        }
         Global::Factory
         | Global::TensorType
         | Global::QuantizationScheme
@@ -128,9 +133,9 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
 
 /// A dict of nothing, of another one, or of a list of pairs.
 fn dict(heap: &mut Heap<'_>, arguments: Id) -> Result<Value> {
-    let from = match Arguments::of(heap, arguments, 0, "a dict")?.get(0) {
+    let from = match Arguments::of(heap, arguments, 0..=1, "a dict")?.get(0) {
         Value::None => return heap.make(Kind::Dict),
-        dict @ Value::Items(Kind::Dict, _) => return Ok(dict),
+        Value::Items(Kind::Dict, id) => return heap.copy(Kind::Dict, id),
         Value::Items(Kind::List | Kind::Tuple, id) => id,
         other => return Err(wrong(format_args!("a dict is made of {}", other.kind()))),
     };
@@ -190,15 +195,13 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
 /// (storage, offset, size, stride, requires_grad, hooks, [dtype of v3], metadata)
 fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
     let has_dtype = function == Global::RebuildTensorV3;
-    let (least, metadata_at) = match function {
-        Global::RebuildTensor => (4, MAX_ARGUMENTS),
-        Global::RebuildTensorV3 => (7, 7),
-        _ => (6, 6),
+    // Metadata is the last argument, where there is any.
+    let (due, metadata_at) = match function {
+        Global::RebuildTensor => (4..=4, MAX_ARGUMENTS),
+        Global::RebuildTensorV3 => (7..=8, 7),
+        _ => (6..=7, 6),
     };
-    let given = Arguments::of(heap, arguments, least, "_rebuild_tensor")?;
-    if given.count > metadata_at.saturating_add(1) {
-        return Err(wrong(format_args!("_rebuild_tensor has {} arguments", given.count)));
-    }
+    let given = Arguments::of(heap, arguments, due, "_rebuild_tensor")?;
     let Value::Storage(id) = given.get(0) else {
         return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given.get(0).kind())));
     };

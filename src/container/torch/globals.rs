@@ -131,7 +131,9 @@ fn of_utils(name: &[u8]) -> Option<Global> {
         b"_rebuild_tensor_v3" => Some(Global::RebuildTensorV3),
         b"_rebuild_parameter" | b"_rebuild_parameter_with_state" => Some(Global::RebuildParameter),
         b"_rebuild_qtensor" => Some(Global::Rebuild(Unreadable::Quantized)),
-        b"_rebuild_sparse_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
+        b"_rebuild_sparse_tensor" | b"_rebuild_sparse_csr_tensor" => {
+            Some(Global::Rebuild(Unreadable::Sparse))
+        }
         b"_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
         b"_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
         _ => None,

@@ -210,6 +210,17 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
+    /// A new one with the items that another has now.
+    pub fn copy(&mut self, kind: Kind, from: Id) -> Result<Value> {
+        let made = self.make(kind)?;
+        let Value::Items(_, id) = made else { return Ok(made) };
+        let mut place = self.front(from);
+        while let Some(item) = self.next(&mut place) {
+            self.append(id, item)?;
+        }
+        Ok(made)
+    }
+
     /// How many items.
     pub fn count(&self, id: Id) -> u32 {
         self.chains.get(id as usize).map_or(0, |chain| chain.count)

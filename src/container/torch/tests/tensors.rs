@@ -134,6 +134,64 @@ fn functions_make_what_they_do_in_python() {
 }
 
 #[test]
+fn functions_take_as_many_arguments_as_they_do_in_python() {
+    let none = || b"N".to_vec();
+    let of_view = [
+        storage("torch.FloatStorage", "0", 1),
+        int(0),
+        ints(&[1]),
+        ints(&[1]),
+        b"\x89".to_vec(),
+        b"}".to_vec(),
+        global("torch", "float32"),
+        none(),
+        none(),
+    ];
+    let of_parameter = [tensor(), b"\x89".to_vec(), b"}".to_vec(), none(), none()];
+    let of_type = [
+        global("torch._utils", "_rebuild_tensor_v2"),
+        global("torch", "Tensor"),
+        tuple(&of_view[..6]),
+        b"}".to_vec(),
+        none(),
+    ];
+    let metadata = |mut arguments: Vec<Vec<u8>>| {
+        arguments.iter_mut().skip(6).for_each(|argument| *argument = none());
+        arguments
+    };
+    for (module, name, arguments, due) in [
+        ("torch._utils", "_rebuild_tensor", of_view.to_vec(), 4..=4),
+        ("torch._utils", "_rebuild_tensor_v2", metadata(of_view.to_vec()), 6..=7),
+        ("torch._utils", "_rebuild_tensor_v3", of_view.to_vec(), 7..=8),
+        ("torch._utils", "_rebuild_parameter", of_parameter.to_vec(), 3..=4),
+        ("torch._tensor", "_rebuild_from_type_v2", of_type.to_vec(), 4..=4),
+        ("collections", "OrderedDict", vec![b"}".to_vec(), b"}".to_vec()], 0..=1),
+        ("torch", "Size", vec![ints(&[1]), ints(&[1])], 1..=1),
+    ] {
+        for count in 0..=arguments.len() {
+            let body = [global(module, name), tuple(&arguments[..count]), b"R".to_vec()].concat();
+            match due.contains(&count) {
+                true => drop(list(&whole(body)).unwrap_or_else(|e| panic!("{name} {count}: {e}"))),
+                false => assert_eq!(rule(body), Some(Rule::PickleType), "{name} {count}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_made_of_another_is_a_copy() {
+    let made = |function: &str, module: &str| [global(module, function), b"h\0\x85R".to_vec()].concat();
+    // {}, a dict of it, then a tensor for the first: what is left is the second.
+    let dict =
+        [b"}q\x000", &made("OrderedDict", "collections")[..], b"q\x010h\0", &text("k"), &tensor()].concat();
+    assert_eq!(lines([&dict[..], b"s0h\x01"].concat()), Vec::<String>::new());
+    assert_eq!(lines([&dict[..], b"s"].concat()).len(), 1);
+    let set = [b"]q\0(K\x07e0", &made("set", "__builtin__")[..], b"q\x010h\0K\x08a0h\x01"].concat();
+    let shown = attributes(set);
+    assert!(shown.contains('7') && !shown.contains('8'), "{shown}");
+}
+
+#[test]
 fn what_is_no_plain_tensor_is_listed() {
     let metadata = |pairs: &[(&str, Vec<u8>)]| {
         let storage = storage("torch.ComplexFloatStorage", "0", 2);
@@ -160,6 +218,9 @@ fn what_is_no_plain_tensor_is_listed() {
         [global("torch.serialization", "_get_layout"), text("torch.sparse_coo"), b"\x85R".to_vec()].concat();
     let parts = tuple(&[tensor(), tensor(), ints(&[3, 5])]);
     assert!(lines(rebuild("_rebuild_sparse_tensor", &[layout, parts]))[0].contains("torch.sparse [3, 5]"));
+    let parts = tuple(&[tensor(), tensor(), tensor(), ints(&[3, 5])]);
+    let of_1_13 = rebuild("_rebuild_sparse_csr_tensor", &[global("torch", "device"), parts]);
+    assert!(lines(of_1_13)[0].contains("torch.sparse [3, 5]"));
     let meta = [global("torch", "float32"), ints(&[9]), ints(&[1]), flag()];
     assert!(lines(rebuild("_rebuild_meta_tensor_no_storage", &meta))[0].contains("torch.meta [9]"));
     assert!(lines(rebuild("_rebuild_nested_tensor", &[tensor(), tensor(), tensor(), tensor()]))[0]
@@ -172,6 +233,8 @@ fn views_stay_within_their_storage() {
     assert_eq!(lines(view(4, 3, &[], &[])).len(), 1, "a scalar");
     assert_eq!(lines(view(1, 0, &[1 << 40, 1 << 20], &[0, 0])).len(), 1, "stride 0");
     assert_eq!(lines(view(0, 0, &[0, 1 << 40], &[1 << 40, 1])).len(), 1, "empty");
+    assert_eq!(lines(view(4, 5, &[0], &[1])).len(), 1, "empty, past its storage");
+    assert_eq!(lines(view(4, i64::MAX, &[2, 0], &[i64::MAX, 1])).len(), 1, "empty, anywhere");
     assert_eq!(lines(view(4, 1, &[1, 3], &[i64::MAX, 1])).len(), 1, "a stride of one element");
     for (offset, size, stride, expected) in [
         (4, vec![1], vec![1], Rule::TorchView),
@@ -240,5 +303,3 @@ fn two_plain_values_have_two_paths() {
     );
     assert_eq!(cause([b"}".to_vec(), ints(&[1]), tensor(), b"s".to_vec()].concat()), Cause::Unsupported);
 }
-    assert_eq!(lines(view(4, 5, &[0], &[1])).len(), 1, "empty, past its storage");
-    assert_eq!(lines(view(4, i64::MAX, &[2, 0], &[i64::MAX, 1])).len(), 1, "empty, anywhere");
