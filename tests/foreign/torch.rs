@@ -188,3 +188,14 @@ fn opening_stays_within_its_memory() {
     let few = OpenOptions { max_objects: 299, ..OpenOptions::default() };
     assert_eq!(File::open(&path, &few).unwrap_err().cause(), Cause::Limit);
 }
+
+#[test]
+fn checkpoints_of_before_1_6_are_named_in_every_protocol() {
+    let number = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+    let frame = [b"\x95", &(number.len() as u64).to_le_bytes()[..]].concat();
+    for (protocol, frame) in [(2, &b""[..]), (3, b""), (4, &frame), (5, &frame)] {
+        let saved = [&[0x80, protocol], frame, number, b"\x80\x02M\xe9\x03.elements"].concat();
+        let e = File::open_memory(saved, &OpenOptions::default()).unwrap_err();
+        assert!(e.cause() == Cause::Unsupported && e.message().contains("before 1.6"), "{protocol}: {e}");
+    }
+}

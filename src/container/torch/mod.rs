@@ -49,8 +49,9 @@ pub(crate) const ROW: Row = Row {
     ends: None,
 };
 
-/// The number in front of what PyTorch saved before 1.6, as a pickle.
-const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+/// The number in front of what PyTorch saved before 1.6, in a pickle behind its protocol and, from protocol 4 on, a FRAME.
+const LEGACY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+const FRAME_SIZE: usize = 9;
 /// Where a tar archive says that it is one, and how.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 /// Tar archives consist of blocks of so many bytes.
@@ -59,7 +60,12 @@ const TAR_BLOCK: u64 = 512;
 /// Refuses by name what PyTorch saved in other forms.
 fn refuse_other_forms(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     let form = match ends.head {
-        head if head.starts_with(LEGACY) => "a checkpoint of PyTorch before 1.6, a row of pickles",
+        [0x80, 2..=5, rest @ ..]
+            if rest.starts_with(LEGACY)
+                || rest.get(FRAME_SIZE..).is_some_and(|rest| rest.starts_with(LEGACY)) =>
+        {
+            "a checkpoint of PyTorch before 1.6, a row of pickles"
+        }
         [0x80, 1..=5, ..] if ends.tail.ends_with(b".") => "a bare pickle of Python",
         head => {
             let (at, magic) = TAR;
