@@ -6,8 +6,9 @@
 use super::globals::Global;
 use super::values::{Heap, Id, Kind, Place, Value};
 use crate::container::tables::{extend, push};
-use crate::error::{fail, Error, Quoted, Result};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::bytes_of;
+use crate::model::find_duplicate::find_duplicate;
 use std::fmt::Write;
 
 /// Visits of items for each item that there is.
@@ -112,8 +113,40 @@ impl Walk<'_, '_> {
         if self.set_open(id, true) {
             return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
+        if kind == Kind::Dict {
+            self.check_keys(id)?;
+        }
         let (place, path_size) = (self.heap.front(id), self.path.len());
         push(self.heap.budget(), &mut self.open, Open { kind, id, place, passed: 0, path_size })
+    }
+
+    /// Refuses a dict with a key twice, of which PyTorch shows only the last: no program writes one.
+    fn check_keys(&self, id: Id) -> Result<()> {
+        let (budget, mut keys, mut items) = (self.heap.budget(), Vec::new(), self.heap.items(id));
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
+            match key {
+                Value::Text(span) => push(budget, &mut keys, (None, self.heap.bytes(span)))?,
+                Value::Int(number) => push(budget, &mut keys, (Some(number), &b""[..]))?,
+                _ => {}
+            }
+        }
+        let held = bytes_of::<(Option<i64>, &[u8])>(keys.capacity());
+        let sorted = bytes_of::<&(Option<i64>, &[u8])>(keys.len());
+        budget.charge(sorted, "keys that are compared")?;
+        let twice = find_duplicate(&keys, Ord::cmp)?;
+        budget.give_back(held.saturating_add(sorted));
+        match twice {
+            None => Ok(()),
+            Some((number, text)) => {
+                let (path, shown) = (Quoted(&self.path), Quoted(text));
+                Err(match number {
+                    Some(number) => {
+                        broken!(Rule::NameDuplicate, "at {path}: a dict has the key {number} twice")
+                    }
+                    None => broken!(Rule::NameDuplicate, "at {path}: a dict has the key {shown} twice"),
+                })
+            }
+        }
     }
 
     /// Whether it was open before.

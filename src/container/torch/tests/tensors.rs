@@ -303,3 +303,23 @@ fn two_plain_values_have_two_paths() {
     );
     assert_eq!(cause([b"}".to_vec(), ints(&[1]), tensor(), b"s".to_vec()].concat()), Cause::Unsupported);
 }
+
+#[test]
+fn a_dict_has_each_key_once() {
+    let inner = |key: &str| dict(&[(key, tensor())]);
+    for count in [0, 20] {
+        let mut pairs: Vec<_> = (0..count).map(int).collect();
+        pairs.extend([text("a"), text("b"), int(-1)]);
+        let body = |more: &[Vec<u8>]| {
+            let keys = pairs.iter().chain(more).enumerate();
+            let items = keys.map(|(at, key)| [&key[..], &inner(&at.to_string())].concat());
+            [b"}(", &items.collect::<Vec<_>>().concat()[..], b"u"].concat()
+        };
+        assert_eq!(lines(body(&[])).len(), pairs.len());
+        for twice in [text("a"), text("b"), int(-1)] {
+            assert_eq!(rule(body(&[twice])), Some(Rule::NameDuplicate));
+        }
+    }
+    let later = [inner("a"), text("a"), b"K\x01s".to_vec()].concat();
+    assert_eq!(rule(later), Some(Rule::NameDuplicate), "a plain value in place of a tensor");
+}
