@@ -9,7 +9,7 @@ export CC="$cc" CXX="${PREFIX_}g++" NM="${PREFIX_}nm" CFLAGS="-g -D_FILE_OFFSET_
 export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
 [ "${QUICK-}" != 1 ] || CFLAGS="$CFLAGS -DZT_NOT_RELEASED"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.0"
-status=0
+status=0 counted="c read written"
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1
 # In a quick run an emulator is spared what takes it longest and knows no byte order.
 case ${QUICK-}$RUNNER in
@@ -19,7 +19,8 @@ LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log
 if [ "${QUICK-}" != 1 ] && [ "${C_ALONE-}" != 1 ]; then
     LANGUAGES=c++17 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
     test_rust >"$OUT/rust.log" 2>&1 || status=1
+    counted="$counted rust"
 fi
 cat "$OUT"/*.log
-row "$built/libztensor.so" >"$OUT/row"
+row "$built/libztensor.so" $counted >"$OUT/row"
 exit $status

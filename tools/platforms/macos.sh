@@ -1,5 +1,6 @@
 #!/bin/sh
-# macOS: the library is compiled and linked, and the C tests against it. Nothing of it can run here. Run by test.sh.
+# macOS: the library is compiled and linked, and the C tests against it; the headers as C and as C++. Nothing of it can run here.
+# Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
@@ -11,7 +12,7 @@ build_library
 "$zig" version
 linked=0 status=0
 for program in $(c_tests_without 'sys/mount\.h|"(fault_loop|failing_malloc)\.h"'); do
-    if "$cc" -std=c99 -Wall -Wextra -Iinclude -o "$OUT/program" "c_tests/$program.c" "$built/libztensor.dylib" >"$OUT/program.log" 2>&1; then
+    if "$cc" -std=c99 -Wall -Wextra -pedantic -Werror -Iinclude -o "$OUT/program" "c_tests/$program.c" "$built/libztensor.dylib" >"$OUT/program.log" 2>&1; then
         linked=$((linked + 1))
     else
         echo "FAILED $program"
@@ -19,7 +20,19 @@ for program in $(c_tests_without 'sys/mount\.h|"(fault_loop|failing_malloc)\.h"'
         status=1
     fi
 done
-rm -f "$OUT/program" "$OUT/program.log"
-linked="$linked linked"
-row "$built/libztensor.dylib" >"$OUT/row"
+# header SOURCE COMPILER...
+header() {
+    source=$1
+    shift
+    "$@" -Wall -Wextra -pedantic -Werror -Iinclude -c -o "$OUT/header.o" "c_tests/$source" || { echo "FAILED $source by $*"; status=1; }
+}
+header header_c.c "$cc" -std=c99
+header header_c.c "$cc" -std=c11
+for standard in 17 20; do
+    header header_cpp.cpp "$cxx" -std=c++$standard
+    header cpp/wrapper.cpp "$cxx" -std=c++$standard
+done
+rm -f "$OUT/program" "$OUT/program.log" "$OUT/header.o"
+[ $linked = 0 ] || linked="$linked linked"
+row "$built/libztensor.dylib" linked >"$OUT/row"
 exit $status

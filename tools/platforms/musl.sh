@@ -13,5 +13,5 @@ same_as_here -static "$built/libztensor.a" -lunwind || status=1
 ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') LANGUAGES=c99 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" \
     >>"$OUT/c.log" 2>&1 || status=1
 cat "$OUT"/*.log
-row "$built/libztensor.a" >"$OUT/row"
+row "$built/libztensor.a" c read written >"$OUT/row"
 exit $status

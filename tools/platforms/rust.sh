@@ -19,7 +19,7 @@ std_from_source() {
     export RUSTC_BOOTSTRAP=1
 }
 
-# zig_compiler TARGET: sets cc and ar. What cargo passes for another linker or by another name of the target is left out.
+# zig_compiler TARGET: sets cc, cxx and ar. What cargo passes for another linker or by another name of the target is left out.
 zig_compiler() {
     zig=$(CARGO_TARGET_DIR="${PLATFORMS_RUST%/*}" sh tools/zig.sh) || exit
     cat >"$OUT/cc" <<END
@@ -35,11 +35,12 @@ for word; do
     [ \$is_value = no ] || { is_value=no; continue; }
     set -- "\$@" "\$word"
 done
-exec '$zig' cc -target $1 "\$@"
+exec '$zig' "\${0##*/}" -target $1 "\$@"
 END
     printf '#!/bin/sh\nexec "%s" ar "$@"\n' "$zig" >"$OUT/ar"
     chmod +x "$OUT/cc" "$OUT/ar"
-    cc=$OUT/cc ar=$OUT/ar
+    ln -f "$OUT/cc" "$OUT/c++"
+    cc=$OUT/cc cxx=$OUT/c++ ar=$OUT/ar
 }
 
 # Two objects that Rust links into every program for Windows, which Debian has not compiled.
@@ -64,9 +65,8 @@ wine_libraries() {
     export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll" DISPLAY=
 }
 
-# cargo_for_target COMMAND [ARGUMENT...]: nothing where BUILT=1.
+# cargo_for_target COMMAND [ARGUMENT...]
 cargo_for_target() {
-    [ "${BUILT-}" != 1 ] || return 0
     command=$1
     shift
     env "CC_$lower=$cc" "AR_$lower=$ar" "CARGO_TARGET_${upper}_LINKER=$cc" ${RUNNER:+"CARGO_TARGET_${upper}_RUNNER=$RUNNER"} \
@@ -78,14 +78,19 @@ build_library() {
     cargo_for_target rustc --lib --package ztensor-c --release --crate-type "${crate_types:-cdylib,staticlib}" "$@"
 }
 
-# Reading, writing, corpus, round trips. Not those of this repository's files and of programs of this machine.
-rust_tests="--lib --test corpus --test reading --test roundtrip --test writer --test append --test slices --test convert
-    --test laid_out --test foreign --test copy --test edit --test load --test verify --test attributes --test models"
+# Tests of this repository's files, or with programs of this machine.
+only_here=" bindings container_seam guides header interop layering need readme vocabulary "
 
-# test_rust [CARGO_ARGUMENT...]
+# test_rust [CARGO_ARGUMENT...]: all others.
 test_rust() {
-    # shellcheck disable=SC2086 # a list of words
-    cargo_for_target test --package ztensor-c --no-fail-fast "$@" $rust_tests
+    for path in tests/*.rs tests/*/main.rs; do
+        name=${path#tests/} name=${name%.rs} name=${name%/main}
+        case $only_here in
+        *" $name "*) ;;
+        *) set -- "$@" --test "$name" ;;
+        esac
+    done
+    cargo_for_target test --package ztensor-c --no-fail-fast --lib "$@"
 }
 
 # c_tests_without REGULAR-EXPRESSION: the programs of c_tests in which it is not.
@@ -113,15 +118,22 @@ same_as_here() {
         $RUNNER "$OUT/$program${exe-}" . ${scratch:+"$OUT/$scratch"} <"$OUT/paths" >"$OUT/$program.txt" || return 1
         diff "$OUT/$program.here.txt" "$OUT/$program.txt" >"$OUT/$program.diff" ||
             { echo "$program.c prints other lines than here: DIFFER"; head -n 20 "$OUT/$program.diff"; return 1; }
+        ! grep -m 20 DIFFER "$OUT/$program.txt" || return 1 # the ways of reading, in both
     done
 }
 
-# row LIBRARY: C tests and Rust tests that passed, lines that are the same of read.c and of write.c, KiB of the library.
+# row LIBRARY COUNT...: C tests and Rust tests that passed, lines that are the same of read.c and of write.c, KiB of the
+# library. COUNT: of "c rust read written", or linked, which must not be none.
 row() {
+    library=$1
+    shift
     c=$(sed -n 's/^c tests: \([0-9]*\) passed, 0 failed$/\1/p' "$OUT/c.log" 2>/dev/null | awk '{ sum += $1 } END { print sum ? sum : "-" }')
     rust=$(sh tools/count_tests.sh "$OUT/rust.log" 2>/dev/null | sed -n 's/^\([0-9]*\) passed, 0 failed.*/\1/p')
-    lines=$(cat "$OUT/read.txt" 2>/dev/null | wc -l) files=$(cat "$OUT/write.txt" 2>/dev/null | wc -l)
-    [ "$lines" != 0 ] || lines=-
-    [ "$files" != 0 ] || files=-
-    printf '%s\t%s\t%s\t%s\t%s\n' "${linked:-$c}" "${rust:--}" "$lines" "$files" "$(($(wc -c <"$1") / 1024))"
+    read=$(cat "$OUT/read.txt" 2>/dev/null | wc -l) written=$(cat "$OUT/write.txt" 2>/dev/null | wc -l)
+    [ "$read" != 0 ] || read=-
+    [ "$written" != 0 ] || written=-
+    for count; do
+        eval "case \${$count:--} in - | 0) false ;; esac" || { echo "FAILED: no $count has passed" >&2; return 1; }
+    done
+    printf '%s\t%s\t%s\t%s\t%s\n' "${linked:-$c}" "${rust:--}" "$read" "$written" "$(($(wc -c <"$library") / 1024))"
 }

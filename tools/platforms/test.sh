@@ -3,7 +3,7 @@
 #     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: of tools/platforms/list.txt
 # OUTPUT/NAME.log has what each printed. make libs has built this machine's library, which the others are compared with.
 # QUICK=1: without link-time optimisation, one language and no Rust tests. RECORD=1: a platform that passes has its row in
-# docs/platforms.md and in README.md replaced. BUILT=1: what cargo built the last time is tested, as it is.
+# docs/platforms.md and in README.md replaced.
 # A platform whose tools cannot be had is skipped, and said so. Exit status 1 if one fails.
 set -u
 

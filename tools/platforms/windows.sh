@@ -38,5 +38,5 @@ ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(
         $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
 } >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
 cat "$OUT"/*.log
-row "$built/ztensor.dll" >"$OUT/row"
+row "$built/ztensor.dll" c read written >"$OUT/row"
 exit $status
