@@ -78,19 +78,15 @@ build_library() {
     cargo_for_target rustc --lib --package ztensor-c --release --crate-type "${crate_types:-cdylib,staticlib}" "$@"
 }
 
-# Tests of this repository's files, or with programs of this machine.
-only_here=" bindings container_seam guides header interop layering need readme vocabulary "
+# Reading, writing, corpus, round trips. Not those of this repository's files and of programs of this machine.
+rust_tests="--lib --test corpus --test reading --test roundtrip --test writer --test append --test slices --test convert
+    --test laid_out --test foreign --test copy --test edit --test load --test verify --test attributes --test models
+    --test hostile --test v2_corpus --test v2_shards --test written_ztensor_2"
 
-# test_rust [CARGO_ARGUMENT...]: all others.
+# test_rust [CARGO_ARGUMENT...]
 test_rust() {
-    for path in tests/*.rs tests/*/main.rs; do
-        name=${path#tests/} name=${name%.rs} name=${name%/main}
-        case $only_here in
-        *" $name "*) ;;
-        *) set -- "$@" --test "$name" ;;
-        esac
-    done
-    cargo_for_target test --package ztensor-c --no-fail-fast --lib "$@"
+    # shellcheck disable=SC2086 # a list of words
+    cargo_for_target test --package ztensor-c --no-fail-fast "$@" $rust_tests
 }
 
 # c_tests_without REGULAR-EXPRESSION: the programs of c_tests in which it is not.
