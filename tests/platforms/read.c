@@ -1,6 +1,7 @@
 /* Prints what a program gets from files, by every way of reading, so that two platforms can be compared:
  *     cd tests/data && find . -type f | LC_ALL=C sort | read .
- * Elements are hashed in little-endian order. Not printed: what depends on the machine by design (ZT_CAP_MAP, times). */
+ * Elements are hashed in little-endian order. Not printed: what depends on the machine by design: ZT_CAP_MAP (byte order),
+ * ZT_CAP_PAGE_EXCLUSIVE (bytes of a page), times. */
 #include "print.h"
 
 /* Larger components are not read. */
@@ -207,7 +208,7 @@ static void print_object(const zt_file *file, const zt_object *object, const cha
         printf("  component %s %s %s %s at %" PRIu64 " stored %" PRIu64 " size %" PRIu64 " caps %x %s\n",
                zt_component_role(c), zt_component_dtype_name(c), type ? type : "-", zt_component_encoding_name(c),
                zt_component_offset(c), zt_component_stored_size(c), zt_component_size(c),
-               (unsigned)(zt_component_caps(c) & ~(uint32_t)ZT_CAP_MAP), digest ? digest : "-");
+               (unsigned)(zt_component_caps(c) & ~(uint32_t)(ZT_CAP_MAP | ZT_CAP_PAGE_EXCLUSIVE)), digest ? digest : "-");
         print_bytes(file, c, name);
     }
     if (zt_object_format(object) == ZT_FORMAT_DENSE && zt_component_count(object) == 1) {
