@@ -93,10 +93,12 @@ static void *map(void *at, size_t size, int protection, int flags, int fd, off64
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
+#if !defined(_FILE_OFFSET_BITS) || _FILE_OFFSET_BITS != 64 /* else it is mmap64 by another name */
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) NOTHROW
 {
     return map(at, size, protection, flags, fd, offset);
 }
+#endif
 
 void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset) NOTHROW
 {

@@ -1,8 +1,9 @@
-/* Every function on a thread of 48 KiB: none takes more than the 32 KiB of stack that the header promises.
+/* Every function on a thread of 48 KiB, where the system has such small ones: none takes more than the 32 KiB of stack that the header promises.
  * -DZT_NOT_RELEASED: of a library that is no release build nothing is measured. -DZT_SMALL: of the one of make small. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -21,7 +22,7 @@ enum { PROMISED = 36 << 10 };
 #else
 enum { PROMISED = 32 << 10 };
 #endif
-enum { PAGE = 4096, PATTERN = 0xa5 };
+enum { PATTERN = 0xa5 };
 
 /* The lowest and the highest levels, which compress in ways of their own. */
 static zt_status compress_at(int32_t level)
@@ -122,25 +123,34 @@ static void *on_the_thread(void *scene)
     return NULL;
 }
 
+/* As large as the system wants a stack at least (128 KiB on aarch64), in whole pages. */
+static size_t stack_size(void)
+{
+    size_t size = STACK, least = (size_t)PTHREAD_STACK_MIN, page = page_size();
+    size = size < least ? least : size;
+    return (size + page - 1) / page * page;
+}
+
 static size_t run_on_small_stack(const struct entry_scene *scene)
 {
     pthread_attr_t attributes;
     pthread_t thread;
     size_t untouched = 0, used;
-    unsigned char *mapped = (unsigned char *)mmap(NULL, STACK + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(mapped != MAP_FAILED && mprotect(mapped, PAGE, PROT_NONE) == 0);
-    stack = mapped + PAGE;
+    const size_t page = page_size(), size = stack_size();
+    unsigned char *mapped = (unsigned char *)mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(mapped != MAP_FAILED && mprotect(mapped, page, PROT_NONE) == 0);
+    stack = mapped + page;
     entry_reset();
     REQUIRE(pthread_attr_init(&attributes) == 0);
-    REQUIRE(pthread_attr_setstack(&attributes, stack, STACK) == 0);
+    REQUIRE(pthread_attr_setstack(&attributes, stack, size) == 0);
     REQUIRE(pthread_create(&thread, &attributes, on_the_thread, (void *)(uintptr_t)scene) == 0);
     REQUIRE(pthread_join(thread, NULL) == 0);
     if (is_measured)
-        while (untouched < STACK && stack[untouched] == PATTERN)
+        while (untouched < size && stack[untouched] == PATTERN)
             untouched++;
     used = is_measured ? (size_t)(top - stack) - untouched : 0;
     pthread_attr_destroy(&attributes);
-    munmap(mapped, STACK + PAGE);
+    munmap(mapped, size + page);
     return used;
 }
 
