@@ -42,7 +42,7 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
         INIT(a), INIT(b);
         CHECK_STATUS(zt_part_identity(model, part, &a), ZT_OK);
         CHECK_STATUS(zt_file_identity(alone, &b), ZT_OK);
-        CHECK(memcmp(&a, &b, sizeof a) == 0);
+        CHECK(SAME_FROM(size, a, b));
         CHECK(zt_part_size(model, part) == zt_file_size(alone));
         CHECK(zt_file_container(model, part) == zt_file_container(alone, 0));
         total += zt_file_size(alone);

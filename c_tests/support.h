@@ -24,6 +24,11 @@ static inline const char *folder_of(const char *variable, const char *otherwise)
 #define ZT_TEST_TMP "."
 #endif
 
+/* Whether two structs are the same from their first number of 64 bits on, and have but such: before it there may be bytes of
+ * any value. */
+#define SAME_FROM(first, a, b) \
+    (memcmp(&(a).first, &(b).first, sizeof(a) - (size_t)((const char *)&(a).first - (const char *)&(a))) == 0)
+
 /* A file of the corpus. The last eight answers stay as they are. */
 static inline const char *data_path(const char *name)
 {

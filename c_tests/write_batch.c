@@ -112,7 +112,7 @@ static void both(const plan *p, const zt_writer_options *o)
     CHECK_STATUS(zt_writer_create(path, o, &w), ZT_OK);
     CHECK_STATUS(zt_writer_add_batch(w, p->requests, p->n), ZT_OK);
     CHECK_STATUS(zt_writer_finish(w, &all), ZT_OK);
-    CHECK(memcmp(&one, &all, sizeof one) == 0);
+    CHECK(SAME_FROM(file_size, one, all));
     CHECK(same_files(path, other));
     file = open_path(path);
     CHECK_U64(zt_object_count(file), p->n);
