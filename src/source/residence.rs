@@ -36,9 +36,9 @@ fn is_page_absent(address: *const u8) -> bool {
     let page = crate::io::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut state = 1u8;
-    // SAFETY: one page, which is not looked into, and the one byte that is written of it. Where there is no such page,
-    // that is an error.
-    let status = unsafe { libc::mincore(start.cast_mut().cast(), page, &raw mut state) };
+    // SAFETY: the page is not looked into. One byte of it is asked for, so that one byte is written: an emulator of
+    // larger pages has the system write one for each of its own. Where there is no such page, that is an error.
+    let status = unsafe { libc::mincore(start.cast_mut().cast(), 1, &raw mut state) };
     status == 0 && state & 1 == 0
 }
 
