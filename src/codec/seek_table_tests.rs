@@ -44,7 +44,7 @@ fn seekable(content: &[u8], each: usize, descriptor: u8) -> Vec<u8> {
 }
 
 fn content(size: usize) -> Vec<u8> {
-    (0..size).map(|at| (at * at / 7 + at / 3) as u8).collect()
+    (0..size as u64).map(|at| (at * at / 7 + at / 3) as u8).collect()
 }
 
 #[test]

@@ -219,8 +219,10 @@ mod tests {
             for (map, size) in [(7 * page, 100 * page), (7 * page + 4096, 9 * page + 5), (3 * page + 64, 70)]
             {
                 for range in [0..1, 5..70, 63..u64::MAX, 4096..8192, 65_535..65_537, 9 << 16..10 << 16] {
-                    let (from, to) =
-                        ((range.start as usize).min(size), usize::try_from(range.end).unwrap().min(size));
+                    let (from, to) = (
+                        (range.start as usize).min(size),
+                        usize::try_from(range.end).unwrap_or(size).min(size),
+                    );
                     let Some(pages) = pages_of(map, size, &range, page) else {
                         assert!(from >= to, "{page} {map} {range:?}");
                         continue;

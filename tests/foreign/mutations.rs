@@ -115,9 +115,9 @@ fn mend_sums(bytes: &mut [u8]) {
     while let Some(at) = entry {
         let mended = (|| {
             let (local, size) = (number(bytes, at + 42, 4)?, number(bytes, at + 20, 4)?);
-            let data = local + 30 + number(bytes, local + 26, 2)? + number(bytes, local + 28, 2)?;
+            let data = local.checked_add(30)? + number(bytes, local + 26, 2)? + number(bytes, local + 28, 2)?;
             if number(bytes, at + 10, 2)? == 0 {
-                let sum = crc32fast::hash(bytes.get(data..data + size)?).to_le_bytes();
+                let sum = crc32fast::hash(bytes.get(data..data.checked_add(size)?)?).to_le_bytes();
                 bytes.get_mut(at + 16..at + 20)?.copy_from_slice(&sum);
                 bytes.get_mut(local + 14..local + 18)?.copy_from_slice(&sum);
             }

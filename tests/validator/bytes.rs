@@ -61,7 +61,8 @@ pub fn ratio(logical: Option<&str>) -> Option<u64> {
 pub fn unzstd(stored: &[u8], due: Option<u64>) -> Checked<Vec<u8>> {
     let most = due.unwrap_or(1 << 30);
     let mut context = zstd_safe::DCtx::create();
-    context.set_parameter(zstd_safe::DParameter::WindowLogMax(31)).map_err(name)?;
+    let largest = if usize::BITS == 32 { 30 } else { 31 }; // that zstd has
+    context.set_parameter(zstd_safe::DParameter::WindowLogMax(largest)).map_err(name)?;
     let mut input = zstd_safe::InBuffer::around(stored);
     let (mut decoded, mut chunk) = (Vec::new(), vec![0; 1 << 16]);
     loop {
