@@ -15,7 +15,7 @@
 /* How many pages the file has, and how many of them are in memory; 0 where nobody tells. */
 static inline int count_pages(const char *path, size_t *there, size_t *all)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size, room, i;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size, capacity, i;
     int fd = open(path, O_RDONLY), reported;
     unsigned char *pages;
     void *map;
@@ -25,12 +25,12 @@ static inline int count_pages(const char *path, size_t *there, size_t *all)
     close(fd);
     *all = (size + page - 1) / page;
     *there = 0;
-    room = size / 4096 + 1; /* an emulator of larger pages may answer with those of its host */
-    pages = (unsigned char *)malloc(room);
+    capacity = size / 4096 + 1; /* an emulator of larger pages may answer with those of its host */
+    pages = (unsigned char *)malloc(capacity);
     REQUIRE(map != MAP_FAILED && pages != NULL);
-    memset(pages, 0xfe, room);
+    memset(pages, 0xfe, capacity);
     reported = mincore(map, size, pages) == 0;
-    for (i = *all; i < room; i++)
+    for (i = *all; i < capacity; i++)
         reported &= pages[i] == 0xfe;
     for (i = 0; i < *all; i++)
         *there += pages[i] & 1;
