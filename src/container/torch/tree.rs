@@ -42,16 +42,16 @@ struct Open {
 
 /// Visits everything in a tree, depth first.
 pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
-    let (path, open, mut is_open) = (Vec::new(), Vec::new(), Vec::new());
-    (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut is_open, false))?;
-    let mut walk = Walk { heap, path, open, is_open, visits_left: visits(heap) };
+    let (path, open, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut seen, Seen::Never))?;
+    let mut walk = Walk { heap, path, open, seen, visits_left: visits(heap) };
     walk.visit(root, to)?;
     while let Some(value) = walk.next()? {
         walk.visit(value, to)?;
     }
     heap.budget().give_back(walk.path.capacity() as u64);
     heap.budget().give_back(bytes_of::<Open>(walk.open.capacity()));
-    heap.budget().give_back(bytes_of::<bool>(walk.is_open.capacity()));
+    heap.budget().give_back(bytes_of::<Seen>(walk.seen.capacity()));
     Ok(())
 }
 
@@ -75,12 +75,21 @@ fn is_plain(value: Value) -> bool {
     }
 }
 
+/// Whether a list, tuple, dict or set was looked through.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    Never,
+    Before,
+    /// It is now.
+    Open,
+}
+
 struct Walk<'h, 'a> {
     heap: &'h Heap<'a>,
     path: Vec<u8>,
     open: Vec<Open>,
     /// Of each list, tuple, dict and set.
-    is_open: Vec<bool>,
+    seen: Vec<Seen>,
     visits_left: usize,
 }
 
@@ -110,10 +119,11 @@ impl Walk<'_, '_> {
     }
 
     fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
-        if self.set_open(id, true) {
+        let seen = self.set_seen(id, Seen::Open);
+        if seen == Seen::Open {
             return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
-        if kind == Kind::Dict {
+        if kind == Kind::Dict && seen == Seen::Never {
             self.check_keys(id)?;
         }
         let (place, path_size) = (self.heap.front(id), self.path.len());
@@ -149,9 +159,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Whether it was open before.
-    fn set_open(&mut self, id: Id, is_open: bool) -> bool {
-        self.is_open.get_mut(id as usize).is_some_and(|place| std::mem::replace(place, is_open))
+    /// What it was before.
+    fn set_seen(&mut self, id: Id, seen: Seen) -> Seen {
+        self.seen.get_mut(id as usize).map_or(Seen::Never, |place| std::mem::replace(place, seen))
     }
 
     /// The next item of what is open, with its path.
@@ -160,7 +170,7 @@ impl Walk<'_, '_> {
             self.path.truncate(open.path_size);
             let Some(item) = self.heap.next(&mut open.place) else {
                 let id = open.id;
-                self.set_open(id, false);
+                self.set_seen(id, Seen::Before);
                 self.open.pop();
                 continue;
             };
