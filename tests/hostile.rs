@@ -11,7 +11,6 @@ use std::cell::Cell;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
@@ -243,7 +242,7 @@ fn twenty_thousand_levels_are_refused_within_a_small_stack() {
 }
 
 #[test]
-fn a_million_tiny_objects_open_within_seconds() {
+fn a_million_tiny_objects_open_in_a_few_times_their_bytes() {
     const COUNT: u32 = 1_000_000;
     let mut manifest = [&b"\xa2"[..], VERSION, b"\x67objects\xba", &COUNT.to_be_bytes()].concat();
     for at in 0..COUNT {
@@ -253,13 +252,9 @@ fn a_million_tiny_objects_open_within_seconds() {
     }
     let bytes: Arc<[u8]> = file_with(&manifest).into();
     let size = bytes.len();
-    let started = Instant::now();
     let (opened, allocated) = peak(|| File::open_memory(bytes, &OpenOptions::default()).unwrap());
-    let took = started.elapsed();
     assert_eq!(opened.object_count(), COUNT as usize);
     assert_eq!(common::read(&common::data(&opened, "0000999999")), [7; 8]);
-    // Optimized it is a tenth of a second; the tests run as the compiler left it.
-    assert!(took < Duration::from_secs(20), "{took:?}");
     assert!(allocated < 4 * size, "{allocated} bytes for a file of {size}");
     let careful = OpenOptions { max_objects: u64::from(COUNT) - 1, ..OpenOptions::default() };
     let refused = File::open_memory(file_with(&manifest), &careful).map(drop).map_err(|e| e.cause());
