@@ -1,7 +1,7 @@
 //! The index of a model in shards, as Hugging Face writes it: `{"metadata": {...}, "weight_map": {tensor: file}}`.
 
 use super::frame::Limits;
-use super::json::Scan;
+use super::json::{PassedKeys, Scan};
 use super::tables::{add_to, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::Budget;
@@ -9,6 +9,8 @@ use crate::model::manifest::{TextArena, TextId};
 use crate::model::sort::sort_by;
 use std::ops::Range;
 
+/// The number of the index's own object among those with unknown keys.
+const ROOT: u32 = 0;
 /// The longest name of a file.
 const LONGEST_PATH: usize = 4096;
 
@@ -27,21 +29,25 @@ impl ShardIndex {
     pub fn decode(bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<ShardIndex> {
         let mut index = ShardIndex::default();
         let mut scan = Scan::new(bytes, "the index", budget)?;
-        let (mut scratch, mut is_first, mut has_map) = (Vec::new(), true, false);
+        let (mut scratch, mut passed) = (Vec::new(), PassedKeys::default());
+        let (mut is_first, mut has_map) = (true, false);
         scan.expect(b'{', "an object is due")?;
         while scan.another(std::mem::take(&mut is_first), b'}')? {
-            let is_map = scan.string(&mut scratch)? == b"weight_map";
-            scan.expect(b':', "\":\" is due")?;
-            if !is_map {
-                scan.skip(&mut scratch)?;
+            let key = scan.string(&mut scratch)?;
+            if key != b"weight_map" {
+                passed.push(budget, ROOT, key)?;
+                scan.expect(b':', "\":\" is due")?;
+                scan.skip(&mut scratch, &mut passed)?;
                 continue;
             }
+            scan.expect(b':', "\":\" is due")?;
             if std::mem::replace(&mut has_map, true) {
                 return Err(broken!(Rule::JsonDuplicateKey, "the index has two \"weight_map\""));
             }
             index.weight_map(&mut scan, limits, budget)?;
         }
         scan.end()?;
+        passed.check(budget)?;
         if index.entries.is_empty() {
             return Err(broken!(Rule::IndexType, "the index has no \"weight_map\" that names a tensor"));
         }
@@ -170,6 +176,8 @@ mod tests {
             (r#"{"weight_map": {"a": "x"}} x"#, Rule::JsonSyntax),
             (r#"{"weight_map": {"a": "x"}, "weight_map": {"b": "x"}}"#, Rule::JsonDuplicateKey),
             (r#"{"weight_map": {"a": "x", "b": "x", "\u0061": "y"}}"#, Rule::JsonDuplicateKey),
+            (r#"{"metadata": {"a": [], "a": 1}, "weight_map": {"a": "x"}}"#, Rule::JsonDuplicateKey),
+            (r#"{"metadata": {}, "weight_map": {"a": "x"}, "metadata": {}}"#, Rule::JsonDuplicateKey),
         ];
         for (text, rule) in cases {
             assert_eq!(decode(text).unwrap_err().rule(), Some(rule), "{text}");

@@ -48,6 +48,20 @@ fn packed_floats_are_sliced_at_the_borders_of_bytes() {
 }
 
 #[test]
+fn fields_of_an_entry_that_mean_nothing_have_each_key_once() {
+    for (fields, refused) in [
+        (r#""x":{"a":[{"b":1},{"b":1}],"b":{"a":1}},"a":1"#, None),
+        (r#""x":1,"\u0078":2"#, Some(Rule::JsonDuplicateKey)),
+        (r#""x":{"a":1,"a":1}"#, Some(Rule::JsonDuplicateKey)),
+        (r#""x":[[{"a":{"b":1,"c":{},"b":1}}]]"#, Some(Rule::JsonDuplicateKey)),
+    ] {
+        let opened =
+            File::open_memory(safetensors("U8", &format!("[1],{fields}"), &[7]), &OpenOptions::default());
+        assert_eq!(opened.err().and_then(|e| e.rule()), refused, "{fields}");
+    }
+}
+
+#[test]
 fn objects_of_block_types_in_a_zt_file_are_known() {
     let data: Vec<u8> = (0..36).collect();
     let written = zt("gguf.q4_0/1", &[2, 32], None, &data);

@@ -1,9 +1,11 @@
 //! A [`Value`](crate::model::value::Value) as JSON text and back. What JSON lacks is an object with one `$` key.
 
 mod parse;
+mod passed_keys;
 mod scan;
 mod write;
 
 pub use parse::parse;
+pub use passed_keys::PassedKeys;
 pub use scan::Scan;
 pub use write::write;

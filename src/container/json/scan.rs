@@ -1,11 +1,12 @@
 //! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes.
 
+use super::passed_keys::PassedKeys;
 use crate::container::tables::extend;
 use crate::error::{broken, Error, Result, Rule};
 use crate::memory::Budget;
 
-/// How deep an ignored value may nest: one bit is kept of each level.
-const MAX_DEPTH: u32 = 127;
+/// How deep an ignored value may nest.
+const MAX_DEPTH: usize = 127;
 
 /// Where in the text we are.
 pub struct Scan<'a> {
@@ -208,27 +209,29 @@ impl<'a> Scan<'a> {
         Err(broken!(rule, "{what} at byte {start} of {} is no integer from 0 to 2^64-1", self.what))
     }
 
-    /// Passes over a value of any kind.
+    /// Passes over a value of any kind, whose keys it keeps.
     #[cold]
-    pub fn skip(&mut self, scratch: &mut Vec<u8>) -> Result<()> {
-        // A bit of each open object or array: whether it is an object.
-        let (mut kinds, mut depth) = (0u128, 0u32);
+    #[inline(never)] // its list of what is open is on no other stack
+    pub fn skip(&mut self, scratch: &mut Vec<u8>, keys: &mut PassedKeys) -> Result<()> {
+        // Of what is open, from the outside: the number of an object, none of an array.
+        let mut open = [None; MAX_DEPTH];
+        let mut depth = 0usize;
         let mut first;
         loop {
             self.space();
             match self.peek() {
-                Some(open @ (b'{' | b'[')) => {
-                    if depth >= MAX_DEPTH {
+                Some(bracket @ (b'{' | b'[')) => {
+                    let Some(place) = open.get_mut(depth) else {
                         return Err(broken!(
                             Rule::JsonDepth,
                             "byte {} of {} nests deeper than {MAX_DEPTH} levels",
                             self.at,
                             self.what
                         ));
-                    }
+                    };
+                    *place = (bracket == b'{').then(|| keys.add_object());
                     self.step();
-                    (kinds, depth) = (kinds << 1 | u128::from(open == b'{'), depth.saturating_add(1));
-                    first = true;
+                    (depth, first) = (depth.saturating_add(1), true);
                 }
                 Some(b'"') => {
                     self.string(scratch)?;
@@ -241,18 +244,16 @@ impl<'a> Scan<'a> {
             }
             // What is complete ends what is around it, as far as that ends, too.
             loop {
-                if depth == 0 {
-                    return Ok(());
-                }
-                let is_object = kinds & 1 == 1;
-                if self.another(first, if is_object { b'}' } else { b']' })? {
-                    if is_object {
-                        self.string(scratch)?;
+                let Some(around) = depth.checked_sub(1) else { return Ok(()) };
+                let object = open.get(around).copied().flatten();
+                if self.another(first, if object.is_some() { b'}' } else { b']' })? {
+                    if let Some(object) = object {
+                        keys.push(self.budget, object, self.string(scratch)?)?;
                         self.expect(b':', "\":\" is due")?;
                     }
                     break;
                 }
-                (kinds, depth, first) = (kinds >> 1, depth.saturating_sub(1), false);
+                (depth, first) = (around, false);
             }
         }
     }

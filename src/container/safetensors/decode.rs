@@ -2,11 +2,10 @@
 
 use super::dtypes;
 use crate::container::frame::{Frame, Limits};
-use crate::container::json::Scan;
-use crate::container::tables::{add, add_text, extend, push};
+use crate::container::json::{PassedKeys, Scan};
+use crate::container::tables::{add, add_text, push};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, Manifest, Object, Position, TextId,
 };
@@ -64,6 +63,8 @@ struct Header<'a> {
     keys: Keys,
 }
 
+/// The number of an entry among the objects with unknown keys.
+const ENTRY: u32 = 0;
 /// Fields of an entry.
 const DTYPE: u8 = 1;
 const SHAPE: u8 = 2;
@@ -85,7 +86,7 @@ impl Header<'_> {
                 b"shape" => SHAPE,
                 b"data_offsets" => DATA_OFFSETS,
                 unknown => {
-                    self.keys.unknown.push(self.budget, unknown)?;
+                    self.keys.unknown.push(self.budget, ENTRY, unknown)?;
                     0
                 }
             };
@@ -115,10 +116,10 @@ impl Header<'_> {
                     end = self.scan.unsigned(Rule::OffsetType, "the offset")?;
                     self.scan.expect(b']', "the end of the array is due")?;
                 }
-                _ => self.scan.skip(&mut self.keys.scratch)?,
+                _ => self.scan.skip(&mut self.keys.scratch, &mut self.keys.unknown)?,
             }
         }
-        self.keys.unknown.check()?;
+        self.keys.unknown.check(self.budget)?;
         let (Some((dtype, logical)), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
             let missing = match seen {
                 _ if seen & DTYPE == 0 => "dtype",
@@ -209,49 +210,7 @@ impl Header<'_> {
 #[derive(Default)]
 struct Keys {
     scratch: Vec<u8>,
-    unknown: UnknownKeys,
-}
-
-/// Keys that mean nothing, but must not be there twice.
-#[derive(Default)]
-struct UnknownKeys {
-    texts: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl UnknownKeys {
-    #[cold]
-    fn push(&mut self, budget: &Budget, key: &[u8]) -> Result<()> {
-        extend(budget, &mut self.texts, key)?;
-        push(budget, &mut self.ends, self.texts.len())
-    }
-
-    /// Whether all of them are different; there are none then.
-    #[inline(always)]
-    fn check(&mut self) -> Result<()> {
-        match self.ends.is_empty() {
-            true => Ok(()),
-            false => self.check_some(),
-        }
-    }
-
-    #[cold]
-    fn check_some(&mut self) -> Result<()> {
-        let mut keys: Vec<&[u8]> = Vec::new();
-        keys.try_reserve_exact(self.ends.len())?;
-        let mut start = 0;
-        for end in &self.ends {
-            keys.push(self.texts.get(start..*end).unwrap_or_default());
-            start = *end;
-        }
-        if let Some(twice) = find_duplicate(&keys, |a, b| a.cmp(b))? {
-            return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(twice)));
-        }
-        drop(keys);
-        self.texts.clear();
-        self.ends.clear();
-        Ok(())
-    }
+    unknown: PassedKeys,
 }
 
 /// The last tensor ends where the file does.
