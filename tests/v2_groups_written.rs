@@ -1,4 +1,4 @@
-//! Codes with scales that are written as `zt.quant_group/1`: a view has what the writer was told, and what that layout has no
+//! Codes with scales that are written as `zt.quant_group/1`: a view has what the writer was given, and what that layout has no
 //! place for is refused by name.
 
 mod common;
