@@ -103,6 +103,7 @@ def rows(path):
     try:
         import libztensor.torch
         import safetensors.torch
+        import torch
 
         own_torch, peer_torch = libztensor.torch, safetensors.torch
 
@@ -117,6 +118,15 @@ def rows(path):
             yield ("PyTorch load_file, touched", cold, lambda: touched(own_torch.load_file),
                    lambda: touched(peer_torch.load_file))
         yield "PyTorch safe_open and a slice", False, one_slice(own_torch.safe_open, "pt"), one_slice(safetensors.safe_open, "pt")
+
+        def uploaded(load):
+            tensors = load(path, device="cuda")
+            torch.cuda.synchronize()
+            return tensors
+
+        for cold in (False, True) if torch.cuda.is_available() else ():
+            yield ("PyTorch load_file to CUDA", cold, lambda: uploaded(own_torch.load_file),
+                   lambda: uploaded(peer_torch.load_file))
     except ImportError as why:
         print(f"PyTorch: skipped: {why}")
 

@@ -268,6 +268,8 @@ def in_place(of: Weight, framework, mapped: Optional[Mapped]):
 
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
+    if framework.uploads(wanted):
+        return framework.upload(wanted)
     made, due = {}, []
     for of in wanted:
         made[of.name] = in_place(of, framework, mapped)

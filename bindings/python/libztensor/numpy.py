@@ -47,6 +47,10 @@ class _NumPy:
     def finished(made):
         return made
 
+    @staticmethod
+    def uploads(wanted) -> bool:
+        return False
+
 
 def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
     """Writes arrays to a file, which appears whole or not at all.

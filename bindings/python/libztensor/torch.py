@@ -35,6 +35,7 @@ _NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat1
           "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
 _DTYPES = {name: getattr(torch, torch_name) for name, torch_name in _NAMES.items() if hasattr(torch, torch_name)}
 _TYPES = {dtype: name for name, dtype in _DTYPES.items()}
+_UPLOADED = 1 << 20  # below this a ring and the threads that fill it take longer than a copy
 _STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
 
 
@@ -72,6 +73,19 @@ class _Torch:
 
     def finished(self, made):
         return made if self._device.type == "cpu" else made.to(self._device)
+
+    @property
+    def on_cpu(self) -> bool:
+        return self._device.type == "cpu"
+
+    def uploads(self, wanted: list) -> bool:
+        """Whether so much is read by upload(), and not into memory of the processor first."""
+        return self._device.type == "cuda" and sum(of.size for of in wanted) >= _UPLOADED
+
+    def upload(self, wanted: list) -> Dict[str, Any]:
+        from ._upload import upload
+
+        return upload(wanted, self._device, _dtype)
 
 
 def _types(dtype) -> tuple:
@@ -152,8 +166,10 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
     change the file, and nobody may cut the file short while one lives. mapped=False reads all at once, into memory of their own.
-    What is compressed is read in any case. Blocks of quantized numbers come as bytes, in rows."""
-    return _weights.load_file(filename, _Torch(device), mapped)
+    What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several threads.
+    Blocks of quantized numbers come as bytes, in rows."""
+    framework = _Torch(device)
+    return _weights.load_file(filename, framework, mapped and framework.on_cpu)
 
 
 def load(data: bytes) -> Dict[str, Any]:
@@ -170,7 +186,8 @@ def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", dev
         return numpy.safe_open(filename, framework)
     if framework not in ("pt", "torch", "pytorch"):
         raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
-    return Opened(filename, _Torch(device), True)
+    made = _Torch(device)
+    return Opened(filename, made, made.on_cpu)
 
 
 def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,

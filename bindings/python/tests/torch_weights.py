@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 import libztensor
+from libztensor import _upload
 from libztensor import torch as zt
 
 STATE = {"a": torch.randn(4, 6), "half": torch.randn(3).to(torch.bfloat16), "c": torch.arange(5), "empty": torch.zeros(0, 3),
@@ -153,6 +154,25 @@ def lazily_changed(folder):
 STATE2 = {"a": torch.randn(6, 4), "c": torch.arange(5), "columns": torch.randn(2, 9)}
 
 
+def uploaded(folder):
+    """What goes to a CUDA device goes through a ring; here each copy out of it is done at once."""
+    path, state = folder / "upload.zt", {f"t{n}": torch.randn(n % 7, 300) for n in range(200)}
+    state.update(STATE, large=torch.randn(700, 1000))
+    for encoding in (None, "zstd"):
+        with libztensor.create(path, encoding=encoding) as writer:
+            for name, tensor in state.items():
+                if tensor.dtype != torch.bfloat16:
+                    writer.add(name, tensor.contiguous().numpy())
+        with libztensor.open(path) as file:
+            wanted = list(zt._weights.weights(file))
+            found = _upload.upload(wanted, torch.device("cpu"), zt._dtype)
+            assert_same(found, {name: state[name] for name in state if state[name].dtype != torch.bfloat16})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5000] + bytes(64) + whole[5064:])  # in the frames of some tensor
+    with libztensor.open(path) as file:
+        raises(libztensor.ZTensorError, "t", lambda: _upload.upload(list(zt._weights.weights(file)), torch.device("cpu"), zt._dtype))
+
+
 def refused(folder):
     path = folder / "none.zt"
     raises(ValueError, "is no tensor", lambda: zt.save_file({"a": 1}, path))
@@ -172,5 +192,6 @@ with tempfile.TemporaryDirectory() as made:
     ranks_share_blocks()
     views(folder)
     lazily_changed(folder)
+    uploaded(folder)
     refused(folder)
 print("PyTorch", torch.__version__, "saves and loads", len(STATE), "tensors", file=sys.stderr)
