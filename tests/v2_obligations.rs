@@ -203,6 +203,12 @@ fn the_bytes_of_a_registered_type_are_looked_at_wherever_it_is() {
         assert_eq!(rule(verify(&file)), "LayoutData", "{layout}");
     }
     assert_eq!(read_and_verified(&dense(&[3], bad().digest_of(&[1, 2, 0]))), ["valid", "LayoutData"]);
+    // Section 7.2: what the bytes mean is looked at before their digest.
+    assert_eq!(read_and_verified(&dense(&[3], bad().digest_of(b"others"))), ["valid", "LayoutData"]);
+    let odd = Part::new("data", "u8", vec![0xff, 0x10]).of_type("f4_e2m1").digest_of(b"others");
+    assert_eq!(read_and_verified(&dense(&[3], odd)), ["valid", "LayoutData"]);
+    let good = Part::new("data", "u8", vec![1, 0, 0]).of_type("bool").digest_of(b"others");
+    assert_eq!(read_and_verified(&dense(&[3], good)), ["valid", "Digest"]);
     let encoded = Part::new("data", "u8", seekable(&[(b"\x01\x02", 2)])).seekable(2).of_type("bool");
     assert_eq!(read_and_verified(&dense(&[2], encoded)), ["valid", "LayoutData"]);
     for (shape, bytes, expected) in [
