@@ -10,6 +10,7 @@ use ztensor::reader::{File, OpenOptions};
 
 /// A URL of a web server in its parts: what is shown and what names are made of, and what is sent along, which may be
 /// secret.
+#[cfg_attr(not(unix), allow(dead_code))] // elsewhere nothing is sent
 struct WebUrl<'u> {
     scheme: &'u str,
     /// With its '@'.
@@ -38,6 +39,7 @@ impl<'u> WebUrl<'u> {
     }
 
     /// What is asked for where `shown` is another file beside it.
+    #[cfg_attr(not(unix), allow(dead_code))]
     fn with_secrets(&self, shown: &str) -> String {
         let place = shown.split_once("://").map_or(shown, |(_, place)| place);
         let place = place.replace('?', "%3F").replace('#', "%23");
