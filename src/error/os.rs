@@ -116,12 +116,15 @@ mod tests {
     #[test]
     fn every_text_is_that_of_the_c_library() {
         let mut known = 0;
+        // Those of glibc; musl has shorter ones.
+        let has_these_texts =
+            io::Error::from_raw_os_error(libc::EIO).to_string().starts_with("Input/output error ");
         for code in 0..200 {
             let error = io::Error::from_raw_os_error(code);
             let shown = SystemText(&error).to_string();
             assert!(shown.ends_with(&format!(" (os error {code})")), "{shown}");
             if text(code).is_some() {
-                assert_eq!(shown, error.to_string());
+                assert!(!has_these_texts || shown == error.to_string(), "{shown}, not {error}");
                 known += 1;
             }
         }
