@@ -1,5 +1,5 @@
 #!/bin/sh
-# musl, static: C tests that do not stand in for functions of the C library, and the same bytes as here. Run by test.sh.
+# musl, static: C tests that do not stand in for functions of the C library, Rust tests, and the same bytes as here. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
@@ -8,10 +8,14 @@ crate_types=staticlib
 
 build_library
 export CC="$cc -static" NM=nm CFLAGS=-g STATIC_LIBS="-lunwind -lpthread -lm -ldl -lc" ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
-status=0
+status=0 counted="c read written"
 same_as_here -static "$built/libztensor.a" -lunwind || status=1
 ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') LANGUAGES=c99 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" \
     >>"$OUT/c.log" 2>&1 || status=1
+if [ "${QUICK-}" != 1 ]; then
+    test_rust >"$OUT/rust.log" 2>&1 || status=1
+    counted="$counted rust"
+fi
 cat "$OUT"/*.log
-row "$built/libztensor.a" c read written >"$OUT/row"
+row "$built/libztensor.a" $counted >"$OUT/row"
 exit $status

@@ -13,13 +13,14 @@ if [ "${QUICK-}" = 1 ]; then
 fi
 rm -f "$OUT"/*.log "$OUT"/*.txt "$OUT/row"
 
-# The standard library is compiled, too: Debian has none for this target.
+# The standard library is compiled, too, with what Rust tests are linked with: Debian has none for this target.
 std_from_source() {
-    cargo=$rust/cargo std=-Zbuild-std=std,panic_unwind
+    cargo=$rust/cargo std=-Zbuild-std=std,panic_unwind,test
     export RUSTC_BOOTSTRAP=1
 }
 
-# zig_compiler TARGET: sets cc, cxx and ar. What cargo passes for another linker or by another name of the target is left out.
+# zig_compiler TARGET: sets cc, cxx and ar. What cargo passes for another linker, by another name of the target or of the C
+# library that Rust brings along elsewhere is left out.
 zig_compiler() {
     zig=$(CARGO_TARGET_DIR="${PLATFORMS_RUST%/*}" sh tools/zig.sh) || exit
     cat >"$OUT/cc" <<END
@@ -30,6 +31,8 @@ for word; do
     shift
     case \$word in
     -arch) is_value=yes; continue ;;
+    crt*.o | rcrt1.o | -nostartfiles | -nodefaultlibs) continue ;;
+    -static-pie) word=-static ;;
     --target=* | -mmacosx-version-min=* | -Wl,-exported_symbols_list | -Wl,*/list | -Wl,-dead_strip | -liconv) continue ;;
     esac
     [ \$is_value = no ] || { is_value=no; continue; }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Windows, by wine: C tests that ask for no more than C and what mingw has, zt.exe, and the same bytes as here. Run by test.sh.
+# Windows, by wine: C tests that ask for no more than C and what mingw has, Rust tests, zt.exe, and the same bytes as here. Run by
+# test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
@@ -27,10 +28,14 @@ chmod +x "$OUT/run"
 RUNNER=$OUT/run
 export RUNNER CC="$cc" NM="${PREFIX_}nm" CFLAGS="-g -D__USE_MINGW_ANSI_STDIO=1 -D_POSIX_C_SOURCE=200809L"
 export ZT_TEST_DATA=tests/data
-status=0
+status=0 counted="c read written"
 same_as_here "$built/libztensor.dll.a" || status=1
 ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(|EBADF|"(fault_loop|failing_malloc)\.h"') \
     LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
+if [ "${QUICK-}" != 1 ]; then
+    test_rust >"$OUT/rust.log" 2>&1 || status=1
+    counted="$counted rust"
+fi
 {
     $RUNNER "$built/zt.exe" verify tests/data/v1.2/py-1.2.3-digests.zt &&
         $RUNNER "$built/zt.exe" ls --json tests/data/v0.1/py-0.1.4-all-dtypes.zt &&
@@ -38,5 +43,5 @@ ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(
         $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
 } >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
 cat "$OUT"/*.log
-row "$built/ztensor.dll" c read written >"$OUT/row"
+row "$built/ztensor.dll" $counted >"$OUT/row"
 exit $status
