@@ -87,7 +87,11 @@ fn a_large_slice_of_a_file_that_was_cut_short_is_an_error() {
     for mode in [Mode::Map, Mode::Read] {
         let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
         let whole = std::fs::read(&path).unwrap();
-        std::fs::File::options().write(true).open(&path).unwrap().set_len(600 * 640).unwrap();
+        let cut = std::fs::File::options().write(true).open(&path).unwrap().set_len(600 * 640);
+        if mode == Mode::Map && cut.is_err() {
+            continue; // a system that cuts no file that is mapped
+        }
+        cut.unwrap();
         let error = file.find("w").unwrap().read_slice(&slab, &mut vec![0; 4 * 600 * 500]).unwrap_err();
         assert_eq!(error.cause(), Cause::Io, "{mode:?}: {}", error.message());
         std::fs::write(&path, whole).unwrap();
