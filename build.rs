@@ -8,7 +8,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let major = env!("CARGO_PKG_VERSION_MAJOR");
     let name = match env::var("CARGO_CFG_TARGET_OS").as_deref() {
-        Ok("windows") | Err(_) => return,
+        Ok("windows" | "android") | Err(_) => return, // rustc names it libztensor.so for Android
         Ok("macos" | "ios") => format!("-Wl,-install_name,@rpath/libztensor.{major}.dylib"),
         Ok(_) => format!("-Wl,-soname,libztensor.so.{major}"),
     };

@@ -9,6 +9,14 @@ if(NOT UNIX)
     message(FATAL_ERROR "ztensor: building through CMake is for Unix; elsewhere use cargo")
 endif()
 
+set(ztensor_cargo_target "${ZTENSOR_CARGO_TARGET}")
+set(ztensor_cargo_environment "")
+set(ztensor_stage_environment "")
+set(ztensor_crate_types cdylib,staticlib)
+if(ANDROID)
+    include("${CMAKE_CURRENT_LIST_DIR}/android.cmake")
+endif()
+
 set(profile release)
 set(profile_dir release)
 set(strip --strip-debug) # what Rust's standard library brings; there is no other in this profile
@@ -19,9 +27,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 set(target_flag "")
 set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${profile_dir}")
-if(ZTENSOR_CARGO_TARGET)
-    set(target_flag --target ${ZTENSOR_CARGO_TARGET})
-    set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${ZTENSOR_CARGO_TARGET}/${profile_dir}")
+if(ztensor_cargo_target)
+    set(target_flag --target ${ztensor_cargo_target})
+    set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${ztensor_cargo_target}/${profile_dir}")
 endif()
 
 set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
@@ -29,6 +37,10 @@ if(APPLE)
     set(ztensor_shared_names libztensor.${PROJECT_VERSION}.dylib libztensor.${PROJECT_VERSION_MAJOR}.dylib libztensor.dylib)
     set(ztensor_soname "@rpath/libztensor.${PROJECT_VERSION_MAJOR}.dylib")
     set(ztensor_native_libs "")
+elseif(ANDROID)
+    set(ztensor_shared_names libztensor.so) # an app has no links, and no library whose name ends in a number
+    set(ztensor_soname libztensor.so)
+    set(ztensor_native_libs m dl)
 else()
     set(ztensor_shared_names libztensor.so.${PROJECT_VERSION} libztensor.so.${PROJECT_VERSION_MAJOR} libztensor.so)
     set(ztensor_soname libztensor.so.${PROJECT_VERSION_MAJOR})
@@ -59,10 +71,10 @@ endif()
 
 # cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
 add_custom_target(ztensor_cargo ALL
-    COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}"
-        "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type cdylib,staticlib
+    COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}" ${ztensor_cargo_environment}
+        "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type ${ztensor_crate_types}
         ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-    COMMAND ${CMAKE_COMMAND} -E env "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+    COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
         sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
         "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
     BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"

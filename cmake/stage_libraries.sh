@@ -2,6 +2,7 @@
 # Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
 #     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]      OPTIONS: of localize_archive.sh, one argument
 # LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, where that is not CC.
+# SYSTEM is that of the library, as uname -s says it, where it is not this machine's, or Android.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
 set -eu
 
@@ -13,10 +14,15 @@ options=${4-}
 library=${LIBRARY:-libztensor}
 major=${version%%.*}
 link=${LINK:-${CC:-cc}}
+system=${SYSTEM:-$(uname -s)}
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$to"
 
-if [ -f "$from/$library.so" ]; then
+runtime="-lgcc_s -lm -lpthread -ldl"
+if [ "$system" = Android ]; then
+    full=$library.so abi=$full plain=$full # there are no links in an app
+    runtime="-lunwind -lm -ldl"
+elif [ -f "$from/$library.so" ]; then
     full=$library.so.$version abi=$library.so.$major plain=$library.so
 elif [ -f "$from/$library.dylib" ]; then
     full=$library.$version.dylib abi=$library.$major.dylib plain=$library.dylib
@@ -28,12 +34,13 @@ archive=$from/$library.a
 if [ -f "$archive" ]; then
     relinked=$(cksum "$archive" "$here/localize_archive.sh"; echo "$options")
     if [ ! -f "$to/$library.a" ] || [ "$(cat "$to/.$library.relinked" 2>/dev/null)" != "$relinked" ]; then
-        if [ "$(uname -s)" = Darwin ]; then
-            cp "$archive" "$to/$library.a" # the relinking is for ELF
-        else
+        case $system in
+        Darwin | Android) cp "$archive" "$to/$library.a" ;; # the relinking is for ELF, by binutils
+        *)
             # shellcheck disable=SC2086 # options are words
             sh "$here/localize_archive.sh" $options "$archive" "$to/$library.a"
-        fi
+            ;;
+        esac
         echo "$relinked" >"$to/.$library.relinked"
     fi
 fi
@@ -47,15 +54,15 @@ if [ -n "$full" ]; then
         linked=$(cksum "$to/$library.a" "$here/$library.map" "$here/stage_libraries.sh"; echo "$link")
         if [ ! -f "$to/$full" ] || [ "$(cat "$to/.$library.linked" 2>/dev/null)" != "$linked" ]; then
             rm -f "$to/$full"
-            # shellcheck disable=SC2086 # it may hold options
+            # shellcheck disable=SC2086 # they may hold options
             $link -shared -o "$to/$full" -Wl,--whole-archive "$to/$library.a" -Wl,--no-whole-archive \
                 "-Wl,-soname,$abi,--version-script=$here/$library.map,--gc-sections,-O1,-z,relro,-z,now$keep" \
-                $([ "$library" = libztensor ] || echo "-L$to -lztensor") -lgcc_s -lm -lpthread -ldl
+                $([ "$library" = libztensor ] || echo "-L$to -lztensor") $runtime
             echo "$linked" >"$to/.$library.linked"
         fi
         built=$to/$full
     fi
     [ "$built" = "$to/$full" ] || cmp -s "$built" "$to/$full" || cp "$built" "$to/$full"
-    [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
-    [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
+    [ "$abi" = "$full" ] || [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
+    [ "$plain" = "$full" ] || [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
 fi

@@ -1,0 +1,9 @@
+# Stands in for the toolchain file of the Android NDK: sets what that sets of what cmake/android.cmake asks, with $CC and $AR.
+set(CMAKE_SYSTEM_NAME Android)
+set(CMAKE_SYSTEM_VERSION 1) # CMake asks for no NDK of its own then
+set(CMAKE_ANDROID_ARCH_ABI "${ANDROID_ABI}")
+set(CMAKE_C_COMPILER "$ENV{CC}")
+set(CMAKE_C_COMPILER_TARGET aarch64-none-linux-android21)
+set(CMAKE_AR "$ENV{AR}" CACHE FILEPATH "")
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ANDROID_ABI)
