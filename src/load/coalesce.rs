@@ -34,7 +34,7 @@ pub fn adjacent<'j, 'a: 'j>(
 ) -> Extent {
     let start = first.offset;
     let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
-    let mut last = start;
+    let (mut last, mut delivered) = (start, 0u64);
     for job in next.take(many.count).take_while(|job| job.source == first.source) {
         let Some(stored) = job.coalescable(many.short) else { break };
         // Not always by place: a load may have an order of its own.
@@ -45,10 +45,12 @@ pub fn adjacent<'j, 'a: 'j>(
         let end = extent.end.max(job.offset.saturating_add(stored));
         let all = extent.stored.saturating_add(stored);
         let temporary = extent.temporary.saturating_add(if job.is_in_place() { 0 } else { stored });
-        let fits = match many.how {
-            ReadMany::Anywhere => all <= many.most && temporary <= many.capacity,
-            ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= many.most,
-        };
+        delivered = delivered.saturating_add(job.bytes());
+        let fits = delivered <= many.delivered
+            && match many.how {
+                ReadMany::Anywhere => all <= many.most && temporary <= many.capacity,
+                ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= many.most,
+            };
         // The first is done in any case.
         if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(many.gap)) {
             break;
@@ -163,4 +165,36 @@ fn split_front<'m>(memory: &mut &'m mut [u8], size: u64) -> Option<&'m mut [u8]>
     let (front, rest) = std::mem::take(memory).split_at_mut_checked(usize::try_from(size).ok()?)?;
     *memory = rest;
     Some(front)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{Coding, EntryRange};
+    use crate::load::request::JobKind;
+    use crate::model::manifest::Encoding;
+
+    /// How many of eight neighbours are done together: each 100 stored bytes that decode to `size`.
+    fn together(size: usize, delivered: u64) -> usize {
+        let mut memory = vec![0; 8 * size];
+        let Some(Coding::Compressed(codec)) = Coding::of(Encoding::Zstd) else { panic!("it is a codec") };
+        let (stored, entries) = (100, EntryRange::default());
+        let job = |(at, dst)| {
+            let kind = JobKind::Frames { codec, stored, entries, decoded_start: 0, borrowed: false };
+            Job { source: 0, request: 0, offset: 100 * at, dst, kind }
+        };
+        let jobs: Vec<Job<'_>> = (0_u64..).zip(memory.chunks_mut(size)).map(job).collect();
+        let (short, most, how) = (64 << 10, 2 << 20, ReadMany::Adjacent);
+        let many = Coalescing { short, gap: 0, most, capacity: most, delivered, count: 512, how };
+        adjacent(&jobs[0], jobs.iter(), &many).count
+    }
+
+    /// One thread would do the work of all: a page of stored bytes may be a hundred megabytes of decoded ones.
+    #[test]
+    fn what_decodes_to_many_bytes_is_not_all_done_by_who_reads_it() {
+        assert_eq!(together(100, 2 << 20), 8);
+        assert_eq!(together(1 << 20, 2 << 20), 2);
+        assert_eq!(together(4 << 20, 2 << 20), 1);
+        assert_eq!(together(4 << 20, u64::MAX), 8, "where reads are what takes time");
+    }
 }

@@ -77,6 +77,8 @@ pub struct Coalescing {
     pub most: u64,
     /// Bytes of what is read that may be for no destination.
     pub capacity: u64,
+    /// Bytes that all of them deliver: to decode many takes longer than a read, and other threads may want some.
+    pub delivered: u64,
     /// Reads.
     pub count: usize,
     /// How.
@@ -153,24 +155,23 @@ impl<'a> ReadStrategy<'a> {
         let Profile { gap, largest_request, read_many: how, .. } = profile;
         let capacity = capacity as u64;
         let most = largest_request.min(capacity);
-        let coalescing = match how {
+        let short = MAX_SHORT_READ as u64;
+        let usual = Coalescing { short, gap, most, capacity, delivered: most, count: FEW, how };
+        Some(match how {
             _ if largest_request == 0 => return None,
             // A disk wants longer ones than memory does, and where they go past the page cache, most are copied to their
             // place anyway.
-            _ if self.may_go_direct() => Coalescing { short: 1 << 20, gap, most, capacity, count: FEW, how },
+            _ if self.may_go_direct() => Coalescing { short: 1 << 20, ..usual },
             // What is longer comes nearly as well alone.
             _ if profile.gathers() && how != ReadMany::Anywhere => {
-                Coalescing { short: most / 4, gap, most, capacity, count: MANY, how }
+                Coalescing { short: most / 4, delivered: u64::MAX, count: MANY, ..usual }
             }
-            ReadMany::OneByOne | ReadMany::Adjacent => {
-                Coalescing { short: MAX_SHORT_READ as u64, gap, most, capacity, count: FEW, how }
-            }
+            ReadMany::OneByOne | ReadMany::Adjacent => usual,
             ReadMany::Anywhere => {
-                let most = profile.bytes_at_once(threads);
-                Coalescing { short: largest_request, gap: u64::MAX, most, capacity, count: MANY, how }
+                let (short, most, delivered) = (largest_request, profile.bytes_at_once(threads), u64::MAX);
+                Coalescing { short, gap: u64::MAX, most, delivered, count: MANY, ..usual }
             }
-        };
-        Some(coalescing)
+        })
     }
 
     /// Whether reads may go past the page cache.
