@@ -6,7 +6,7 @@
 //! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
 //! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
-//!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs
+//!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs, budget.rs
 //! ```
 //!
 //! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without a queue or
@@ -22,6 +22,7 @@
 mod batch;
 mod blob;
 mod bounce_memory;
+mod budget;
 mod coalesce;
 mod decoded;
 mod executor;

@@ -1,6 +1,7 @@
 //! One job: its stored bytes are read, hashed, decoded, taken apart, turned to the host's order, checked, converted.
 
 use super::blob::Blob;
+use super::budget::Budget;
 use super::frame_runs::frame_runs;
 use super::request::{Job, JobKind, Part, Request};
 use super::slab::StridedBlocks;
@@ -11,12 +12,10 @@ use crate::codec::{Codec, Coding, Entries, EntryRange, Seek, StoredPart};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
-use crate::lock::Mutex;
 use crate::memory::AlignedBuffer;
 use crate::source::direct::Bounce;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use std::sync::Condvar;
 
 /// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
 const HASH_CHUNK: usize = 256 << 10;
@@ -28,56 +27,6 @@ const DECODED_STEP: u64 = 4 << 20;
 /// copied in the time that a call takes.
 const MIN_SKIPPED_GAP: u64 = 8 << 10;
 
-/// Temporary memory, counted: one job may always have what it alone needs.
-pub struct Budget {
-    pub limit: u64,
-    used: Mutex<Used>,
-    freed: Condvar,
-}
-
-struct Used {
-    by_jobs: u64,
-    /// By what is handed out piece by piece, which no job may wait for.
-    held: u64,
-}
-
-impl Budget {
-    pub(super) fn take(&self, bytes: u64) -> Reservation<'_> {
-        let mut used = self.used.lock();
-        while used.by_jobs > 0 && used.by_jobs.saturating_add(used.held).saturating_add(bytes) > self.limit {
-            used = used.wait(&self.freed);
-        }
-        used.by_jobs = used.by_jobs.saturating_add(bytes);
-        Reservation { budget: self, bytes }
-    }
-
-    /// Counts memory that outlives a job.
-    pub(super) fn keep(&self, bytes: u64) {
-        let mut used = self.used.lock();
-        used.held = used.held.saturating_add(bytes);
-    }
-
-    /// It is gone.
-    pub(super) fn let_go(&self, bytes: u64) {
-        let mut used = self.used.lock();
-        used.held = used.held.saturating_sub(bytes);
-        self.freed.notify_all();
-    }
-}
-
-pub(super) struct Reservation<'a> {
-    budget: &'a Budget,
-    bytes: u64,
-}
-
-impl Drop for Reservation<'_> {
-    fn drop(&mut self) {
-        let mut used = self.budget.used.lock();
-        used.by_jobs = used.by_jobs.saturating_sub(self.bytes);
-        self.budget.freed.notify_all();
-    }
-}
-
 /// What all jobs of a batch share.
 pub struct Shared {
     pub budget: Budget,
@@ -87,8 +36,7 @@ pub struct Shared {
 
 impl Shared {
     pub const fn new(limit: u64) -> Shared {
-        let budget = Budget { limit, used: Mutex::new(Used { by_jobs: 0, held: 0 }), freed: Condvar::new() };
-        Shared { budget, stop: AtomicBool::new(false) }
+        Shared { budget: Budget::new(limit), stop: AtomicBool::new(false) }
     }
 }
 
