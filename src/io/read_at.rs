@@ -8,14 +8,19 @@ use std::io::{ErrorKind, IoSliceMut};
 
 /// The size of an open file, found by asking or, where nobody answers, by seeking.
 pub fn size_of(file: &File) -> Result<u64> {
+    size_and_time(file).map(|(size, _)| size)
+}
+
+/// The size of an open file, and when it was changed last, in nanoseconds since 1970; 0 where that is not known.
+pub fn size_and_time(file: &File) -> Result<(u64, i64)> {
     let stat = match stat::of_file(file) {
         Ok(stat) => stat,
-        Err(e) if is_refusal(&e) => return seek_end(file),
+        Err(e) if is_refusal(&e) => return Ok((seek_end(file)?, 0)),
         Err(e) => return Err(Error::io("could not ask for its size", &e)),
     };
     match stat.kind {
-        Kind::Regular => Ok(stat.size),
-        Kind::BlockDevice => seek_end(file),
+        Kind::Regular => Ok((stat.size, stat.modified)),
+        Kind::BlockDevice => Ok((seek_end(file)?, stat.modified)),
         Kind::Folder => Err(fail!(Io, "it is a folder")),
         Kind::Other => {
             Err(fail!(Io, "it is a FIFO, a socket or a character device, which cannot be read at an offset"))

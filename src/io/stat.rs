@@ -1,9 +1,11 @@
-//! What the system says of a file: kind, size, permissions. Where a filter of system calls refuses statx, which the
-//! standard library asks, fstat and stat still answer; and the other way round.
+//! What the system says of a file: kind, size, permissions, time. Where a filter of system calls refuses statx, which the
+//! standard library asks, fstat and stat still answer.
 
 use super::path::SystemPath;
+#[cfg(unix)]
 use super::refusal::is_refusal;
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
+use std::time::UNIX_EPOCH;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,51 +28,48 @@ pub struct Stat {
     pub size: u64,
     /// Who may do what with it.
     pub permissions: Permissions,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    pub modified: i64,
 }
 
 /// Of an open file.
 pub fn of_file(file: &File) -> std::io::Result<Stat> {
-    match platform::of_file(file) {
-        Err(e) if is_refusal(&e) => file.metadata().map(|meta| from_metadata(&meta)),
-        outcome => outcome,
+    match file.metadata() {
+        Ok(meta) => Ok(from_metadata(&meta)),
+        #[cfg(unix)]
+        Err(e) if is_refusal(&e) => platform::of_file(file),
+        Err(e) => Err(e),
     }
 }
 
 /// Of the file at a path, behind symbolic links.
 pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
-    match platform::of_path(path) {
-        Err(e) if is_refusal(&e) => path.as_path().metadata().map(|meta| from_metadata(&meta)),
-        outcome => outcome,
+    match path.as_path().metadata() {
+        Ok(meta) => Ok(from_metadata(&meta)),
+        #[cfg(unix)]
+        Err(e) if is_refusal(&e) => platform::of_path(path),
+        Err(e) => Err(e),
     }
 }
 
-#[cfg(unix)]
-fn from_metadata(meta: &std::fs::Metadata) -> Stat {
-    use std::os::unix::fs::MetadataExt;
-    Stat { kind: platform::kind(meta.mode()), size: meta.len(), permissions: meta.permissions() }
-}
-
-#[cfg(not(unix))]
-fn from_metadata(meta: &std::fs::Metadata) -> Stat {
-    let kind = match meta.is_dir() {
-        true => Kind::Folder,
-        false if meta.is_file() => Kind::Regular,
-        false => Kind::Other,
-    };
-    Stat { kind, size: meta.len(), permissions: meta.permissions() }
+fn from_metadata(meta: &Metadata) -> Stat {
+    let (kind, size, permissions) = (platform::kind(meta), meta.len(), meta.permissions());
+    let since = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+    Stat { kind, size, permissions, modified }
 }
 
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "a mode has 16 bits on some systems")]
 mod platform {
-    use super::{File, Kind, Permissions, Stat, SystemPath};
+    use super::{File, Kind, Metadata, Permissions, Stat, SystemPath};
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     use libc::{fstat, stat};
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     use libc::{fstat64 as fstat, stat64 as stat};
     use std::mem::MaybeUninit;
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     pub fn of_file(file: &File) -> std::io::Result<Stat> {
         // SAFETY: a descriptor that is open.
@@ -91,13 +90,18 @@ mod platform {
         let reported = unsafe { place.assume_init() };
         let mode = u32::from(reported.st_mode);
         Ok(Stat {
-            kind: kind(mode),
+            kind: kind_of(mode),
             size: u64::try_from(reported.st_size).unwrap_or(0),
             permissions: Permissions::from_mode(mode & 0o7777),
+            modified: 0,
         })
     }
 
-    pub fn kind(mode: u32) -> Kind {
+    pub fn kind(meta: &Metadata) -> Kind {
+        kind_of(meta.mode())
+    }
+
+    fn kind_of(mode: u32) -> Kind {
         match mode & u32::from(libc::S_IFMT) {
             m if m == u32::from(libc::S_IFREG) => Kind::Regular,
             m if m == u32::from(libc::S_IFDIR) => Kind::Folder,
@@ -109,14 +113,14 @@ mod platform {
 
 #[cfg(not(unix))]
 mod platform {
-    use super::{File, Stat, SystemPath};
+    use super::{Kind, Metadata};
 
-    pub fn of_file(file: &File) -> std::io::Result<Stat> {
-        file.metadata().map(|meta| super::from_metadata(&meta))
-    }
-
-    pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
-        path.as_path().metadata().map(|meta| super::from_metadata(&meta))
+    pub fn kind(meta: &Metadata) -> Kind {
+        match meta.is_dir() {
+            true => Kind::Folder,
+            false if meta.is_file() => Kind::Regular,
+            false => Kind::Other,
+        }
     }
 }
 
@@ -137,6 +141,8 @@ mod tests {
         for stat in [of_path(&path).unwrap(), of_file(&File::open(&path).unwrap()).unwrap()] {
             assert_eq!((stat.kind, stat.size), (Kind::Regular, meta.len()));
             assert_eq!(stat.permissions.readonly(), meta.permissions().readonly());
+            let since = meta.modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
+            assert_eq!(i128::from(stat.modified), since.as_nanos() as i128);
         }
         std::fs::remove_file(&path).unwrap();
         assert_eq!(of_path(&path).err().unwrap().kind(), std::io::ErrorKind::NotFound);

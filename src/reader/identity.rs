@@ -7,7 +7,7 @@ use crate::error::{try_format, Result};
 use crate::load::with_range;
 use crate::source::ByteSource;
 use std::fmt;
-use std::time::UNIX_EPOCH;
+use std::path::Path;
 
 /// What changes when the content of a file does, as far as its manifest shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,19 +24,25 @@ pub struct Identity {
     pub source: u64,
 }
 
-/// When an open file was changed last; 0 where that is not known.
-pub(super) fn modified(file: &std::fs::File) -> i64 {
-    let time = file.metadata().and_then(|meta| meta.modified()).ok();
-    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0)
-}
-
 impl OpenOptions {
     /// What messages call the file.
     pub(super) fn label(&self, otherwise: fmt::Arguments<'_>) -> Result<String> {
         match &self.name {
             Some(name) => try_format(format_args!("{name}")),
             None => try_format(otherwise),
+        }
+    }
+
+    /// What messages call the file at `path`. Nearly every path is a text, which takes no formatting.
+    pub(super) fn label_at(&self, path: &Path) -> Result<String> {
+        match path.to_str().filter(|_| self.name.is_none()) {
+            Some(text) => {
+                let mut label = String::new();
+                label.try_reserve_exact(text.len())?;
+                label.push_str(text);
+                Ok(label)
+            }
+            None => self.label(format_args!("{}", path.display())),
         }
     }
 }

@@ -64,7 +64,7 @@ impl File {
 }
 
 fn open_model(store: &dyn Store, shards: ShardStore<'_>, path: &Path, options: &OpenOptions) -> Result<File> {
-    let label = options.label(format_args!("{}", path.display()))?;
+    let label = options.label_at(path)?;
     let limits = options.limits();
     let budget = Budget::new(limits.memory_for(0));
     let files = model_files(store, path, &limits, &budget)?;

@@ -10,7 +10,7 @@ use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
-use super::{file, identity, manifest, recovery, short_frames, structure};
+use super::{file, manifest, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
@@ -26,7 +26,7 @@ impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let path = path.as_ref();
-        let label = options.label(format_args!("{}", path.display()))?;
+        let label = options.label_at(path)?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
@@ -40,11 +40,10 @@ impl File {
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
-        let modified = identity::modified(&file);
-        let source =
-            FileSource::from_file(file, offset, length).and_then(|file| with_mode(file, options.mode));
-        let mut file =
-            File::from_source(source.map_err(|e| e.within(format_args!("{label}")))?, options, label)?;
+        let source = FileSource::from_file(file, offset, length)
+            .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
+        let (modified, source) = source.map_err(|e| e.within(format_args!("{label}")))?;
+        let mut file = File::from_source(source, options, label)?;
         file.parts.first.modified = modified;
         Ok(file)
     }

@@ -1,6 +1,5 @@
 //! Where the files of a model are: on this system, or where functions of the caller reach.
 
-use super::identity;
 use super::open_options::Mode;
 use crate::error::Result;
 use crate::io::folder;
@@ -52,7 +51,7 @@ impl Store for FileSystem {
 
     fn open(&self, path: &Path) -> Result<Opened> {
         let file = FileSource::open(path)?;
-        let modified = identity::modified(file.parts().0);
+        let modified = file.modified();
         let source = with_mode(file, self.0)?;
         Ok(Opened { source, label: None, path: c_path(path)?, modified })
     }

@@ -9,7 +9,7 @@ use super::profile::{PageCache, Profile, ReadMany, ReadRange};
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::SCATTERS;
 use crate::io::path::{Access, SystemPath};
-use crate::io::read_at::{read_exact_at, read_exact_scattered, size_of};
+use crate::io::read_at::{read_exact_at, read_exact_scattered, size_and_time};
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -23,6 +23,8 @@ pub struct FileSource {
     size: u64,
     /// Whether the real file ends where ours does.
     to_end: bool,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    modified: i64,
     /// Whether one call fills many pieces of memory, as far as is known.
     scatters: AtomicBool,
 }
@@ -33,20 +35,20 @@ pub fn open_for_reading(path: &Path) -> Result<File> {
 }
 
 impl FileSource {
-    fn new(file: File, base: u64, size: u64, to_end: bool) -> Self {
-        FileSource { file, base, size, to_end, scatters: AtomicBool::new(SCATTERS) }
+    fn new(file: File, base: u64, size: u64, to_end: bool, modified: i64) -> Self {
+        FileSource { file, base, size, to_end, modified, scatters: AtomicBool::new(SCATTERS) }
     }
 
     /// The file at `path`, whole.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
-        let size = size_of(&file)?;
-        Ok(FileSource::new(file, 0, size, true))
+        let (size, modified) = size_and_time(&file)?;
+        Ok(FileSource::new(file, 0, size, true, modified))
     }
 
     /// `length` bytes from `base` on; all to the end where that is `u64::MAX`.
     pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
-        let end = size_of(&file)?;
+        let (end, modified) = size_and_time(&file)?;
         let capacity = end.checked_sub(base).ok_or_else(|| {
             fail!(InvalidArgument, "offset {base} is past the end of the file of {end} bytes")
         })?;
@@ -57,7 +59,7 @@ impl FileSource {
                 "offset {base} and length {length} pass the end of the file of {end} bytes"
             ));
         }
-        Ok(FileSource::new(file, base, size, size == capacity))
+        Ok(FileSource::new(file, base, size, size == capacity, modified))
     }
 
     /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
@@ -80,6 +82,11 @@ impl FileSource {
             self.scatters.store(false, Ordering::Relaxed);
         }
         run.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
+    }
+
+    /// When the file was changed last, in nanoseconds since 1970, as it was when it was opened; 0 where that is not known.
+    pub fn modified(&self) -> i64 {
+        self.modified
     }
 
     /// The open file, and the range of it that is ours.
