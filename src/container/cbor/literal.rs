@@ -8,20 +8,23 @@ pub fn strip<'a>(input: &'a [u8], literal: &[u8]) -> Option<&'a [u8]> {
     is_same(front, literal).then_some(rest)
 }
 
-/// Whether two texts of one length are the same: eight bytes at a time, the last of which may overlap.
+/// Whether two texts of one length are the same: sixteen bytes at a time, the last of which may overlap.
 #[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (mut a, mut b) = (one, other);
     while let (Some((first, rest)), Some((other_first, other_rest))) =
-        (a.split_first_chunk::<8>(), b.split_first_chunk::<8>())
+        (a.split_first_chunk::<16>(), b.split_first_chunk::<16>())
     {
         if first != other_first {
             return false;
         }
         (a, b) = (rest, other_rest);
     }
-    if let (Some(last), Some(other_last)) = (one.last_chunk::<8>(), other.last_chunk::<8>()) {
+    if let (Some(last), Some(other_last)) = (one.last_chunk::<16>(), other.last_chunk::<16>()) {
         return last == other_last;
+    }
+    if let (Some(last), Some(other_last)) = (one.last_chunk::<8>(), other.last_chunk::<8>()) {
+        return last == other_last && one.first_chunk::<8>() == other.first_chunk::<8>();
     }
     if let (Some(last), Some(other_last)) = (one.last_chunk::<4>(), other.last_chunk::<4>()) {
         return last == other_last && one.first_chunk::<4>() == other.first_chunk::<4>();

@@ -17,6 +17,10 @@ struct Open {
 impl Cursor<'_> {
     /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
     pub fn pass_over(&mut self) -> Result<()> {
+        // Most are short, and then need none of the places below, which are cleared first.
+        if self.try_text().is_some() {
+            return Ok(());
+        }
         let mut open = [Open::default(); MAX_DEPTH + 1];
         let mut depth = 0usize;
         loop {

@@ -144,7 +144,7 @@ impl<'a, F: Form> TemplateCache<'a, F> {
         if self.misses >= MAX_MISSES {
             return plain(d);
         }
-        let start = d.cursor.clone();
+        let start = d.cursor.rest;
         let is_known = self.matches(&mut d.cursor);
         if is_known {
             if self.add_matched(d, name)? {
@@ -153,12 +153,13 @@ impl<'a, F: Form> TemplateCache<'a, F> {
                 self.misses = self.misses.saturating_sub(1);
                 return Ok(());
             }
-            d.cursor = start.clone();
+            d.cursor.rest = start;
         }
         self.misses = self.misses.saturating_add(1);
         plain(d)?;
         if !is_known {
-            self.remember(d.cursor.since(&start), &d.manifest);
+            let size = start.len().saturating_sub(d.cursor.rest.len());
+            self.remember(start.get(..size).unwrap_or_default(), &d.manifest);
         }
         Ok(())
     }
@@ -280,10 +281,10 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// Has `value` read what each key of a map stands for.
     fn pairs(&mut self, value: &mut dyn FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
-        let Head::Map(mut left) = self.cursor.head().ok()? else { return None };
+        let short = self.cursor.short_map().map(|count| Head::Map(Some(count)));
+        let Head::Map(mut left) = short.or_else(|| self.cursor.head().ok())? else { return None };
         while self.cursor.another(&mut left).ok()? {
-            let Head::Text(Some(length)) = self.cursor.head().ok()? else { return None };
-            let key = self.cursor.take(length).ok()?;
+            let key = self.cursor.try_text()?;
             value(self, key)?;
         }
         Some(())
@@ -292,7 +293,8 @@ impl<'a> Scan<'a> {
     /// The next item is a field if it is a number: which one. A null is the same in all objects of a template.
     fn number(&mut self) -> Option<Option<usize>> {
         let start = self.cursor.position();
-        match self.cursor.head().ok()? {
+        let head = self.cursor.try_unsigned().map(Head::Unsigned);
+        match head.or_else(|| self.cursor.head().ok())? {
             Head::Unsigned(_) => self.field(start, 0, 0).map(Some),
             Head::NULL => Some(None),
             _ => None,
@@ -301,11 +303,9 @@ impl<'a> Scan<'a> {
 
     /// Likewise if it is a digest, whose digits are the field.
     fn digest<F: Form>(&mut self) -> Option<Option<usize>> {
-        let length = match self.cursor.head().ok()? {
-            Head::Text(length) => length?,
-            head => return (head == Head::NULL).then_some(None),
+        let Some(text) = self.cursor.try_text() else {
+            return (self.cursor.head().ok()? == Head::NULL).then_some(None);
         };
-        let text = self.cursor.take(length).ok()?;
         let prefix = text.iter().position(|byte| *byte == b':')?.checked_add(1)?;
         let digits = text.get(prefix..).filter(|digits| !digits.is_empty() && F::are_digits(digits))?.len();
         let start = self.cursor.position().checked_sub(digits)?;
@@ -331,7 +331,8 @@ impl<'a> Scan<'a> {
 
     /// Has `value` read each item of an array.
     fn array(&mut self, value: &mut dyn FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        let Head::Array(mut left) = self.cursor.head().ok()? else { return None };
+        let short = self.cursor.short_array().map(|count| Head::Array(Some(count)));
+        let Head::Array(mut left) = short.or_else(|| self.cursor.head().ok())? else { return None };
         while self.cursor.another(&mut left).ok()? {
             value(self)?;
         }
@@ -391,9 +392,8 @@ pub mod tests {
         let matched = read();
         let count = MATCHED.get() - before;
         PLAIN.set(true);
-        let plain = read();
+        assert_eq!(read(), matched);
         PLAIN.set(false);
-        assert_eq!(matched, plain);
         assert_eq!(MATCHED.get() - before, count);
         (matched, count)
     }
