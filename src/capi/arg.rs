@@ -251,9 +251,10 @@ fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
     if claimed == size_of::<T>() {
         return Ok(()); // of the same version
     }
-    match T::FIELDS.iter().find(|field| field.start < claimed && claimed < field.end) {
+    let mut fields = T::FIELDS.iter().zip(T::FIELD_NAMES.split(' '));
+    match fields.find(|(field, _)| field.start < claimed && claimed < field.end) {
         None => Ok(()),
-        Some(Field { name, start, end }) => Err(fail!(
+        Some((Field { start, end }, name)) => Err(fail!(
             InvalidArgument,
             "{}.struct_size is {claimed}, which ends within {name}: {start} and {end} would be good, sizeof ({}) is {} here",
             T::NAME,

@@ -2,7 +2,6 @@
 
 /// Where a field lies.
 pub(super) struct Field {
-    pub(super) name: &'static str,
     /// Its first byte.
     pub(super) start: usize,
     /// Behind its last byte.
@@ -11,8 +10,8 @@ pub(super) struct Field {
 
 impl Field {
     /// A field that begins there; `of` tells its type.
-    pub(super) const fn new<T, F>(name: &'static str, start: usize, _of: fn(&T) -> &F) -> Field {
-        Field { name, start, end: start + size_of::<F>() }
+    pub(super) const fn new<T, F>(start: usize, _of: fn(&T) -> &F) -> Field {
+        Field { start, end: start + size_of::<F>() }
     }
 }
 
@@ -26,6 +25,8 @@ pub(super) unsafe trait SizedStruct: Copy {
     const NAME: &'static str;
     /// Every number and pointer, those in structs within it one by one, in the order of their places.
     const FIELDS: &'static [Field];
+    /// Their names, each with a space behind it. One text: a table of texts has addresses, which the loader has to set.
+    const FIELD_NAMES: &'static str;
     /// Bytes up to the end of the last field.
     const SIZE: usize = match Self::FIELDS {
         [.., last] => last.end,
@@ -48,13 +49,23 @@ macro_rules! sized_struct {
                 assert!(std::mem::offset_of!($name, struct_size) == 0, "it begins with its size");
                 $crate::capi::sized::sized_struct!(@ $name [] $($field $({ $($inner),+ })?),+)
             };
+            const FIELD_NAMES: &'static str = $crate::capi::sized::sized_struct!(
+                @names [] $($field $({ $($inner),+ })?),+
+            );
         }
+    };
+    (@names [$($done:expr,)*]) => { concat!($($done),*) };
+    (@names [$($done:expr,)*] $field:ident { $($inner:ident),+ } $(, $($rest:tt)*)?) => {
+        $crate::capi::sized::sized_struct!(@names
+            [$($done,)* $(stringify!($field), ".", stringify!($inner), " ",)+] $($($rest)*)?)
+    };
+    (@names [$($done:expr,)*] $field:ident $(, $($rest:tt)*)?) => {
+        $crate::capi::sized::sized_struct!(@names [$($done,)* stringify!($field), " ",] $($($rest)*)?)
     };
     (@ $name:ident [$($done:expr,)*]) => { &[$($done),*] };
     (@ $name:ident [$($done:expr,)*] $field:ident { $($inner:ident),+ } $(, $($rest:tt)*)?) => {
         $crate::capi::sized::sized_struct!(@ $name
             [$($done,)* $($crate::capi::sized::Field::new(
-                concat!(stringify!($field), ".", stringify!($inner)),
                 std::mem::offset_of!($name, $field.$inner),
                 |it: &$name| &it.$field.$inner,
             ),)+]
@@ -64,7 +75,6 @@ macro_rules! sized_struct {
     (@ $name:ident [$($done:expr,)*] $field:ident $(, $($rest:tt)*)?) => {
         $crate::capi::sized::sized_struct!(@ $name
             [$($done,)* $crate::capi::sized::Field::new(
-                stringify!($field),
                 std::mem::offset_of!($name, $field),
                 |it: &$name| &it.$field,
             ),]
