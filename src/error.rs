@@ -5,12 +5,17 @@
 //! bad number writes the detail, each caller puts what it knows in front of it (component, object,
 //! path). Building a message never aborts: where memory is short the line is cut.
 
+mod cause;
+#[allow(unsafe_code)] // one pointer, to the heap or to what is there without memory
+mod kept;
 mod os;
 mod rule;
 mod text;
 
+pub use cause::Cause;
 pub use rule::Rule;
 
+use kept::{Kept, Place};
 pub(crate) use os::SystemText;
 use text::{bounded_text, push_bounded, DETAIL_LIMIT};
 pub(crate) use text::{Quoted, MESSAGE_LIMIT};
@@ -20,67 +25,16 @@ use std::fmt;
 /// The result of everything that can fail in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The caller passed something that no file could make right.
-    InvalidArgument,
-    /// The operating system, or a caller's callback, failed.
-    Io,
-    /// There is nothing at the path.
-    NoFile,
-    /// No such object, component or attribute.
-    NotFound,
-    /// The file is of no container that is read here, by its content.
-    NotZtensor,
-    /// The file breaks this rule of the format.
-    Broken(Rule),
-    /// The bytes do not have the digest that the manifest gives.
-    DigestMismatch,
-    /// Well-formed, but this version cannot do it.
-    Unsupported,
-    /// A stated limit would be passed.
-    Limit,
-    /// The caller's memory has the wrong size.
-    BufferSize,
-    /// These bytes cannot be lent as they are.
-    NotMappable,
-    /// A call out of order.
-    State,
-    /// The name is taken.
-    Exists,
-    /// The caller's callback asked to stop.
-    Cancelled,
-    /// What was waited for did not happen in the time that the caller gave.
-    Timeout,
-    /// Memory could not be had.
-    OutOfMemory,
-    /// A bug of this library.
-    Internal,
-    /// A function of the caller failed and gave this `zt_status`, which is the caller's to explain.
-    Caller(i32),
-}
-
 /// A failure: its cause and one line of text.
-pub struct Error {
-    cause: Cause,
-    /// The rule as the file's container calls it, where the cause does not say that.
-    called: Option<Rule>,
-    /// The number of the operating system's error; 0 if it is none of its.
-    os: i32,
-    text: String,
-}
+pub struct Error(Place);
 
 impl Error {
     /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
+    #[cold]
+    #[inline(never)]
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
-        Error {
-            cause,
-            called: None,
-            os: 0,
-            text: bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut),
-        }
+        let text = bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut);
+        Error(Place::new(Kept { cause, called: None, os: 0, text }))
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -99,17 +53,19 @@ impl Error {
         };
         let between = if doing.is_empty() { "" } else { ": " };
         let mut made = Error::new(cause, format_args!("{doing}{between}{}", SystemText(error)));
-        made.os = error.raw_os_error().unwrap_or(0);
+        if let Some(kept) = made.0.get_mut() {
+            kept.os = error.raw_os_error().unwrap_or(0);
+        }
         made
     }
 
     /// The same failure once more, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        let blank = Error::new(self.cause, format_args!(""));
-        let mut again = Error { called: self.called, os: self.os, ..blank };
-        push_bounded(&mut again.text, &self.text, MESSAGE_LIMIT);
-        again
+        let Kept { cause, called, os, text } = self.0.get();
+        let mut copied = String::new();
+        push_bounded(&mut copied, text, MESSAGE_LIMIT);
+        Error(Place::new(Kept { cause: *cause, called: *called, os: *os, text: copied }))
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut where both
@@ -118,13 +74,14 @@ impl Error {
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {
         const BETWEEN: &str = ": ";
-        let capacity = MESSAGE_LIMIT.saturating_sub(BETWEEN.len()).saturating_sub(self.text.len());
+        let Some(kept) = self.0.get_mut() else { return self };
+        let capacity = MESSAGE_LIMIT.saturating_sub(BETWEEN.len()).saturating_sub(kept.text.len());
         if let Ok(mut text) = bounded_text(context, capacity) {
-            let more = BETWEEN.len().saturating_add(self.text.len());
+            let more = BETWEEN.len().saturating_add(kept.text.len());
             if !text.is_empty() && text.try_reserve(more).is_ok() {
                 text.push_str(BETWEEN);
-                text.push_str(&self.text);
-                self.text = text;
+                text.push_str(&kept.text);
+                kept.text = text;
             }
         }
         self
@@ -132,18 +89,19 @@ impl Error {
 
     /// Why.
     pub fn cause(&self) -> Cause {
-        self.cause
+        self.0.get().cause
     }
 
     /// The number of the operating system's error, where it is one.
     pub fn os_error(&self) -> Option<i32> {
-        Some(self.os).filter(|code| *code != 0)
+        Some(self.0.get().os).filter(|code| *code != 0)
     }
 
     /// The broken rule, where the cause is one.
     pub fn rule(&self) -> Option<Rule> {
-        match self.cause {
-            Cause::Broken(rule) => Some(self.called.unwrap_or(rule)),
+        let Kept { cause, called, .. } = self.0.get();
+        match *cause {
+            Cause::Broken(rule) => Some(called.unwrap_or(rule)),
             _ => None,
         }
     }
@@ -151,35 +109,38 @@ impl Error {
     /// The same failure of a file whose container has a name of its own for what is broken.
     #[must_use]
     #[cold]
-    pub fn called(self, rule: Rule) -> Self {
-        Error { called: self.called.or(Some(rule)), ..self }
+    pub fn called(mut self, rule: Rule) -> Self {
+        if let Some(kept) = self.0.get_mut() {
+            kept.called = kept.called.or(Some(rule));
+        }
+        self
     }
 
     /// The short name of the broken rule; "" where the cause is no rule of the format.
     pub fn rule_name(&self) -> &'static std::ffi::CStr {
-        match self.cause {
-            _ if self.called.is_some() => self.called.map_or(c"", Rule::name),
-            Cause::Broken(rule) => rule.name(),
-            Cause::DigestMismatch => c"digest-mismatch",
-            _ => c"",
+        let Kept { cause, called, .. } = self.0.get();
+        match (*called, *cause) {
+            (Some(rule), _) | (None, Cause::Broken(rule)) => rule.name(),
+            (None, Cause::DigestMismatch) => c"digest-mismatch",
+            (None, _) => c"",
         }
     }
 
     /// The line of text.
     pub fn message(&self) -> &str {
-        &self.text
+        &self.0.get().text
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.cause, self.text)
+        write!(f, "{:?}: {}", self.cause(), self.message())
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.message())
     }
 }
 
@@ -240,6 +201,12 @@ mod tests {
         assert!(error.message().starts_with("could not read it: ") && !error.message().contains(": :"));
         assert_eq!(Error::io("x", &std::io::ErrorKind::WriteZero.into()).os_error(), None);
         assert_eq!(Error::out_of_memory(7).os_error(), None);
+    }
+
+    #[test]
+    fn a_result_is_a_pointer_beside_what_it_gives() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<u64>>(), 16);
     }
 
     #[test]

@@ -165,7 +165,8 @@ fn imports_follow_the_layers() {
 }
 
 /// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives its borrow.
-const UNSAFE_FILES: [&str; 26] = [
+const UNSAFE_FILES: [&str; 27] = [
+    "src/error/kept.rs",
     "src/hash.rs",
     "src/io/blocks.rs",
     "src/io/folder.rs",
@@ -206,8 +207,7 @@ fn unsafe_code_stands_in_the_listed_files_only() {
 
 #[test]
 fn no_file_is_over_400_lines() {
-    let folders = ["src", "cli/src", "cli/tests", "tests", "examples", "c_tests"];
-    let files: Vec<_> = folders.into_iter().flat_map(all).collect();
+    let files = ["src", "cli/src", "cli/tests", "tests", "examples", "c_tests"].map(all).concat();
     assert!(files.len() > 500, "{}", files.len());
     for (path, text) in files {
         let (is_c, lines) = (!path.ends_with(".rs"), text.lines().count());

@@ -1,0 +1,108 @@
+//! Where a failure lies: behind one pointer, so that a `Result` is small on its way through every caller.
+
+use super::cause::Cause;
+use super::rule::Rule;
+use std::alloc::{alloc, Layout};
+use std::ptr::NonNull;
+
+/// What is known of a failure.
+pub(super) struct Kept {
+    pub(super) cause: Cause,
+    /// The rule as the file's container calls it, where the cause does not say that.
+    pub(super) called: Option<Rule>,
+    /// The number of the operating system's error; 0 if it is none of its.
+    pub(super) os: i32,
+    pub(super) text: String,
+}
+
+impl Kept {
+    const fn bare(cause: Cause) -> Self {
+        Kept { cause, called: None, os: 0, text: String::new() }
+    }
+}
+
+/// What a failure is for which there is no memory. The first stands for what is not here.
+static BARE: [Kept; 16] = [
+    Kept::bare(Cause::OutOfMemory),
+    Kept::bare(Cause::InvalidArgument),
+    Kept::bare(Cause::Io),
+    Kept::bare(Cause::NoFile),
+    Kept::bare(Cause::NotFound),
+    Kept::bare(Cause::NotZtensor),
+    Kept::bare(Cause::DigestMismatch),
+    Kept::bare(Cause::Unsupported),
+    Kept::bare(Cause::Limit),
+    Kept::bare(Cause::BufferSize),
+    Kept::bare(Cause::NotMappable),
+    Kept::bare(Cause::State),
+    Kept::bare(Cause::Exists),
+    Kept::bare(Cause::Cancelled),
+    Kept::bare(Cause::Timeout),
+    Kept::bare(Cause::Internal),
+];
+
+/// A pointer to one, on the heap or in [`BARE`].
+pub(super) struct Place(NonNull<Kept>);
+
+// SAFETY: it is owned like a box, or a shared reference to what nobody changes.
+unsafe impl Send for Place {}
+// SAFETY: likewise.
+unsafe impl Sync for Place {}
+
+impl Place {
+    pub(super) fn new(kept: Kept) -> Self {
+        // SAFETY: a layout of some bytes.
+        let memory = unsafe { alloc(Layout::new::<Kept>()) }.cast::<Kept>();
+        match NonNull::new(memory) {
+            Some(place) => {
+                // SAFETY: fresh memory of this layout.
+                unsafe { place.write(kept) };
+                Place(place)
+            }
+            None => {
+                let [otherwise, ..] = &BARE;
+                let same = BARE.iter().find(|bare| bare.cause == kept.cause);
+                Place(NonNull::from(same.unwrap_or(otherwise)))
+            }
+        }
+    }
+
+    pub(super) fn get(&self) -> &Kept {
+        // SAFETY: it is there as long as this is, and changed by `get_mut` alone.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// To change it; `None` for one of which there was no memory.
+    pub(super) fn get_mut(&mut self) -> Option<&mut Kept> {
+        let is_bare = BARE.as_ptr_range().contains(&self.0.as_ptr().cast_const());
+        // SAFETY: on the heap it is this place's alone.
+        (!is_bare).then(|| unsafe { self.0.as_mut() })
+    }
+}
+
+impl Drop for Place {
+    #[inline(never)] // it stands at the end of nearly every function
+    fn drop(&mut self) {
+        if let Some(kept) = self.get_mut() {
+            // SAFETY: it came from the global allocator with the layout of its type, which is what a box frees.
+            drop(unsafe { Box::from_raw(kept) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_memory_it_is_one_that_nobody_changes() {
+        for bare in &BARE {
+            let mut place = Place(NonNull::from(bare));
+            assert!(place.get_mut().is_none());
+            assert_eq!((place.get().cause, place.get().text.as_str()), (bare.cause, ""));
+        }
+        let mut place = Place::new(Kept::bare(Cause::Caller(7)));
+        place.get_mut().unwrap().os = 3;
+        assert_eq!((place.get().cause, place.get().os), (Cause::Caller(7), 3));
+    }
+}
