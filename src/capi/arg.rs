@@ -239,27 +239,30 @@ const MAX_SIZE: usize = 4096;
 /// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a number
 /// or half a pointer in it.
 fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
+    match claimed == size_of::<T>() {
+        true => Ok(()), // of the same version
+        false => check_other_size(claimed, T::NAME, size_of::<T>(), (T::FIELDS, T::FIELD_NAMES)),
+    }
+}
+
+fn check_other_size(
+    claimed: usize,
+    name: &str,
+    size: usize,
+    (fields, field_names): (&[Field], &str),
+) -> Result<()> {
     if !(size_of::<usize>()..=MAX_SIZE).contains(&claimed) {
         return Err(fail!(
             InvalidArgument,
-            "{}.struct_size is {claimed}; set it to sizeof ({}), {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
+            "{name}.struct_size is {claimed}; set it to sizeof ({name}), {size} here"
         ));
     }
-    if claimed == size_of::<T>() {
-        return Ok(()); // of the same version
-    }
-    let mut fields = T::FIELDS.iter().zip(T::FIELD_NAMES.split(' '));
-    match fields.find(|(field, _)| field.start < claimed && claimed < field.end) {
+    let mut named = fields.iter().zip(field_names.split(' '));
+    match named.find(|(field, _)| field.start < claimed && claimed < field.end) {
         None => Ok(()),
-        Some((Field { start, end }, name)) => Err(fail!(
+        Some((Field { start, end }, field)) => Err(fail!(
             InvalidArgument,
-            "{}.struct_size is {claimed}, which ends within {name}: {start} and {end} would be good, sizeof ({}) is {} here",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
+            "{name}.struct_size is {claimed}, which ends within {field}: {start} and {end} would be good, sizeof ({name}) is {size} here"
         )),
     }
 }

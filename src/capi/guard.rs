@@ -2,6 +2,7 @@
 
 use super::status::{self, zt_status};
 use crate::error::{fail, Cause, Error, Result};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe, PanicHookInfo};
@@ -73,23 +74,36 @@ pub(super) fn guard_value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
 }
 
 fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    enter();
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    leave();
+    outcome.unwrap_or_else(|payload| Err(panicked(payload)))
+}
+
+fn enter() {
     quiet_hook();
     if INSIDE.with(|n| n.replace(n.get().saturating_add(1))) == 0 {
         SAID.set(false);
     }
-    let outcome = catch_unwind(AssertUnwindSafe(body));
+}
+
+fn leave() {
     INSIDE.with(|n| n.set(n.get().saturating_sub(1)));
-    outcome.unwrap_or_else(|payload| {
-        let said = payload.downcast_ref::<&str>().copied();
-        let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let error = Error::new(
-            Cause::Internal,
-            format_args!("a bug of this library, please report it: {}", said.unwrap_or("panic")),
-        );
-        // A payload may panic when it is dropped; better to leave it.
-        std::mem::forget(payload);
-        Err(error)
-    })
+}
+
+/// The failure that a panic becomes.
+#[cold]
+#[inline(never)] // it is the same for every function
+fn panicked(payload: Box<dyn Any + Send>) -> Error {
+    let said = payload.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let error = Error::new(
+        Cause::Internal,
+        format_args!("a bug of this library, please report it: {}", said.unwrap_or("panic")),
+    );
+    // A payload may panic when it is dropped; better to leave it.
+    std::mem::forget(payload);
+    error
 }
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;

@@ -74,17 +74,19 @@ impl Unreadable {
 
 /// What a name stands for; a refusal, where that is not known.
 pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
-    let found = match (module, name) {
-        (b"collections", b"OrderedDict" | b"Counter") => Some(Global::Dict),
-        (b"collections", b"defaultdict") => Some(Global::DefaultDict),
-        (b"builtins" | b"__builtin__", name) => builtin(name),
-        (b"_codecs", b"encode") => Some(Global::Encode),
-        (b"torch", name) => of_torch(name),
-        (b"torch.storage", b"UntypedStorage") => Some(Global::UntypedStorage),
-        (b"torch.nn.parameter", b"Parameter" | b"Buffer") => Some(Global::TensorType),
-        (b"torch.serialization", b"_get_layout") => Some(Global::Opaque),
-        (b"torch._tensor", b"_rebuild_from_type_v2") => Some(Global::RebuildFromType),
-        (b"torch._utils", name) => of_utils(name),
+    // Texts, because the compiler compares bytes one by one, in 5 KB. No known name is empty.
+    let text = |name| std::str::from_utf8(name).unwrap_or_default();
+    let found = match (text(module), text(name)) {
+        ("collections", "OrderedDict" | "Counter") => Some(Global::Dict),
+        ("collections", "defaultdict") => Some(Global::DefaultDict),
+        ("builtins" | "__builtin__", name) => builtin(name),
+        ("_codecs", "encode") => Some(Global::Encode),
+        ("torch", name) => of_torch(name),
+        ("torch.storage", "UntypedStorage") => Some(Global::UntypedStorage),
+        ("torch.nn.parameter", "Parameter" | "Buffer") => Some(Global::TensorType),
+        ("torch.serialization", "_get_layout") => Some(Global::Opaque),
+        ("torch._tensor", "_rebuild_from_type_v2") => Some(Global::RebuildFromType),
+        ("torch._utils", name) => of_utils(name),
         _ => None,
     };
     found.ok_or_else(|| {
@@ -97,45 +99,43 @@ pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
     })
 }
 
-fn builtin(name: &[u8]) -> Option<Global> {
+fn builtin(name: &str) -> Option<Global> {
     match name {
-        b"set" | b"frozenset" => Some(Global::Set),
-        b"bytearray" => Some(Global::ByteArray),
-        b"complex" => Some(Global::Opaque),
-        b"dict" | b"list" | b"tuple" | b"int" | b"float" => Some(Global::Factory),
+        "set" | "frozenset" => Some(Global::Set),
+        "bytearray" => Some(Global::ByteArray),
+        "complex" => Some(Global::Opaque),
+        "dict" | "list" | "tuple" | "int" | "float" => Some(Global::Factory),
         _ => None,
     }
 }
 
-fn of_torch(name: &[u8]) -> Option<Global> {
+fn of_torch(name: &str) -> Option<Global> {
     match name {
-        b"Size" => Some(Global::Size),
-        b"Tensor" => Some(Global::TensorType),
-        b"device" => Some(Global::Opaque),
-        b"per_tensor_affine"
-        | b"per_tensor_symmetric"
-        | b"per_channel_affine"
-        | b"per_channel_symmetric"
-        | b"per_channel_affine_float_qparams" => Some(Global::QuantizationScheme),
+        "Size" => Some(Global::Size),
+        "Tensor" => Some(Global::TensorType),
+        "device" => Some(Global::Opaque),
+        "per_tensor_affine"
+        | "per_tensor_symmetric"
+        | "per_channel_affine"
+        | "per_channel_symmetric"
+        | "per_channel_affine_float_qparams" => Some(Global::QuantizationScheme),
         _ => {
-            let dtype = || Element::from_name(name).map(Global::Dtype);
-            Element::from_storage(name).map(Global::Storage).or_else(dtype)
+            let dtype = || Element::from_name(name.as_bytes()).map(Global::Dtype);
+            Element::from_storage(name.as_bytes()).map(Global::Storage).or_else(dtype)
         }
     }
 }
 
-fn of_utils(name: &[u8]) -> Option<Global> {
+fn of_utils(name: &str) -> Option<Global> {
     match name {
-        b"_rebuild_tensor" => Some(Global::RebuildTensor),
-        b"_rebuild_tensor_v2" => Some(Global::RebuildTensorV2),
-        b"_rebuild_tensor_v3" => Some(Global::RebuildTensorV3),
-        b"_rebuild_parameter" | b"_rebuild_parameter_with_state" => Some(Global::RebuildParameter),
-        b"_rebuild_qtensor" => Some(Global::Rebuild(Unreadable::Quantized)),
-        b"_rebuild_sparse_tensor" | b"_rebuild_sparse_csr_tensor" => {
-            Some(Global::Rebuild(Unreadable::Sparse))
-        }
-        b"_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
-        b"_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
+        "_rebuild_tensor" => Some(Global::RebuildTensor),
+        "_rebuild_tensor_v2" => Some(Global::RebuildTensorV2),
+        "_rebuild_tensor_v3" => Some(Global::RebuildTensorV3),
+        "_rebuild_parameter" | "_rebuild_parameter_with_state" => Some(Global::RebuildParameter),
+        "_rebuild_qtensor" => Some(Global::Rebuild(Unreadable::Quantized)),
+        "_rebuild_sparse_tensor" | "_rebuild_sparse_csr_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
+        "_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
+        "_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
         _ => None,
     }
 }
