@@ -12,6 +12,8 @@ A File maps names to Objects, an Object roles to Components. ``numpy()`` gives a
 that can be; it outlives the file. Objects speak DLPack: ``torch.from_dlpack(f["weight"])``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._callbacks import allocator, thread_hooks
 from ._cache import Cache
 from ._component import Caps, Component
@@ -25,9 +27,20 @@ from ._object import Coo, Csr, Object, Quantized
 from ._value import Tag, Value
 from ._writer import OpenObject, Writer, append, create, repair
 
+if TYPE_CHECKING:
+    from .numpy import safe_open
+
 __version__ = lib.zt_version().decode()
 __all__ = ["BufferSize", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
            "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
            "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "NotZTensor", "Object", "OpenObject",
            "OutOfMemory", "Part", "PartStats", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",
-           "allocator", "append", "block_of", "create", "dtype_size", "numpy_dtype", "open", "repair", "thread_hooks"]
+           "allocator", "append", "block_of", "create", "dtype_size", "numpy_dtype", "open", "repair", "safe_open", "thread_hooks"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "safe_open":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .numpy import safe_open  # which imports NumPy, so not before it is asked for
+
+    return safe_open

@@ -26,8 +26,19 @@ class Caps(enum.IntFlag):
 
 
 def buffer_of(target):
-    """A writable buffer of Python (a NumPy array, a bytearray) as C has it."""
-    view = memoryview(target).cast("B")
+    """The bytes of memory that is written to: of a tensor of PyTorch, an array of NumPy of any type, or what else is a buffer."""
+    if hasattr(target, "data_ptr"):
+        if target.device.type != "cpu" or not target.is_contiguous():
+            raise ValueError("a tensor that is read into is contiguous, and in the memory of the CPU")
+        made = (ctypes.c_char * (target.numel() * target.element_size())).from_address(target.data_ptr())
+        made.keep = target
+        return made
+    if hasattr(target, "__array_interface__"):
+        if not (target.flags.c_contiguous and target.flags.writeable):
+            raise ValueError("an array that is read into is contiguous and writable")
+        target = target.reshape(-1).view("u1")  # which no type of bf16 keeps from being a buffer
+    view = memoryview(target)
+    view = view.cast("B") if view.nbytes else memoryview(bytearray())
     return (ctypes.c_char * view.nbytes).from_buffer(view)
 
 
@@ -90,7 +101,7 @@ class Component(Handle):
         return buffer.raw
 
     def read_into(self, target: Any) -> None:
-        """Fills a writable buffer of the component's size: a NumPy array, a bytearray."""
+        """Fills memory of the component's size: a NumPy array, a tensor of PyTorch on the CPU, a bytearray."""
         buffer = buffer_of(target)
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
 

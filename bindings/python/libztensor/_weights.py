@@ -255,6 +255,11 @@ class Opened(Handle):
         """A tensor."""
         return take(self._file, [self._weight(name)], self._framework, self._mapped)[name]
 
+    def get_tensors(self) -> dict[str, Any]:
+        """All tensors, by name."""
+        self._file._live()
+        return load(self._file, self._framework, self._mapped)
+
     def get_slice(self, name: str) -> Slice:
         """A tensor of which parts are read."""
         return Slice(self, self._weight(name))
@@ -286,9 +291,16 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
     return {name: framework.finished(tensor) for name, tensor in made.items()}
 
 
-def load(file: File, framework, mapped: bool) -> dict[str, Any]:
+def load(file: File, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """All tensors of a file or model."""
-    return take(file, list(weights(file, refuse=True)), framework, Mapped(file) if mapped else None)
+    return take(file, list(weights(file, refuse=True)), framework, mapped)
+
+
+def is_mapped(backend: str) -> bool:
+    """What safetensors calls how bytes are read: "mmap" leaves them in the file, where that can be, "pread" reads them."""
+    if backend not in ("mmap", "pread"):
+        raise ZTensorError(f"backend {backend!r} is none of mmap, pread")
+    return backend == "mmap"
 
 
 def load_file(filename: AnyPath, framework, mapped: bool) -> dict:
@@ -296,7 +308,7 @@ def load_file(filename: AnyPath, framework, mapped: bool) -> dict:
     far ahead then: otherwise a disk is asked for little at a time."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
     with File.open_model(os.fspath(filename), mode=mode, advice=advice) as file:
-        return load(file, framework, mapped)
+        return load(file, framework, Mapped(file) if mapped else None)
 
 
 def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of) -> Iterator[tuple]:

@@ -81,26 +81,32 @@ def _save(tensor_dict, filename, stream, metadata) -> None:
     del keep  # until here
 
 
-def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False) -> Dict[str, Any]:
+def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,
+              backend: str = "mmap") -> Dict[str, Any]:
     """All tensors of a file or a model, by name, as arrays of the caller's own.
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
-    file short while an array lives. Blocks of quantized numbers come as bytes, in rows."""
-    return _weights.load_file(filename, _NumPy, mapped)
+    file short while an array lives. backend: "mmap" or "pread", which give the same. Blocks of quantized numbers come as bytes, in
+    rows."""
+    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped)
 
 
 def load(data: bytes) -> Dict[str, Any]:
     """All tensors of what save gave, or of any file in memory."""
     with File.open_memory(data) as file:
-        return _weights.load(file, _NumPy, False)
+        return _weights.load(file, _NumPy, None)
 
 
-def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: str = "cpu") -> Opened:
-    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
+def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: Union[str, int] = "cpu", *,
+              backend: str = "mmap") -> Opened:
+    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+
+    backend: "pread" reads tensors of PyTorch into memory of their own, "mmap" leaves them in the file."""
+    _weights.is_mapped(backend)
     if framework in ("pt", "torch", "pytorch"):
         from . import torch
 
-        return torch.safe_open(filename, framework, device)
+        return torch.safe_open(filename, framework, device, backend=backend)
     if framework not in ("np", "numpy"):
         raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
     return Opened(filename, _NumPy, False)

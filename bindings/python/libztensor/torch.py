@@ -161,33 +161,37 @@ def _sharing(tensors) -> List[List[str]]:
     return groups
 
 
-def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True) -> Dict[str, Any]:
+def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True,
+              backend: str = "mmap") -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
-    change the file, and nobody may cut the file short while one lives. mapped=False reads all at once, into memory of their own.
-    What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several threads.
-    Blocks of quantized numbers come as bytes, in rows."""
+    change the file, and nobody may cut the file short while one lives. mapped=False, or backend="pread", reads all at once, into memory of
+    their own. What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several
+    threads. Blocks of quantized numbers come as bytes, in rows."""
     framework = _Torch(device)
-    return _weights.load_file(filename, framework, mapped and framework.on_cpu)
+    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu)
 
 
 def load(data: bytes) -> Dict[str, Any]:
     """All tensors of what save gave, or of any file in memory."""
     with File.open_memory(data) as file:
-        return _weights.load(file, _Torch("cpu"), False)
+        return _weights.load(file, _Torch("cpu"), None)
 
 
-def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu") -> Opened:
-    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...]."""
+def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu", *,
+              backend: str = "mmap") -> Opened:
+    """Opens a file or a model, to take single tensors or parts of them: keys(), get_tensor(name), get_slice(name)[...].
+
+    backend: "pread" reads tensors into memory of their own, "mmap" leaves them in the file."""
     if framework in ("np", "numpy"):
         from . import numpy
 
-        return numpy.safe_open(filename, framework)
+        return numpy.safe_open(filename, framework, backend=backend)
     if framework not in ("pt", "torch", "pytorch"):
         raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
     made = _Torch(device)
-    return Opened(filename, made, made.on_cpu)
+    return Opened(filename, made, _weights.is_mapped(backend) and made.on_cpu)
 
 
 def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
@@ -230,10 +234,10 @@ def _is_within(part, whole) -> bool:
 
 
 def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool = True,
-               device: Union[str, int] = "cpu") -> Tuple[List[str], List[str]]:
+               device: Union[str, int] = "cpu", *, backend: str = "mmap") -> Tuple[List[str], List[str]]:
     """Fills a module with what save_model wrote; the names that are missing and those that are not expected. strict: either
     is a RuntimeError."""
-    state = load_file(filename, device)
+    state = load_file(filename, device, backend=backend)
     missing, unexpected = model.load_state_dict(state, strict=False)
     own = model.state_dict()
     filled = {name for names in _sharing(own) for whole in names if whole in state

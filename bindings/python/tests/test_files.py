@@ -7,10 +7,12 @@ import os
 import threading
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import libztensor
+import libztensor.numpy
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/data"
@@ -474,3 +476,20 @@ def test_shards_are_opened_as_they_are_asked_for(path):
         f.verify(checks=["shards"])
     with pytest.raises(libztensor.InvalidArgument, match="shards is one of"):
         libztensor.open(root, shards="always")
+
+
+def test_arrays_of_every_type_are_read_into(tmp_path):
+    """No type of ml_dtypes is one that buffers of Python have."""
+    arrays = {"half": np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3), "byte": np.ones(3, ml_dtypes.float8_e4m3fn),
+              "scalar": np.array(3.5), "empty": np.zeros((0, 3), "f4"), "pairs": np.array([1 + 2j], "c8"), "flags": np.array([True, False])}
+    libztensor.numpy.save_file(arrays, tmp_path / "a.zt")
+    mine = {name: np.empty_like(array) for name, array in arrays.items()}
+    with libztensor.open(tmp_path / "a.zt") as f:
+        f.read_batch(mine)
+        for name, array in arrays.items():
+            assert mine[name].tobytes() == array.tobytes(), name
+        frozen = np.empty((2, 3), ml_dtypes.bfloat16)
+        frozen.flags.writeable = False
+        for wrong in (np.empty((3, 2), ml_dtypes.bfloat16).T, frozen):
+            with pytest.raises(ValueError, match="contiguous and writable"):
+                f["half"]["data"].read_into(wrong)

@@ -30,7 +30,7 @@ def of_function(function):
 
 
 def public():
-    yield from of(libztensor, libztensor.__all__)
+    yield from of(libztensor, [name for name in libztensor.__all__ if name != "safe_open"])  # which is libztensor.numpy's
     yield from of(libztensor.numpy, [name for name in libztensor.numpy.__all__ if name != "SafetensorError"])
     classes = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one)]
     for one in (*classes, libztensor._weights.Opened, libztensor._weights.Slice):

@@ -5,6 +5,8 @@ import json
 import mmap
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -78,6 +80,18 @@ def test_parts_of_tensors(path):
     for use in (f.keys, f.offset_keys, lambda: f.get_tensor("b"), lambda: f.get_slice("b"), lambda: part[0]):
         with pytest.raises(ValueError, match="closed"):
             use()
+
+
+def test_all_tensors_of_what_is_open_and_either_backend(path):
+    for backend in ("mmap", "pread"):
+        assert_same(load_file(path, backend=backend), ARRAYS)
+        with safe_open(path, "np", backend=backend) as f:
+            assert_same(f.get_tensors(), ARRAYS)
+    with pytest.raises(ValueError, match="closed"):
+        f.get_tensors()
+    for call in (load_file, lambda *a, **k: safe_open(*a, "np", **k)):
+        with pytest.raises(libztensor.ZTensorError, match="backend 'ssd' is none of mmap, pread"):
+            call(path, backend="ssd")
 
 
 def test_tensors_are_listed_once(path):
@@ -221,6 +235,10 @@ def test_a_borrowed_tensor_is_verified(tmp_path):
 def test_the_signatures_are_those_of_safetensors():
     expected = {save_file: ["tensor_dict", "filename", "metadata"], save: ["tensor_dict", "metadata"], load_file: ["filename"],
                 load: ["data"], safe_open: ["filename", "framework", "device"]}
+    from libztensor import safe_open as of_package  # as of safetensors, and NumPy is not imported before
+    assert of_package is safe_open
+    code = "import sys, libztensor; assert 'numpy' not in sys.modules; assert not hasattr(libztensor, 'nothing')"
+    subprocess.run([sys.executable, "-c", code], check=True)
     for function, names in expected.items():
         given = inspect.signature(function).parameters
         assert [name for name, one in given.items() if one.kind is not inspect.Parameter.KEYWORD_ONLY] == names

@@ -39,6 +39,14 @@ def saved_and_loaded(folder):
         assert_same(found, STATE)
         found["a"][0, 0] = 99
         assert_same(zt.load_file(path), STATE)
+    assert_same(zt.load_file(path, backend="pread"), STATE)
+    for backend in ("mmap", "pread"):
+        with libztensor.safe_open(path, framework="pt", backend=backend) as f:
+            found = f.get_tensors()
+            assert_same(found, STATE)
+            in_file = found["a"].data_ptr() == f.get_tensor("a").data_ptr()
+        assert in_file == (backend == "mmap")
+    raises(libztensor.ZTensorError, "none of mmap, pread", lambda: zt.load_file(path, backend="ssd"))
     assert_same(zt.load(zt.save(STATE)), STATE)
     kept = zt.load_file(path)["a"]  # the file is closed; its tensor keeps what it lies in
     assert torch.equal(kept, STATE["a"])
@@ -70,6 +78,22 @@ class Tied(torch.nn.Module):
         super().__init__()
         self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
         self.b.weight = self.a.weight
+
+
+def into_tensors_of_the_callers_own(folder):
+    state = {"a": torch.randn(4, 6), "half": torch.randn(3).to(torch.bfloat16), "empty": torch.zeros(0, 3), "scalar": torch.tensor(3.5)}
+    zt.save_file(state, folder / "into.zt")
+    mine = {name: torch.empty_like(tensor) for name, tensor in state.items()}
+    half = torch.empty(2, 6)
+    with libztensor.open(folder / "into.zt") as f:
+        f.read_batch(mine)
+        f.read_batch([libztensor.Read(f["a"]["data"], half, start=(1, 0), count=(2, 6))])
+        f["half"]["data"].read_into(again := torch.empty(3, dtype=torch.bfloat16))
+        for wrong in (torch.empty(6, 4).t(), torch.empty(4, 6, device="meta")):
+            raises(ValueError, "contiguous, and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
+        raises(libztensor.ZTensorError, "", lambda: f.read_batch({"a": torch.empty(4, 5)}))
+    assert_same(mine, state)
+    assert torch.equal(half, state["a"][1:3]) and torch.equal(again, state["half"])
 
 
 def modules(folder):
@@ -186,6 +210,7 @@ with tempfile.TemporaryDirectory() as made:
     folder = Path(made)
     saved_and_loaded(folder)
     parts(folder)
+    into_tensors_of_the_callers_own(folder)
     modules(folder)
     zt.save_file(STATE2, folder / "b.zt")
     ranks(folder)
