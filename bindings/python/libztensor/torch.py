@@ -16,14 +16,14 @@ import functools
 import io
 import os
 from collections import defaultdict
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 from . import _declarations as c
 from . import _weights
 from ._file import File
-from ._library import Unsupported, check, dtype_number, lib
+from ._library import AnyPath, Unsupported, check, dtype_number, lib
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
 
@@ -249,13 +249,15 @@ def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool 
     return missing, unexpected
 
 
-def iterate(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0, world: int = 1,
-            dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None) -> Iterator[Tuple[str, Any]]:
-    """(name, tensor) of all tensors of a file or a model, in the order of their bytes, which are read into memory of their own.
+def iterate(filename: Union[AnyPath, Sequence[AnyPath]], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0,
+            world: int = 1, dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None) -> Iterator[Tuple[str, Any]]:
+    """(name, tensor) of all tensors of a file, a model or a list of files, in the order of their bytes, which are read into memory of
+    their own.
 
     budget: bytes that are read at once, one tensor more at most. world, rank: of how many processes this one is which, counted
     from 0; dimension(name, shape) says along which dimension they share a tensor, each an equal part, or None for all of it."""
     if not 0 <= rank < world:
         raise ValueError(f"rank {rank} is not one of {world}")
-    with File.open_model(os.fspath(filename), mode="auto") as file:
+    several = isinstance(filename, (list, tuple))
+    with File.open_parts(filename, mode="auto") if several else File.open_model(os.fspath(filename), mode="auto") as file:
         yield from _weights.in_pieces(file, _Torch(device), budget, rank, world, dimension)

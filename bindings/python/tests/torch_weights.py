@@ -116,6 +116,10 @@ def ranks(folder):
         else:
             assert torch.equal(torch.cat([one[name] for one in got], dimension), STATE2[name]), name
     assert_same(dict(zt.iterate(folder / "b.zt")), STATE2)
+    files = [folder / "part1.zt", str(folder / "part2.zt")]
+    zt.save_file({"a": STATE2["a"]}, files[0])
+    zt.save_file({name: STATE2[name] for name in ("c", "columns")}, files[1])
+    assert_same(dict(zt.iterate(files)), STATE2)
     raises(ValueError, "cannot be shared by 4", lambda: list(zt.iterate(folder / "b.zt", rank=0, world=4, dimension=lambda n, s: 0)))
     raises(ValueError, "rank 3", lambda: list(zt.iterate(folder / "b.zt", rank=3, world=3)))
 
