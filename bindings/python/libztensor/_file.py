@@ -198,6 +198,7 @@ class File(Handle, Mapping[str, Object]):
         return self._handle
 
     def close(self) -> None:
+        """Gives the file back. Arrays and tensors that lie in it keep it mapped."""
         lib.zt_close(self._handle)
         self._handle = ctypes.c_void_p()
 

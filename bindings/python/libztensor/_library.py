@@ -105,32 +105,111 @@ class ZTensorError(Exception):
     os_error = 0
 
 
-_CLASSES = {}
+class InvalidArgument(ZTensorError, ValueError):
+    """No file could make the argument right: an unknown value."""
+
+    status = c.ZT_ERROR_INVALID_ARGUMENT
 
 
-def _error(name, status, *bases):
-    made = type(name, (ZTensorError, *bases), {"status": status, "__module__": "libztensor"})
-    _CLASSES[status] = made
-    return made
+class IOFailure(ZTensorError, OSError):
+    """The operating system or an object of the caller failed."""
+
+    status = c.ZT_ERROR_IO
 
 
-InvalidArgument = _error("InvalidArgument", c.ZT_ERROR_INVALID_ARGUMENT, ValueError)
-IOFailure = _error("IOFailure", c.ZT_ERROR_IO, OSError)
-NotFound = _error("NotFound", c.ZT_ERROR_NOT_FOUND, KeyError)
-NotZTensor = _error("NotZTensor", c.ZT_ERROR_NOT_ZTENSOR, ValueError)
-Corrupt = _error("Corrupt", c.ZT_ERROR_CORRUPT, ValueError)
-DigestMismatch = _error("DigestMismatch", c.ZT_ERROR_DIGEST_MISMATCH, ValueError)
-Unsupported = _error("Unsupported", c.ZT_ERROR_UNSUPPORTED)
-LimitExceeded = _error("LimitExceeded", c.ZT_ERROR_LIMIT)
-BufferSize = _error("BufferSize", c.ZT_ERROR_BUFFER_SIZE, ValueError)
-NotMappable = _error("NotMappable", c.ZT_ERROR_NOT_MAPPABLE)
-InvalidState = _error("InvalidState", c.ZT_ERROR_STATE)
-Exists = _error("Exists", c.ZT_ERROR_EXISTS)
-Cancelled = _error("Cancelled", c.ZT_ERROR_CANCELLED)
-OutOfMemory = _error("OutOfMemory", c.ZT_ERROR_OUT_OF_MEMORY, MemoryError)
-InternalError = _error("InternalError", c.ZT_ERROR_INTERNAL)
-NoFile = _error("NoFile", c.ZT_ERROR_NO_FILE, FileNotFoundError)
-TimedOut = _error("TimedOut", c.ZT_ERROR_TIMEOUT, TimeoutError)
+class NotFound(ZTensorError, KeyError):
+    """No such object, component, attribute or key."""
+
+    status = c.ZT_ERROR_NOT_FOUND
+
+
+class NotZTensor(ZTensorError, ValueError):
+    """No container that is read here, by the content of the file."""
+
+    status = c.ZT_ERROR_NOT_ZTENSOR
+
+
+class Corrupt(ZTensorError, ValueError):
+    """The file breaks a rule of the format; the message names the rule."""
+
+    status = c.ZT_ERROR_CORRUPT
+
+
+class DigestMismatch(ZTensorError, ValueError):
+    """The bytes do not have the digest that the file gives for them."""
+
+    status = c.ZT_ERROR_DIGEST_MISMATCH
+
+
+class Unsupported(ZTensorError):
+    """Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version."""
+
+    status = c.ZT_ERROR_UNSUPPORTED
+
+
+class LimitExceeded(ZTensorError):
+    """Above a stated limit: of the manifest, of a decoded size, of the number of objects."""
+
+    status = c.ZT_ERROR_LIMIT
+
+
+class BufferSize(ZTensorError, ValueError):
+    """The memory of the caller is too small, or given data is not of the size of the shape."""
+
+    status = c.ZT_ERROR_BUFFER_SIZE
+
+
+class NotMappable(ZTensorError):
+    """The bytes cannot be lent: compressed, of the other byte order, or not in memory."""
+
+    status = c.ZT_ERROR_NOT_MAPPABLE
+
+
+class InvalidState(ZTensorError):
+    """A call out of order: of a writer that has failed, say."""
+
+    status = c.ZT_ERROR_STATE
+
+
+class Exists(ZTensorError):
+    """An object or component of that name is there already."""
+
+    status = c.ZT_ERROR_EXISTS
+
+
+class Cancelled(ZTensorError):
+    """A function of the caller asked to stop."""
+
+    status = c.ZT_ERROR_CANCELLED
+
+
+class OutOfMemory(ZTensorError, MemoryError):
+    """Memory could not be had."""
+
+    status = c.ZT_ERROR_OUT_OF_MEMORY
+
+
+class InternalError(ZTensorError):
+    """A bug of libztensor; please report the message."""
+
+    status = c.ZT_ERROR_INTERNAL
+
+
+class NoFile(ZTensorError, FileNotFoundError):
+    """There is nothing at the path."""
+
+    status = c.ZT_ERROR_NO_FILE
+
+
+class TimedOut(ZTensorError, TimeoutError):
+    """What was waited for did not happen in the time that was given."""
+
+    status = c.ZT_ERROR_TIMEOUT
+
+
+_CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
+for _class in (ZTensorError, *_CLASSES.values()):
+    _class.__module__ = "libztensor"
 
 
 def failure(status: int, message: Optional[bytes]) -> ZTensorError:

@@ -46,3 +46,18 @@ def test_all_that_is_public_has_types(name, annotations):
     for one in annotations:
         assert isinstance(one, str), "it lacks one"
         assert not BARE.search(one), one
+
+
+def test_all_that_is_public_is_explained():
+    for name in libztensor.__all__:
+        found = getattr(libztensor, name)
+        if callable(found):
+            assert (found.__doc__ or "").strip(), name
+
+
+def test_failures_are_classes_that_a_checker_knows():
+    source = inspect.getsource(libztensor._library)
+    failures = [one for one in map(vars(libztensor).get, libztensor.__all__) if inspect.isclass(one) and issubclass(one, Exception)]
+    assert len(failures) == 18
+    for one in failures:
+        assert f"class {one.__name__}(" in source and (one.__module__, one.__qualname__) == ("libztensor", one.__name__)
