@@ -7,6 +7,7 @@ mod arguments;
 mod attr;
 mod bench;
 mod combine;
+mod completions;
 mod convert;
 mod diff;
 mod edit;
@@ -73,17 +74,8 @@ fn run(command: &Command) -> failure::Outcome<()> {
         Command::Split(arguments) => split::split(arguments),
         Command::Compact(arguments) => combine::compact(arguments),
         Command::Repair(arguments) => repair::run(arguments),
-        Command::Completions(arguments) => completions(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
         #[cfg(feature = "compat")]
         Command::ReadWithCompat(arguments) => convert::compat::read(arguments),
     }
-}
-
-fn completions(arguments: &arguments::Completions) -> failure::Outcome<()> {
-    use clap::CommandFactory;
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "zt", &mut script);
-    let mut out = output::Output::new();
-    out.put(&String::from_utf8_lossy(&script))?;
-    out.flush()
 }

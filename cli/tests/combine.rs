@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{data, folder, listing, names_in, run};
+use common::{data, folder, listing, names_in, run, Ran};
 use std::path::{Path, PathBuf};
 
 fn names(path: &Path) -> Vec<String> {
@@ -117,6 +117,43 @@ fn completions_name_every_command() {
         for command in &commands {
             assert!(script.contains(command), "{shell}: {command}");
         }
+    }
+}
+
+/// What bash offers behind these words; of files it offers nothing, so that those of the folder are completed by itself.
+#[cfg(unix)]
+#[test]
+fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
+    use std::process::Command;
+    let script = folder("completions").join("zt.bash");
+    std::fs::write(&script, run(&[&"completions", &"bash"]).good()).unwrap();
+    if Command::new("bash").arg("--version").output().is_err() {
+        return; // there is none on this machine
+    }
+    let offered = |words: &str| {
+        let asks = r#"source "$1"; complete -p zt | grep -q -- '-o default' || exit 1
+            read -ra COMP_WORDS <<<"$2"; [[ $2 == *' ' ]] && COMP_WORDS+=("")
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            asked=$(complete -p zt | sed 's/.*-F \([a-z_]*\) .*/\1/')
+            $asked zt "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+            echo "${COMPREPLY[@]}""#;
+        Ran::of(Command::new("bash").args(["-c", asks, "bash"]).arg(&script).arg(words).output().unwrap())
+            .good()
+    };
+    assert!(offered("zt ").starts_with("ls info diff "), "{}", offered("zt "));
+    for (words, expected) in [
+        ("zt comp", "compact completions"),
+        ("zt ls --to", "--totals"),
+        ("zt ls --sort ", "name offset size"),
+        ("zt attr ", "get set rm help"),
+        ("zt completions b", "bash"),
+        ("zt convert --to s", "safetensors"),
+    ] {
+        assert_eq!(offered(words).trim(), expected, "{words}");
+    }
+    for words in ["zt ls ", "zt ls a", "zt attr get ", "zt report a -o ", "zt convert a ", "zt ls a --json "]
+    {
+        assert_eq!(offered(words).trim(), "", "{words}");
     }
 }
 
