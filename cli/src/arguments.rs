@@ -3,7 +3,7 @@
 mod inspect;
 mod values;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use globset::GlobMatcher;
 use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
@@ -20,7 +20,7 @@ use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
 #[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
@@ -197,7 +197,7 @@ pub struct Convert {
     /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
-    /// Compress a .zt file with zstd, levels -7 to 22
+    /// Compress a .zt file with zstd; levels -7 to 22, 3 if none is given
     #[arg(
         long,
         value_name = "LEVEL",
@@ -300,11 +300,12 @@ pub enum Spec {
 
 #[derive(Args)]
 #[command(after_help = "Example: zt edit model.zt --remove old.bias --rename a.weight b.weight")]
+#[command(group = ArgGroup::new("changes").required(true).multiple(true).args(["remove", "rename", "unset", "set"]))]
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
     /// Take an object away, before all else; its bytes stay in the file until it is converted
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["rename", "unset", "set"])]
+    #[arg(long, value_name = "NAME")]
     pub remove: Vec<String>,
     /// Give an object another name; names after this one are the new ones
     #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]

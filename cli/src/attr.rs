@@ -18,7 +18,9 @@ pub fn run(action: &AttrAction) -> Outcome<()> {
             let (object, key, value) = match path.as_slice() {
                 [key, value] => (None, key, value),
                 [object, key, value] => (Some(object), key, value),
-                _ => return Err(Failure::at(file, "not KEY VALUE or OBJECT KEY VALUE")),
+                _ => {
+                    return Err(Failure::Usage("not a key and a value: zt attr set FILE [OBJECT] KEY VALUE"))
+                }
             };
             let value = match json::parse(value) {
                 Ok(value) if !text => Ok(value),

@@ -83,7 +83,9 @@ pub fn add(arguments: &Add) -> Outcome<()> {
 }
 
 pub fn merge(arguments: &Merge) -> Outcome<()> {
-    let Some((output, inputs)) = arguments.paths.split_last() else { return Ok(()) };
+    let Some((output, inputs)) = arguments.paths.split_last().filter(|(_, inputs)| !inputs.is_empty()) else {
+        return Err(Failure::Usage("the file to write is missing: zt merge INPUT... OUTPUT"));
+    };
     let interrupt = Interrupt::listen();
     check_free(output, arguments.force)?;
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;

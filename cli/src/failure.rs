@@ -11,6 +11,8 @@ use std::process::ExitCode;
 pub enum Failure {
     /// `zt: message`, exit status 1.
     Message(String),
+    /// The words of the command do not fit together; exit status 2.
+    Usage(&'static str),
     /// It was reported already; exit status 1.
     Reported,
     /// Whoever read standard output has gone: nothing is wrong, nothing is said.
@@ -57,6 +59,10 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Message(message) => report(message),
+            Failure::Usage(message) => {
+                report(message);
+                return ExitCode::from(2);
+            }
             Failure::Interrupted(signal) => {
                 report("interrupted; what was being written is taken back");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));

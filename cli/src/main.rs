@@ -31,16 +31,19 @@ mod stats;
 mod table;
 mod text;
 mod tree;
+mod usage;
 mod verify;
 
-use arguments::{Arguments, Command};
-use clap::Parser;
+use arguments::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     failure::report_panics_in_one_line();
     interrupt::outlive_the_limit_on_files();
-    let arguments = Arguments::parse();
+    let arguments = match usage::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(status) => return status,
+    };
     let run = || {
         arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;
         run(&arguments.command)

@@ -56,7 +56,7 @@ fn attributes_are_set_printed_and_taken_away() {
     let object = names(&path).remove(0);
     run(&[&"attr", &"set", &path, &"author", &"Jane \"J\" Doe"]).good();
     run(&[&"attr", &"set", &path, &"layers", &"12"]).good();
-    run(&[&"attr", &"set", &path, &"build", &"12", &"--text"]).good();
+    run(&[&"attr", &"set", &path, &"build", &"--text", &"12"]).good();
     run(&[&"attr", &"set", &path, &"offset", &"-3.5"]).good();
     run(&[&"attr", &"set", &path, &object, &"scale", &"[1, 0.5]"]).good();
     let get = |arguments: &[&str]| {
@@ -101,6 +101,7 @@ fn objects_of_other_files_are_added_and_merged() {
     assert_same(&one, &merged, &before);
     assert_same(&input, &merged, &more);
     assert_eq!(names(&merged), [before, more].concat());
+    run(&[&"merge", &one, &"--force", &input, &merged]).good();
     run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);

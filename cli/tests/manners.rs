@@ -40,9 +40,16 @@ fn every_help_ends_with_an_example_of_its_command() {
 #[test]
 fn wrong_usage_is_status_2_on_standard_error() {
     let file = data().join("v1.2/py-1.2.3-zstd.zt");
-    let wrong: [&[&dyn AsRef<std::ffi::OsStr>]; 9] = [
-        &[],
+    let help = run(&[]);
+    assert_eq!((help.status, help.out.as_str()), (2, ""), "{help:?}");
+    assert!(help.err.contains("Commands:"), "{help:?}");
+    let wrong: [&[&dyn AsRef<std::ffi::OsStr>]; 13] = [
         &[&"list"],
+        &[&"edit", &file],
+        &[&"merge", &file],
+        &[&"merge", &file, &"--force"],
+        &[&"attr", &"set", &file, &"key"],
+        &[&"attr", &"rm", &file],
         &[&"ls"],
         &[&"ls", &file, &"--sha256"],
         &[&"ls", &file, &"--sort", &"colour"],
@@ -54,8 +61,50 @@ fn wrong_usage_is_status_2_on_standard_error() {
     for arguments in wrong {
         let ran = run(arguments);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran:?}");
-        assert!(!ran.err.is_empty());
+        assert!(ran.err.starts_with("zt: ") && ran.err.lines().count() == 1, "{ran:?}");
+        assert!(ran.err.contains("zt "), "what helps further is named: {ran:?}");
     }
+}
+
+#[test]
+fn wrong_usage_says_what_would_be_right() {
+    for (words, said) in [
+        ("lss", "unrecognized subcommand 'lss'; a similar subcommand exists: 'ls'; zt --help has more"),
+        ("ls", "the following required arguments were not provided: <FILE>; zt ls --help has more"),
+        ("attr set", "FILE> <[OBJECT] KEY VALUE>...; zt attr set --help has more"),
+        ("ls a --sort colour", "'--sort <BY>' [possible values: name, offset, size]; zt ls --help has more"),
+        ("edit a", "<--remove <NAME>|--rename <NAME> <NEW>|"),
+    ] {
+        let ran = Ran::of(zt().args(words.split(' ')).output().unwrap());
+        assert!(ran.err.contains(said), "{words}: {ran:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for word in ["--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = Ran::of(zt().arg(word).stdout(full).output().unwrap());
+        ran.bad(&["standard output: "]);
+    }
+}
+
+#[test]
+fn a_number_behind_an_option_that_may_have_one_is_its_value() {
+    let folder = folder("manners-numbers");
+    let (from, to) = (data().join("v1.2/py-1.2.3-all-dtypes.zt"), folder.join("new.zt"));
+    let ways: [&[&dyn AsRef<std::ffi::OsStr>]; 4] = [
+        &[&"convert", &from, &to, &"--force", &"--zstd", &"9"],
+        &[&"convert", &"--zstd", &"-3", &from, &to, &"--force"],
+        &[&"convert", &"--zstd", &from, &to, &"--force"],
+        &[&"ls", &"--tree", &"2", &from],
+    ];
+    for words in ways {
+        run(words).good();
+    }
+    assert!(run(&[&"ls", &to]).good().contains("zstd"));
+    assert_eq!(run(&[&"convert", &from, &to, &"--force", &"--zstd", &"23"]).status, 2);
 }
 
 #[test]

@@ -183,7 +183,7 @@ pub enum AttrAction {
         /// The file, .zt of version 1.1 or later
         file: PathBuf,
         /// The key and its value: JSON, or text if it is no JSON; in front of them perhaps the name of an object
-        #[arg(value_name = "[OBJECT] KEY VALUE", num_args = 2..=3, required = true, allow_negative_numbers = true)]
+        #[arg(value_name = "[OBJECT] KEY VALUE", num_args = 1..=3, required = true, allow_negative_numbers = true)]
         path: Vec<String>,
         /// The value is text, whatever it looks like
         #[arg(long)]
@@ -228,7 +228,7 @@ pub struct Add {
 #[command(after_help = "Example: zt merge encoder.safetensors decoder.gguf model.zt")]
 pub struct Merge {
     /// What is merged, files or models of any container, and at last the .zt file that is written
-    #[arg(required = true, num_args = 2.., value_names = ["INPUT", "OUTPUT"])]
+    #[arg(required = true, value_names = ["INPUT", "OUTPUT"])]
     pub paths: Vec<PathBuf>,
     /// Replace the output if it is there; what is there stays until the new file is whole
     #[arg(long)]

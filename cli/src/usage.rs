@@ -1,0 +1,97 @@
+//! The command line taken apart: what is wrong with it is one line, as every failure is, and help is a result.
+
+use crate::arguments::Arguments;
+use crate::failure::{report, Failure};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Error, Parser};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Options whose number may be left out.
+const WITH_NUMBERS: [&str; 2] = ["--zstd", "--tree"];
+
+/// What is asked for, or how it ended.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, ExitCode> {
+    let words = with_numbers(words);
+    Arguments::try_parse_from(&words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Failure::output(error).report(),
+        },
+        // No word at all: the help, as trouble.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => {
+            report(&format!("{}; {} --help has more", what_is_wrong(&error), command_of(&words)));
+            ExitCode::from(2)
+        }
+    })
+}
+
+/// `--zstd 9` as `--zstd=9`: only so is `--zstd FILE` no level that cannot be read.
+fn with_numbers(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut out: Vec<OsString> = Vec::new();
+    let mut only_names = false;
+    for word in words {
+        only_names |= word == "--";
+        let is_number = word.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
+        match out.last_mut().filter(|option| WITH_NUMBERS.iter().any(|name| *option == name)) {
+            Some(option) if is_number && !only_names => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => out.push(word),
+        }
+    }
+    out
+}
+
+/// The message without the usage that follows it.
+fn what_is_wrong(error: &Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim);
+    let said = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let mut out = String::new();
+    for line in said.filter(|line| !line.is_empty()) {
+        match (line.strip_prefix("error: "), line.strip_prefix("tip: ")) {
+            (Some(message), _) => out.push_str(message),
+            (_, Some(tip)) => out.extend(["; ", tip]),
+            _ => out.extend([" ", line]),
+        }
+    }
+    out
+}
+
+/// `zt`, or `zt ls`: whose help is asked for.
+fn command_of(words: &[OsString]) -> String {
+    let root = Arguments::command();
+    let (mut command, mut name) = (&root, String::from("zt"));
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(found) = command.find_subcommand(word) else { break };
+        name.extend([" ", found.get_name()]);
+        command = found;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_after_an_option_that_may_have_one_is_its_value() {
+        let given = |text: &str| with_numbers(text.split(' ').map(OsString::from)).join(" ".as_ref());
+        for (text, meant) in [
+            ("zt convert --zstd 9 a b", "zt convert --zstd=9 a b"),
+            ("zt convert a b --zstd -5", "zt convert a b --zstd=-5"),
+            ("zt convert --zstd a b", "zt convert --zstd a b"),
+            ("zt convert --zstd=3 9 b", "zt convert --zstd=3 9 b"),
+            ("zt ls a --tree 2 3", "zt ls a --tree=2 3"),
+            ("zt ls -- --tree 2", "zt ls -- --tree 2"),
+        ] {
+            assert_eq!(given(text), OsString::from(meant));
+        }
+    }
+}
