@@ -12,8 +12,8 @@ pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
     Report, Split, Stats,
 };
-pub use values::is_chosen;
 use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
+pub use values::{check_matches, is_chosen};
 
 /// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]

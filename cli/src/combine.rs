@@ -1,7 +1,8 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
-use crate::arguments::{is_chosen, Add, Compact, Merge};
-use crate::convert::check_free;
+use crate::arguments::{check_matches, is_chosen, Add, Compact, Merge};
+use crate::convert::{check_free, check_is_zt};
+use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -62,18 +63,22 @@ fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
 pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
+    check_may_change(path)?;
     let file = remote::open(input)?;
+    check_matches(&arguments.globs, input, &[&file])?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
-        return Err(Failure::at(input, "no object is chosen"));
+        return Err(Failure::at(input, "it has no tensors"));
     }
     let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
-    for (object, _) in
-        objects.iter().filter(|(object, _)| arguments.replace && old.find(object.name()).is_some())
-    {
+    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name()).is_some()) {
+        if !arguments.replace {
+            let why = format!("object {:?} is there already; --replace takes it away first", object.name());
+            return Err(Failure::at(path, why));
+        }
         writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
     }
     copy_all(&mut writer, &objects, path, &interrupt)?;
@@ -87,6 +92,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
         return Err(Failure::Usage("the file to write is missing: zt merge INPUT... OUTPUT"));
     };
     let interrupt = Interrupt::listen();
+    check_is_zt(output)?;
     check_free(output, arguments.force)?;
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
@@ -137,6 +143,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
     let before_all = state(path)?;
+    check_may_change(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // What cannot be edited has nothing to give back.
     let Some(version) = file.capabilities().appends_as else {

@@ -136,6 +136,26 @@ fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
 }
 
+/// What the name of a file says is in it; none if that is something which is not written here.
+fn target_of(path: &Path) -> Option<Target> {
+    let extension = path.extension().map(|e| e.to_ascii_lowercase());
+    match extension.as_deref().and_then(|e| e.to_str()) {
+        Some("safetensors") => Some(Target::Safetensors),
+        Some("gguf") => Some(Target::Gguf),
+        Some("npz") => Some(Target::Npz),
+        Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "json") => None,
+        _ => Some(Target::Zt),
+    }
+}
+
+/// Refuses a name that says another container, of what writes .zt files alone.
+pub fn check_is_zt(path: &Path) -> Outcome<()> {
+    match target_of(path) {
+        Some(Target::Zt) => Ok(()),
+        _ => Err(Failure::at(path, "only .zt files are written here; zt convert makes others of one")),
+    }
+}
+
 /// Whether a path stands for standard input or output.
 fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -155,17 +175,8 @@ impl Convert {
         if let Some(target) = self.to {
             return Ok(target);
         }
-        let extension = self.output.extension().map(|e| e.to_ascii_lowercase());
-        match extension.as_deref().and_then(|e| e.to_str()) {
-            Some("safetensors") => Ok(Target::Safetensors),
-            Some("gguf") => Ok(Target::Gguf),
-            Some("npz") => Ok(Target::Npz),
-            Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "json") => {
-                let why = "such files are not written here; --to says what else it shall be";
-                Err(Failure::at(&self.output, why))
-            }
-            _ => Ok(Target::Zt),
-        }
+        let why = "such files are not written here; --to says what else it shall be";
+        target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }
 
     /// Refuses options that mean nothing for what is written.

@@ -4,7 +4,7 @@
 mod pairs;
 mod values;
 
-use crate::arguments::{is_chosen, Diff};
+use crate::arguments::{check_matches, is_chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -41,6 +41,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
     let (a, b) = (remote::open(path)?, remote::open(other_path)?);
+    check_matches(&arguments.globs, path, &[&a, &b])?;
     let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
     let mut out = Output::new();
     match arguments.json {

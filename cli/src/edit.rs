@@ -30,11 +30,24 @@ pub fn run(arguments: &Edit) -> Outcome<()> {
     })
 }
 
+/// Refuses what is not to be written to, even where another file could take its place.
+pub fn check_may_change(path: &Path) -> Outcome<()> {
+    if path.is_dir() {
+        return Err(Failure::at(path, "it is a folder; the file in it that is to change has to be named"));
+    }
+    // To open a pipe would wait for its reader.
+    match path.is_file().then(|| std::fs::OpenOptions::new().write(true).open(path)) {
+        Some(Err(error)) => Err(Failure::at(path, format!("could not open it for writing: {error}"))),
+        _ => Ok(()),
+    }
+}
+
 /// Changes a file, or leaves it as it was: a writer that is dropped does, and a signal waits until the file is one or the
 /// other.
 pub fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
+    check_may_change(path)?;
     let options = WriterOptions { durable, ..WriterOptions::default() };
     let mut writer = Writer::append(path, &options).map_err(at_path)?;
     edit(&mut writer).map_err(at_path)?;

@@ -1,6 +1,6 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{is_chosen, Cat, Extract};
+use crate::arguments::{check_matches, is_chosen, Cat, Extract};
 use crate::convert::{check_free, emit, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -71,6 +71,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
+    check_matches(&arguments.globs, path, &[&file])?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
     // Everything that cannot be written is known before anything is.
     let (mut planned, mut targets) = (Vec::new(), HashSet::new());
@@ -93,7 +94,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         }
     }
     if planned.is_empty() {
-        return Err(Failure::at(path, "no object is chosen"));
+        return Err(Failure::at(path, "it has no tensors"));
     }
     let folder = NewFolder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);

@@ -2,12 +2,13 @@
 
 use crate::arguments::{is_chosen, GlobOrPath, Ls, Sort};
 use crate::elements::stored_size;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{report, Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
 use crate::tree::Tree;
 use crate::{elements, info, json, text};
+use globset::GlobMatcher;
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::model::manifest::Format;
@@ -21,13 +22,14 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     let paths: Vec<_> = std::iter::once(&arguments.file).chain(more).collect();
     let mut out = Output::new();
     let mut failed = false;
+    let mut unmatched: Vec<_> = globs(arguments).collect();
     for (at, path) in paths.iter().enumerate() {
         if paths.len() > 1 && !arguments.json {
             let shown = remote::shown(path);
             let heading = out.toned(Tone::Heading, &text::one_line(&shown));
             out.line(format_args!("{}{heading}:", if at > 0 { "\n" } else { "" }))?;
         }
-        match list(&mut out, path, arguments) {
+        match list(&mut out, path, arguments, &mut unmatched) {
             Ok(()) => {}
             Err(Failure::Pipe) => return Err(Failure::Pipe),
             Err(failure) => {
@@ -38,14 +40,28 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
         }
     }
     out.flush()?;
-    match failed {
+    // What is in a file that cannot be read is not known.
+    for glob in unmatched.iter().filter(|_| !failed) {
+        report(&format!("there is neither an object nor a file {:?}", glob.glob().glob()));
+    }
+    match failed || !unmatched.is_empty() {
         true => Err(Failure::Reported),
         false => Ok(()),
     }
 }
 
-fn list(out: &mut Output, path: &Path, arguments: &Ls) -> Outcome<()> {
+/// The globs among the words.
+fn globs(arguments: &Ls) -> impl Iterator<Item = &GlobMatcher> {
+    arguments.more.iter().filter_map(|given| match given {
+        GlobOrPath::Glob(glob) => Some(glob),
+        GlobOrPath::Path(_) => None,
+    })
+}
+
+/// Those globs that match one of its objects are no longer unmatched.
+fn list(out: &mut Output, path: &Path, arguments: &Ls, unmatched: &mut Vec<&GlobMatcher>) -> Outcome<()> {
     let file = remote::open(path)?;
+    unmatched.retain(|glob| !file.objects().any(|object| glob.is_match(object.name())));
     let objects = chosen(&file, arguments);
     if arguments.json {
         return json::write(out, path, &file, &objects, arguments.sha256);
@@ -94,13 +110,8 @@ fn by_type(objects: &[Object<'_>]) -> Table {
 
 /// The objects that are asked for, in the order that is asked for.
 fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
-    let globs = || {
-        arguments.more.iter().filter_map(|given| match given {
-            GlobOrPath::Glob(glob) => Some(glob),
-            GlobOrPath::Path(_) => None,
-        })
-    };
-    let mut objects: Vec<_> = file.objects().filter(|object| is_chosen(object.name(), globs())).collect();
+    let wanted = |object: &Object<'_>| is_chosen(object.name(), globs(arguments));
+    let mut objects: Vec<_> = file.objects().filter(wanted).collect();
     match arguments.sort {
         Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
         Some(Sort::Offset) => objects.sort_by_key(first_offset),

@@ -1,7 +1,7 @@
 //! `zt split`: a file of zTensor 2 whose bytes are in shards next to it, each of which is a file by itself.
 
 use crate::arguments::Split;
-use crate::convert::NewFile;
+use crate::convert::{check_is_zt, NewFile};
 use crate::elements::{self, stored_size};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -19,6 +19,7 @@ const MOST: usize = 99_999;
 pub fn split(arguments: &Split) -> Outcome<()> {
     let (input, output) = (&arguments.input, &arguments.output);
     let interrupt = Interrupt::listen();
+    check_is_zt(output)?;
     let file = remote::open(input)?;
     let groups = cut(file.objects(), arguments.size);
     if groups.len() > MOST {

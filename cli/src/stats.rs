@@ -2,7 +2,7 @@
 
 mod summary;
 
-use crate::arguments::{is_chosen, Stats};
+use crate::arguments::{check_matches, is_chosen, Stats};
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -25,6 +25,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
+    check_matches(&arguments.globs, path, &[&file])?;
     let objects = file.objects().filter(|object| is_chosen(object.name(), &arguments.globs));
     let (numbers, others): (Vec<_>, Vec<_>) = objects
         .flat_map(|object| object.components().map(move |component| (object, component)))

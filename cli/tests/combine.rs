@@ -87,12 +87,12 @@ fn objects_of_other_files_are_added_and_merged() {
     run(&[&"add", &path, &input, &more[0]]).good();
     assert_eq!(names(&path), [before.clone(), vec![more[0].clone()]].concat());
     let bytes = std::fs::read(&path).unwrap();
-    run(&[&"add", &path, &input]).bad(&["file.zt", &more[0]]);
+    run(&[&"add", &path, &input]).bad(&["file.zt", &more[0], "--replace"]);
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
     run(&[&"add", &path, &input, &"--replace"]).good();
     assert_eq!(names(&path), [before.clone(), more.clone()].concat());
     assert_same(&input, &path, &more);
-    run(&[&"add", &path, &input, &"none*"]).bad(&["no object is chosen"]);
+    run(&[&"add", &path, &input, &more[0], &"none*", &"--replace"]).bad(&["no object matches \"none*\""]);
 
     let merged = path.with_file_name("merged.zt");
     let one = data().join("v1.2/py-1.2.3-all-dtypes.zt");
@@ -103,8 +103,64 @@ fn objects_of_other_files_are_added_and_merged() {
     assert_eq!(names(&merged), [before, more].concat());
     run(&[&"merge", &one, &"--force", &input, &merged]).good();
     run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
+    for wrong in ["a.safetensors", "a.gguf", "a.pt"] {
+        let wrong = path.with_file_name(wrong);
+        run(&[&"merge", &one, &input, &wrong]).bad(&["only .zt files", "zt convert"]);
+        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&["only .zt files", "zt convert"]);
+    }
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);
+}
+
+#[test]
+fn a_folder_is_not_changed_and_the_line_says_what_could_be() {
+    let path = copied("change-folder");
+    let model = path.parent().unwrap();
+    let ways: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
+        &[&"rm", &model, &"f32"],
+        &[&"mv", &model, &"f32", &"new"],
+        &[&"attr", &"set", &model, &"author", &"me"],
+        &[&"add", &model, &path, &"--replace"],
+        &[&"compact", &model],
+    ];
+    for words in ways {
+        run(words).bad(&["change-folder: it is a folder; the file in it"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let pipe = folder("change-pipe").join("pipe.zt");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    run(&[&"rm", &pipe, &"f32"]).bad(&["pipe.zt: "]);
+    run(&[&"compact", &pipe]).bad(&["pipe.zt: "]);
+}
+
+/// Who may write to the folder alone could put another file in the place of one that is not theirs.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_to_be_written_to_is_not_replaced() {
+    use std::os::unix::process::CommandExt;
+    let path = copied("compact-not-mine");
+    let bytes = std::fs::read(&path).unwrap();
+    let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if !is_root {
+        return; // nobody else's file could be made
+    }
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    let folder = std::env::temp_dir().join(format!("zt-not-mine-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, everybody).unwrap();
+    let (theirs, program) = (folder.join("file.zt"), folder.join("zt"));
+    std::fs::copy(&path, &theirs).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_zt"), &program).unwrap();
+    let mut command = std::process::Command::new(&program);
+    let ran = Ran::of(command.arg("compact").arg(&theirs).uid(65534).gid(65534).output().unwrap());
+    let after = std::fs::read(&theirs).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    ran.bad(&["file.zt: could not open it for writing"]);
+    assert!(after == bytes, "it is as it was");
 }
 
 #[test]

@@ -185,6 +185,18 @@ fn what_cannot_be_compared_is_exit_status_2() {
 }
 
 #[test]
+fn a_glob_that_matches_nothing_is_no_result() {
+    let path = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    let to = folder("glob-nothing").join("out");
+    run(&[&"stats", &path, &"f32", &"nonsense*"]).bad(&["no object matches \"nonsense*\""]);
+    run(&[&"extract", &path, &"f32", &"nonsense*", &"--to", &to]).bad(&["no object matches \"nonsense*\""]);
+    assert!(!to.exists());
+    let ran = run(&[&"diff", &path, &path, &"nonsense*"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "nothing compared is not the same: {ran:?}");
+    assert!(ran.err.contains("no object matches \"nonsense*\""), "{ran:?}");
+}
+
+#[test]
 fn cat_gives_the_bytes_and_a_numpy_file_of_them() {
     let path = folder("cat").join("a.safetensors");
     write(&path, &[("x", &[2, 2], &[1.0, 2.0, 3.0, 4.0])]);
@@ -220,7 +232,7 @@ fn extract_writes_files_that_open_and_leaves_what_is_there() {
     run(&[&"extract", &path, &"--to", &to]).bad(&["there already", "--force"]);
     run(&[&"extract", &path, &"z", &"--to", &to, &"--force", &"--raw"]).good();
     assert_eq!(std::fs::read(to.join("z.bin")).unwrap(), bytes_of(&[2.0, 3.0]));
-    run(&[&"extract", &path, &"none*", &"--to", &to]).bad(&["no object is chosen"]);
+    run(&[&"extract", &path, &"none*", &"--to", &to]).bad(&["no object matches \"none*\""]);
     let typed = data().join("v1.2/py-1.2.3-all-dtypes.zt");
     run(&[&"extract", &typed, &"--to", &folder.join("not")]).bad(&["NumPy cannot represent \"bf16\""]);
     assert!(!folder.join("not").exists());

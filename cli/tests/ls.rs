@@ -148,8 +148,10 @@ fn globs_choose_and_sort_orders() {
     assert!(offsets(&["--sort", "offset"]).is_sorted());
     assert!(offsets(&["--sort", "offset", "--reverse"]).is_sorted_by(|a, b| a >= b));
 
-    let none = run(&[&"ls", &file, &"nothing"]).good();
-    assert!(none.contains("0 objects of 13"));
+    // A file whose name is wrong looks like a glob.
+    run(&[&"ls", &file, &"f*", &"nothing.zt"]).bad(&["neither an object nor a file \"nothing.zt\""]);
+    let of_two = run(&[&"ls", &file, &shuffled, &"f32"]).good();
+    assert!(of_two.contains("0 objects of ") && of_two.contains("1 object of 13"), "{of_two}");
     assert_eq!(run(&[&"ls", &file, &"["]).status, 2);
 }
 

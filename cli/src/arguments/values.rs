@@ -1,10 +1,12 @@
 //! Values on the command line: what is chosen by name, sizes, new names.
 
 use super::{GlobOrPath, Rename};
+use crate::failure::{Failure, Outcome};
 use crate::remote;
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
 use ztensor::model::manifest::Encoding;
+use ztensor::reader::File;
 
 pub fn encoding(name: &str) -> Result<Encoding, String> {
     let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();
@@ -15,6 +17,17 @@ pub fn encoding(name: &str) -> Result<Encoding, String> {
 pub fn is_chosen<'g>(name: &str, globs: impl IntoIterator<Item = &'g GlobMatcher>) -> bool {
     let mut globs = globs.into_iter().peekable();
     globs.peek().is_none() || globs.any(|glob| glob.is_match(name))
+}
+
+/// Refuses a glob that no object matches: of a wrong name it would say that all is well.
+pub fn check_matches(globs: &[GlobMatcher], path: &Path, files: &[&File]) -> Outcome<()> {
+    let matches = |glob: &&GlobMatcher| {
+        files.iter().flat_map(|file| file.objects()).any(|object| glob.is_match(object.name()))
+    };
+    match globs.iter().find(|glob| !matches(glob)) {
+        Some(glob) => Err(Failure::at(path, format!("no object matches {:?}", glob.glob().glob()))),
+        None => Ok(()),
+    }
 }
 
 pub fn glob(text: &str) -> Result<GlobMatcher, String> {
