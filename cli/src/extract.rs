@@ -30,7 +30,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     };
     let component = component.ok_or_else(|| refused(format!("it has the components {}", roles())))?;
     let header = match arguments.npy {
-        true => header(path, &object, &component)?,
+        true => header(path, &object, &component, "without --npy its bytes are written")?,
         false => Vec::new(),
     };
     let stdout = std::io::stdout();
@@ -79,7 +79,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         for component in object.components() {
             let header = match arguments.raw {
                 true => Vec::new(),
-                false => header(path, &object, &component)?,
+                false => header(path, &object, &component, "--raw writes bytes alone")?,
             };
             let target = target(arguments, &object, &component)?;
             // Also where a file system takes large and small letters for the same.
@@ -141,10 +141,13 @@ fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -
 }
 
 /// What a NumPy file of it begins with.
-fn header(path: &Path, object: &Object<'_>, component: &Component<'_>) -> Outcome<Vec<u8>> {
+fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
         let (name, role) = (object.name(), component.role());
-        Failure::at(path, format!("object {name:?}: component {role:?}: NumPy cannot represent {what}"))
+        Failure::at(
+            path,
+            format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),
+        )
     };
     let elements = Elements::of(component).filter(|elements| npy::descr(*elements).is_some());
     let elements =

@@ -84,11 +84,9 @@ impl Failure {
 }
 
 fn begins_with(message: &str, path: &Path) -> bool {
-    let path = match path.as_os_str() == "-" {
-        true => String::from("standard output"),
-        false => remote::shown(path),
-    };
-    message.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
+    let shown = remote::shown(path);
+    let names: &[&str] = if shown == "-" { &["standard output", "-"] } else { &[shown.as_str()] };
+    names.iter().any(|name| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
 /// One line on standard error. Where even that fails there is nowhere to report it.

@@ -36,7 +36,9 @@ fn fact(out: &mut Output, name: &str, value: impl std::fmt::Display) -> Outcome<
 
 fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
     fact(out, "container", file.container().name())?;
-    fact(out, "version", text::name(file.version()))?;
+    if !file.version().is_empty() {
+        fact(out, "version", text::name(file.version()))?;
+    }
     fact(out, "size", exact(file.size()))?;
     let identity = file.identity().map_err(|e| Failure::at(path, e))?;
     fact(out, "manifest", format_args!("{:016x} (its hash)", identity.manifest_hash))?;

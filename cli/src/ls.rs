@@ -231,8 +231,12 @@ fn totals(file: &File, objects: &[Object<'_>]) -> String {
         (name, version) if name.starts_with("zTensor") => format!("zTensor {}", text::name(version)),
         (name, version) => format!("{name} {}", text::name(version)),
     };
+    let files = match file.part_count() {
+        0 | 1 => String::from("file"),
+        count => format!("{count} files"),
+    };
     format!(
-        "{}{of_all}, {}: {} stored, {} decoded; {container}, file of {}",
+        "{}{of_all}, {}: {} stored, {} decoded; {container}, {files} of {}",
         text::count(shown, "object"),
         text::count(components, "component"),
         text::size(stored),

@@ -96,6 +96,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
             ("shape", &[4], &[0.0; 4]),
             ("gone", &[1], &[0.0]),
             ("zero", &[1], &[0.0]),
+            ("late", &[1], &[1.0]),
         ],
     );
     let b = write(
@@ -106,6 +107,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
             ("shape", &[2, 2], &[0.0; 4]),
             ("new", &[1], &[0.0]),
             ("zero", &[1], &[-0.0]),
+            ("late", &[1], &[1.0 + f32::EPSILON]),
         ],
     );
     let ran = run(&[&"diff", &a, &b]);
@@ -115,8 +117,9 @@ fn a_difference_is_reported_with_its_place_and_size() {
         "+ new [1]",
         "~ shape: shape [4] and [2, 2]",
         "~ value: 2 of 4 numbers differ, at most by 0.5, some of them to infinity or NaN, the first at [0, 1]: 2 and 2.5",
+        "~ late: 1 of 1 numbers differ, at most by 1.19209e-7, the first at [0]: 1.0 and 1.0000001192092896",
         "~ zero: the same numbers by other bits: signs of zeros, or kinds of NaN",
-        "1 object the same, 3 differ, 1 only in the first, 1 only in the second",
+        "1 object the same, 4 differ, 1 only in the first, 1 only in the second",
     ] {
         assert!(ran.out.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.out);
     }

@@ -223,12 +223,17 @@ impl Values {
                     Some(place) => text::shape(&place),
                     None => first.to_string(),
                 };
+                // Two that differ in a late digit are not shown as the same.
+                let mut shown = (a.shown(), b.shown());
+                if shown.0 == shown.1 {
+                    shown = (a.as_json().to_string(), b.as_json().to_string());
+                }
                 let more = if *is_finite { "" } else { ", some of them to infinity or NaN" };
                 format!(
                     "{differ} of {of} numbers differ, at most by {}{more}, the first at {at}: {} and {}",
                     text::number(*largest),
-                    a.shown(),
-                    b.shown()
+                    shown.0,
+                    shown.1
                 )
             }
         }
