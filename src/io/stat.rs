@@ -1,8 +1,7 @@
 //! What the system says of a file: kind, size, permissions, time. Where a filter of system calls refuses statx, which the
-//! standard library asks, fstat and stat still answer.
+//! standard library asks, fstat and stat still answer; and the other way round.
 
 use super::path::SystemPath;
-#[cfg(unix)]
 use super::refusal::is_refusal;
 use std::fs::{File, Metadata, Permissions};
 use std::time::UNIX_EPOCH;
@@ -34,21 +33,17 @@ pub struct Stat {
 
 /// Of an open file.
 pub fn of_file(file: &File) -> std::io::Result<Stat> {
-    match file.metadata() {
-        Ok(meta) => Ok(from_metadata(&meta)),
-        #[cfg(unix)]
-        Err(e) if is_refusal(&e) => platform::of_file(file),
-        Err(e) => Err(e),
+    match platform::of_file(file) {
+        Err(e) if is_refusal(&e) => file.metadata().map(|meta| from_metadata(&meta)),
+        outcome => outcome,
     }
 }
 
 /// Of the file at a path, behind symbolic links.
 pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
-    match path.as_path().metadata() {
-        Ok(meta) => Ok(from_metadata(&meta)),
-        #[cfg(unix)]
-        Err(e) if is_refusal(&e) => platform::of_path(path),
-        Err(e) => Err(e),
+    match platform::of_path(path) {
+        Err(e) if is_refusal(&e) => path.as_path().metadata().map(|meta| from_metadata(&meta)),
+        outcome => outcome,
     }
 }
 
@@ -93,8 +88,12 @@ mod platform {
             kind: kind_of(mode),
             size: u64::try_from(reported.st_size).unwrap_or(0),
             permissions: Permissions::from_mode(mode & 0o7777),
-            modified: 0,
+            modified: nanoseconds(reported.st_mtime.into(), reported.st_mtime_nsec.into()),
         })
+    }
+
+    fn nanoseconds(seconds: i64, more: i64) -> i64 {
+        seconds.checked_mul(1_000_000_000).and_then(|all| all.checked_add(more)).unwrap_or(0)
     }
 
     pub fn kind(meta: &Metadata) -> Kind {
@@ -113,7 +112,15 @@ mod platform {
 
 #[cfg(not(unix))]
 mod platform {
-    use super::{Kind, Metadata};
+    use super::{File, Kind, Metadata, Stat, SystemPath};
+
+    pub fn of_file(file: &File) -> std::io::Result<Stat> {
+        file.metadata().map(|meta| super::from_metadata(&meta))
+    }
+
+    pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
+        path.as_path().metadata().map(|meta| super::from_metadata(&meta))
+    }
 
     pub fn kind(meta: &Metadata) -> Kind {
         match meta.is_dir() {
