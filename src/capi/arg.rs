@@ -257,13 +257,14 @@ fn check_other_size(
             "{name}.struct_size is {claimed}; set it to sizeof ({name}), {size} here"
         ));
     }
-    let mut named = fields.iter().zip(field_names.split(' '));
-    match named.find(|(field, _)| field.start < claimed && claimed < field.end) {
-        None => Ok(()),
-        Some((Field { start, end }, field)) => Err(fail!(
+    let at = fields.partition_point(|field| field.end <= claimed);
+    match fields.get(at) {
+        Some(Field { start, end }) if *start < claimed => Err(fail!(
             InvalidArgument,
-            "{name}.struct_size is {claimed}, which ends within {field}: {start} and {end} would be good, sizeof ({name}) is {size} here"
+            "{name}.struct_size is {claimed}, which ends within {}: {start} and {end} would be good, sizeof ({name}) is {size} here",
+            field_names.split(' ').nth(at).unwrap_or_default()
         )),
+        _ => Ok(()),
     }
 }
 

@@ -34,6 +34,7 @@ impl OpenOptions {
     }
 
     /// What messages call the file at `path`. Nearly every path is a text, which takes no formatting.
+    #[inline]
     pub(super) fn label_at(&self, path: &Path) -> Result<String> {
         match path.to_str().filter(|_| self.name.is_none()) {
             Some(text) => {
