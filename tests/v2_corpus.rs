@@ -42,7 +42,10 @@ fn run(path: &Path, op: &[&str], options: &OpenOptions) -> Result<()> {
         "verify-shards" => all(&VerifyOptions { shards: true, ..VerifyOptions::default() }),
         "read" => {
             let c = component(&file, op);
-            let mut bytes = vec![0; c.size()? as usize];
+            let Ok(size) = usize::try_from(c.size()?) else {
+                return all(&VerifyOptions::default()); // no memory here is as large
+            };
+            let mut bytes = vec![0; size];
             c.read(&mut bytes)?;
             let mut range = vec![0; bytes.len() / 3];
             c.read_range(bytes.len() as u64 / 2, &mut range)?;

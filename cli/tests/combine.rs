@@ -116,14 +116,14 @@ fn objects_of_other_files_are_added_and_merged() {
 fn a_folder_is_not_changed_and_the_line_says_what_could_be() {
     let path = copied("change-folder");
     let model = path.parent().unwrap();
-    let ways: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
+    let cases: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
         &[&"rm", &model, &"f32"],
         &[&"mv", &model, &"f32", &"new"],
         &[&"attr", &"set", &model, &"author", &"me"],
         &[&"add", &model, &path, &"--replace"],
         &[&"compact", &model],
     ];
-    for words in ways {
+    for words in cases {
         run(words).bad(&["change-folder: it is a folder; the file in it"]);
     }
 }
@@ -146,18 +146,18 @@ fn what_is_not_to_be_written_to_is_not_replaced() {
     let bytes = std::fs::read(&path).unwrap();
     let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if !is_root {
-        return; // nobody else's file could be made
+        return; // no file of another user could be made
     }
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     let folder = std::env::temp_dir().join(format!("zt-not-mine-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::set_permissions(&folder, everybody).unwrap();
-    let (theirs, program) = (folder.join("file.zt"), folder.join("zt"));
-    std::fs::copy(&path, &theirs).unwrap();
+    let (protected, program) = (folder.join("file.zt"), folder.join("zt"));
+    std::fs::copy(&path, &protected).unwrap();
     std::fs::copy(env!("CARGO_BIN_EXE_zt"), &program).unwrap();
     let mut command = std::process::Command::new(&program);
-    let ran = Ran::of(command.arg("compact").arg(&theirs).uid(65534).gid(65534).output().unwrap());
-    let after = std::fs::read(&theirs).unwrap();
+    let ran = Ran::of(command.arg("compact").arg(&protected).uid(65534).gid(65534).output().unwrap());
+    let after = std::fs::read(&protected).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     ran.bad(&["file.zt: could not open it for writing"]);
     assert!(after == bytes, "it is as it was");

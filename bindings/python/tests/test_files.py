@@ -483,11 +483,11 @@ def test_arrays_of_every_type_are_read_into(tmp_path):
     arrays = {"half": np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3), "byte": np.ones(3, ml_dtypes.float8_e4m3fn),
               "scalar": np.array(3.5), "empty": np.zeros((0, 3), "f4"), "pairs": np.array([1 + 2j], "c8"), "flags": np.array([True, False])}
     libztensor.numpy.save_file(arrays, tmp_path / "a.zt")
-    mine = {name: np.empty_like(array) for name, array in arrays.items()}
+    own = {name: np.empty_like(array) for name, array in arrays.items()}
     with libztensor.open(tmp_path / "a.zt") as f:
-        f.read_batch(mine)
+        f.read_batch(own)
         for name, array in arrays.items():
-            assert mine[name].tobytes() == array.tobytes(), name
+            assert own[name].tobytes() == array.tobytes(), name
         frozen = np.empty((2, 3), ml_dtypes.bfloat16)
         frozen.flags.writeable = False
         for wrong in (np.empty((3, 2), ml_dtypes.bfloat16).T, frozen):

@@ -83,16 +83,16 @@ class Tied(torch.nn.Module):
 def into_tensors_of_the_callers_own(folder):
     state = {"a": torch.randn(4, 6), "half": torch.randn(3).to(torch.bfloat16), "empty": torch.zeros(0, 3), "scalar": torch.tensor(3.5)}
     zt.save_file(state, folder / "into.zt")
-    mine = {name: torch.empty_like(tensor) for name, tensor in state.items()}
+    own = {name: torch.empty_like(tensor) for name, tensor in state.items()}
     half = torch.empty(2, 6)
     with libztensor.open(folder / "into.zt") as f:
-        f.read_batch(mine)
+        f.read_batch(own)
         f.read_batch([libztensor.Read(f["a"]["data"], half, start=(1, 0), count=(2, 6))])
         f["half"]["data"].read_into(again := torch.empty(3, dtype=torch.bfloat16))
         for wrong in (torch.empty(6, 4).t(), torch.empty(4, 6, device="meta")):
             raises(ValueError, "contiguous, and in the memory of the CPU", lambda: f.read_batch({"a": wrong}))
         raises(libztensor.ZTensorError, "", lambda: f.read_batch({"a": torch.empty(4, 5)}))
-    assert_same(mine, state)
+    assert_same(own, state)
     assert torch.equal(half, state["a"][1:3]) and torch.equal(again, state["half"])
 
 
