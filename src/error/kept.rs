@@ -75,8 +75,11 @@ impl Place {
     /// To change it; `None` for one of which there was no memory.
     pub(super) fn get_mut(&mut self) -> Option<&mut Kept> {
         let is_bare = BARE.as_ptr_range().contains(&self.0.as_ptr().cast_const());
-        // SAFETY: on the heap it is this place's alone.
-        (!is_bare).then(|| unsafe { self.0.as_mut() })
+        match is_bare {
+            true => None,
+            // SAFETY: on the heap it is this place's alone.
+            false => Some(unsafe { self.0.as_mut() }),
+        }
     }
 }
 
