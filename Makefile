@@ -90,8 +90,8 @@ small-reading: small
 
 test-small: small-reading
 	sh c_tests/small.sh $(T)/small/lib $(T)/small/reading $(T)/c_tests/small
-	CFLAGS='-g -DZT_SMALL' LANGUAGES=c99 sh c_tests/run.sh $(T)/small/lib $(T)/c_tests/small
-	CFLAGS='-g -DZT_SMALL' sh c_tests/reading.sh $(T)/small/reading $(T)/c_tests/small-reading
+	LANGUAGES=c99 sh c_tests/run.sh $(T)/small/lib $(T)/c_tests/small
+	sh c_tests/reading.sh $(T)/small/reading $(T)/c_tests/small-reading
 
 # In a folder of its own: in that of the libraries each of the two would have the other compiled anew.
 zt:

@@ -1,5 +1,5 @@
 /* Every function on a thread of 48 KiB, where the system has such small ones: none takes more than the 32 KiB of stack that the header promises.
- * -DZT_NOT_RELEASED: of a library that is no release build nothing is measured. -DZT_SMALL: of the one of make small. */
+ * -DZT_NOT_RELEASED: of a library that is no release build nothing is measured. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,8 +17,6 @@ enum { STACK = 48 << 10, IS_MEASURED = 1 };
 #endif
 #if defined(__s390x__) /* its calling convention has frames of 160 bytes at least: docs/platforms.md */
 enum { PROMISED = 40 << 10 };
-#elif defined(ZT_SMALL) /* docs/dependencies.md */
-enum { PROMISED = 36 << 10 };
 #else
 enum { PROMISED = 32 << 10 };
 #endif
