@@ -217,12 +217,15 @@ pub fn split_packed<'a>(
         (part, Coding::Compressed(codec)) => {
             let stored = blob.entry.stored_size;
             let borrowed = blob.stored().borrow().is_some();
-            let runs = match part {
+            let headers = match part {
+                Part::Whole if !has_digest && codec.has_table() => Some(blob.stored().reader()?),
                 // What would have to be read for the headers alone is rather read once, by one thread.
-                Part::Whole if !has_digest && (codec.has_table() || blob.stored().is_cached()) => {
-                    frame_runs(blob, codec, blob.stored().reader()?, options.chunk_size)?
-                }
+                Part::Whole if !has_digest => blob.stored().cached_reader()?,
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
+            };
+            let runs = match headers {
+                Some(headers) => frame_runs(blob, codec, headers, options.chunk_size)?,
+                None => None,
             };
             match (part, runs) {
                 (_, Some(runs)) => frame_jobs(blob, codec, &runs, borrowed, dst, push)?,

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 /// Bytes that are read at a time where not all are needed at once.
 pub(crate) const READ_CHUNK: usize = 1 << 20;
+/// Read at a time where a call costs next to nothing.
+const SMALL_READ: usize = 4 << 10;
 
 /// Gives `body` the bytes of `range`: borrowed where that can be, else read into fresh memory. The range
 /// was checked against the size of the source.
@@ -93,31 +95,40 @@ impl<'s> StoredBytes<'s> {
         for_each_chunk(self.source, self.range(), body)
     }
 
-    /// Whether they are in memory, as far as the system reports it, so that a look here and there costs little.
-    pub fn is_cached(&self) -> bool {
+    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there costs little.
+    fn is_in_page_cache(&self) -> bool {
+        /// The system reads as much ahead and more, so that it is in memory as a whole or not at all.
+        const READ_AT_ONCE: u64 = 64 << 10;
         let range = self.range();
         let here = |at| self.source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
-        self.borrow().is_some() || (here(range.start) && here(range.end.saturating_sub(1)))
+        here(range.end.saturating_sub(1)) && (self.size <= READ_AT_ONCE || here(range.start))
     }
 
     /// A look at the headers in them. What is cached is read a little here and there, all else in long reads, as disks
     /// and networks like it.
     pub fn reader(&self) -> Result<StoredReader<'s>> {
-        const SMALL_READ: usize = 4 << 10;
         if let Some(bytes) = self.borrow() {
             return Ok(StoredReader::Borrowed(bytes));
         }
+        let is_small = self.size <= SMALL_READ as u64;
+        self.read_by(if is_small || self.is_in_page_cache() { SMALL_READ } else { READ_CHUNK })
+    }
+
+    /// Likewise if no disk has to be waited for.
+    pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
+        match self.borrow() {
+            Some(bytes) => Ok(Some(StoredReader::Borrowed(bytes))),
+            None if self.is_in_page_cache() => self.read_by(SMALL_READ).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn read_by(&self, step: usize) -> Result<StoredReader<'s>> {
         let size = in_memory(self.size)?;
-        let step = if size <= SMALL_READ || self.is_cached() { SMALL_READ } else { READ_CHUNK };
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(step.min(size))?;
-        Ok(StoredReader::Read(ReadWindow {
-            source: self.source,
-            start: self.start,
-            size,
-            bytes,
-            from: UNREAD,
-        }))
+        let (source, start) = (self.source, self.start);
+        Ok(StoredReader::Read(ReadWindow { source, start, size, bytes, from: UNREAD }))
     }
 }
 
