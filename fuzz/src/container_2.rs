@@ -223,9 +223,9 @@ fn part(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, u6
     fields.extend(logical.map(|name| ("type", text(name))));
     if !shards.is_empty() && u.ratio(1, 2)? {
         let (name, size) = shards[u.choose_index(shards.len())?];
-        blobs.1 += 1;
-        let offset = PAGE as u64 * blobs.1;
+        let offset = PAGE as u64 * (blobs.1 + 1);
         if offset + bytes.len() as u64 + 40 <= size {
+            blobs.1 += (bytes.len() as u64).div_ceil(PAGE as u64).max(1);
             fields.push(("shard", text(name)));
             fields.push(("blob", Item::Array(vec![Item::Unsigned(offset), Item::Unsigned(bytes.len() as u64)])));
             return Ok(map(fields));
