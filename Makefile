@@ -18,7 +18,7 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 BUILD_AS_TESTED := $(CARGO) build --quiet --workspace --bins --examples --locked
 
 .PHONY: help build libs reading test-reading small small-reading test-small zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients dist dist-elsewhere deb release fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients dist dist-elsewhere deb deb-arm64 wheels release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
@@ -49,7 +49,7 @@ help:
 	@echo 'make test-remote    its tests; fetches programs that speak as S3, Google Cloud Storage and Azure do'
 	@echo 'make test-platforms  the library on other platforms; PLATFORMS="s390x i686" chooses'
 	@echo 'make test-platforms-quick  the same on i686 and s390x, in minutes'
-	@echo 'make dist-elsewhere  tarballs for musl and Windows; make test-strangers uses all of them on those and on Debian 11'
+	@echo 'make dist-elsewhere  tarballs for aarch64, musl and Windows; make test-strangers uses all of them there and on Debian 11'
 	@echo 'make test-clients   cargo cinstall and Conan'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
@@ -57,6 +57,8 @@ help:
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
+	@echo 'make deb-arm64      Debian packages of the library for arm64'
+	@echo 'make wheels         Python wheels for this machine and for aarch64'
 	@echo 'make release        these and a Python wheel with sums and notes, and the tag'
 	@echo 'make test-packages  both, used without Rust'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -196,17 +198,28 @@ dist:
 test-clients:
 	sh packaging/clients.sh $(T)/clients
 
-# The same for musl and for Windows, compiled here, and a stranger's first program with each tarball.
-dist-elsewhere: dist
-	sh packaging/elsewhere.sh $(T)/dist musl
-	sh packaging/elsewhere.sh $(T)/dist windows
+# The same for other systems, compiled here, and a stranger's first program with each tarball.
+ELSEWHERE := $(addprefix dist-,aarch64-linux-gnu x86_64-linux-musl x86_64-windows)
+.PHONY: $(ELSEWHERE)
+$(ELSEWHERE): dist-%: dist
+	sh packaging/elsewhere.sh $(T)/dist $*
+dist-elsewhere: $(ELSEWHERE)
 
-test-strangers: dist-elsewhere
+test-strangers: dist-elsewhere deb-arm64 wheels
 	sh packaging/strangers.sh $(T)/dist
 
 deb:
 	@sh tools/need.sh deb
 	sh packaging/build.sh $(T)/dist && sh packaging/deb.sh $(T)/dist
+
+deb-arm64: dist-aarch64-linux-gnu
+	@sh tools/need.sh deb
+	sh packaging/deb.sh $(T)/dist arm64
+
+# Python wheels for this machine and for aarch64. Needs PyPI.
+wheels: dist dist-aarch64-linux-gnu
+	sh packaging/wheel.sh $(T)/dist
+	sh packaging/wheel.sh $(T)/dist aarch64-linux-gnu
 
 # Needs PyPI for the wheel. `packaging/release.sh --dry-run` after these makes no tag.
 release: dist deb

@@ -1,40 +1,50 @@
 #!/bin/sh
-# Debian packages, by dpkg-deb: libztensor0, libztensor-dev, ztensor-tools; libztensor-remote0 and libztensor-remote-dev, where
-# build.sh made that library.
-#     sh packaging/deb.sh OUT      after packaging/build.sh OUT
+# Debian packages, by dpkg-deb: libztensor0, libztensor-dev; ztensor-tools, libztensor-remote0 and libztensor-remote-dev, where the
+# program and that library were made.
+#     sh packaging/deb.sh OUT            after packaging/build.sh OUT: in OUT/deb
+#     sh packaging/deb.sh OUT arm64      after packaging/elsewhere.sh OUT aarch64-linux-gnu, of what that made: in OUT/deb-arm64
 set -eu
 
-[ $# -eq 1 ] || { echo "usage: deb.sh OUT" >&2; exit 2; }
+[ $# -eq 1 ] || [ "$*" = "$1 arm64" ] || { echo "usage: deb.sh OUT [arm64]" >&2; exit 2; }
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
 revision=$version-1
 # Who builds packages for others puts an address there.
 maintainer=${MAINTAINER:-libztensor developers <libztensor@example.org>}
-architecture=$(dpkg --print-architecture)
-libdir=usr/lib/$("${CC:-cc}" -print-multiarch)
+if [ $# = 2 ]; then
+    architecture=arm64 multiarch=aarch64-linux-gnu debs=$out/deb-arm64 target=aarch64-unknown-linux-gnu
+    from=$out/elsewhere/ztensor-$version-$multiarch cross=$multiarch-
+else
+    architecture=$(dpkg --print-architecture) multiarch=$("${CC:-cc}" -print-multiarch) debs=$out/deb from=$out/root cross=
+fi
+libdir=usr/lib/$multiarch
 rm -rf "$out/usr-root"
 install_into "$out/cmake-deb" /usr "${libdir#usr/}" "$out/usr-root"
 root=$out/usr-root/usr
 lib=$out/usr-root/$libdir
-strip "$lib/libztensor.so.$version"
-strip --strip-unneeded "$lib/libztensor.a"
-glibc=$(glibc_of "$lib/libztensor.so" "$out/root/bin/zt")
+if [ $# = 2 ]; then cp "$from/lib/libztensor.so.$version" "$from/lib/libztensor.a" "$lib"; fi
+"${cross}strip" "$lib/libztensor.so.$version"
+"${cross}strip" --strip-unneeded "$lib/libztensor.a"
+glibc=$(glibc_of "$lib/libztensor.so")
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH="$epoch"
-rm -rf "$out/deb"
-mkdir -p "$out/deb"
+rm -rf "$debs"
+mkdir -p "$debs"
 
 # begin PACKAGE CRATE SECTION DEPENDS SUMMARY, then the description's lines on standard input
 begin() {
     package=$1
-    tree=$out/deb/$package
+    tree=$debs/$package
     mkdir -p "$tree/DEBIAN" "$tree/usr/share/doc/$package"
     sed "s|@YEAR@|$(date -u -d "@$epoch" +%Y)|" packaging/debian/copyright >"$tree/usr/share/doc/$package/copyright"
     LINK=
-    case $package in ztensor-tools | libztensor-remote0) LINK=$(linked_by) ;; esac # libztensor is linked anew, for Debian
-    { sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } | gzip -9n \
-        >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
+    case $from-$package in
+    "$out/elsewhere"/*) LINK=zig ;;
+    *-ztensor-tools | *-libztensor-remote0) LINK=$(linked_by) ;; # libztensor is linked anew, for Debian
+    esac
+    { TARGET="$target" sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } |
+        gzip -9n >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
     sbom "$2" >"$tree/usr/share/doc/$package/sbom.cdx.json"
     printf 'libztensor (%s) unstable; urgency=low\n\n  * Release %s.\n\n -- %s  %s\n' "$revision" "$version" "$maintainer" \
         "$(LC_ALL=C date -u -R -d "@$epoch")" | gzip -9n >"$tree/usr/share/doc/$package/changelog.Debian.gz"
@@ -49,13 +59,13 @@ begin() {
 finish() {
     (cd "$tree" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
     chmod -R u=rwX,go=rX "$tree"
-    dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/deb" >/dev/null
+    dpkg-deb --root-owner-group -Zxz --build "$tree" "$debs" >/dev/null
 }
 # interface LIBRARY PACKAGE: what others that link it need to know, and since which version each function is there.
 interface() {
     printf '%s 0 %s (>= %s)\n' "$1" "$2" "$version" >"$tree/DEBIAN/shlibs"
     { printf '%s.so.0 %s #MINVER#\n' "$1" "$2"
-      objdump -T "$tree/$libdir/$1.so.$version" | grep -v '[*]UND[*]' | sed -n 's/.* \(ZTENSOR_[A-Z_]*\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' |
+      "${cross}objdump" -T "$tree/$libdir/$1.so.$version" | grep -v '[*]UND[*]' | sed -n 's/.* \(ZTENSOR_[A-Z_]*\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' |
           LC_ALL=C sort; } >"$tree/DEBIAN/symbols"
     printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
 }
@@ -80,18 +90,21 @@ cp -a "$lib/libztensor.a" "$lib/libztensor.so" "$lib/cmake" "$lib/pkgconfig" "$t
 if [ -d "$root/share/man/man3" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man3" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man3/*; fi
 finish
 
-begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1
+if [ -e "$from/bin/zt" ]; then
+    glibc=$(glibc_of "$from/bin/zt")
+    begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1
 Suggests: libztensor-remote0" "lists, verifies, converts and repairs zTensor files" <<'END'
 The program zt: what a .zt file holds, whether its digests agree, files made
 from safetensors and from older versions, appends that were interrupted.
 END
-mkdir -p "$tree/usr/bin"
-cp "$out/root/bin/zt" "$tree/usr/bin/zt"
-if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
-finish
+    mkdir -p "$tree/usr/bin"
+    cp "$from/bin/zt" "$tree/usr/bin/zt"
+    if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
+    finish
+fi
 
-if [ -e "$out/root/lib/libztensor_remote.so" ]; then
-    sh remote/install.sh "$out/root/lib" "$version" "$root" "" "${libdir#usr/}"
+if [ -e "$from/lib/libztensor_remote.so" ]; then
+    sh remote/install.sh "$from/lib" "$version" "$root" "" "${libdir#usr/}"
     glibc=$(glibc_of "$lib/libztensor_remote.so")
     begin libztensor-remote0 ztensor-remote libs "libztensor0 (>= $version), libc6 (>= $glibc), libgcc-s1" \
         "opens models in buckets and on web servers (shared library)" <<'END'
@@ -116,4 +129,4 @@ END
     cp -a "$lib/pkgconfig/ztensor-remote.pc" "$tree/$libdir/pkgconfig"
     finish
 fi
-ls "$out"/deb/*.deb
+ls "$debs"/*.deb

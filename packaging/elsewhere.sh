@@ -1,37 +1,45 @@
 #!/bin/sh
-# What is shipped for other platforms than this machine's, compiled here with Debian's Rust and its standard library's source:
-#     sh packaging/elsewhere.sh OUT musl|windows      after build.sh OUT, of which it takes headers and pages
-# musl: OUT/ztensor-VERSION-x86_64-linux-musl.tar.xz, as the tarball of this machine but for the program.
-# windows: OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, headers.
-# Exit status 3: what it needs cannot be had; one line on standard error says why.
+# What is shipped for other systems than this machine's, compiled here with Debian's Rust and its standard library's source:
+#     sh packaging/elsewhere.sh OUT SYSTEM      after build.sh OUT, of which it takes headers and pages
+# SYSTEM: aarch64-linux-gnu (glibc 2.28), x86_64-linux-musl or x86_64-windows. For Linux it makes
+# OUT/ztensor-VERSION-SYSTEM.tar.xz, as the tarball of this machine but for the program; for Windows
+# OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, headers.
+# It is all in OUT/elsewhere/ztensor-VERSION-SYSTEM, too. Exit status 3: what it needs cannot be had; one line on standard
+# error says why.
 set -eu
 
-[ $# -eq 2 ] || { echo "usage: elsewhere.sh OUT musl|windows" >&2; exit 2; }
+usage() { echo "usage: elsewhere.sh OUT SYSTEM" >&2; exit 2; }
+[ $# -eq 2 ] || usage
+system=$2 PREFIX_='' RUNNER='' needs=platform-musl # zig
+case $system in
+x86_64-windows) needs=platform-windows TARGET=x86_64-pc-windows-gnu PREFIX_=x86_64-w64-mingw32- ;;
+x86_64-linux-musl) TARGET=x86_64-unknown-linux-musl ;;
+aarch64-linux-gnu) needs="$needs platform-aarch64" TARGET=aarch64-unknown-linux-gnu PREFIX_=aarch64-linux-gnu- ;;
+*) usage ;;
+esac
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
-line=$(grep "^$2	" tools/platforms/list.txt)
-IFS='	' read -r NAME _ _ _ TARGET PREFIX_ _ RUNNER <<END
-$line
-END
 mkdir -p "$out/elsewhere"
 PLATFORMS_OUT=$out/elsewhere PLATFORMS_RUST=$tools/debian-rust
 if [ "${ZTENSOR_QUICK-}" = 1 ]; then # what QUICK=1 make test-platforms has built
     PLATFORMS_OUT=$tools/platforms QUICK=1
 fi
-OUT=$PLATFORMS_OUT/$NAME
-sh tools/need.sh "platform-$NAME" && sh tools/debian_rust.sh "$PLATFORMS_RUST" source || exit 3
+OUT=$PLATFORMS_OUT/$system
+for need in $needs; do
+    sh tools/need.sh "$need" || exit 3
+done
+sh tools/debian_rust.sh "$PLATFORMS_RUST" source || exit 3
 mkdir -p "$OUT"
 . tools/platforms/rust.sh
 std_from_source
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}
-name=ztensor-$version-x86_64-linux-musl
-[ "$NAME" = musl ] || name=ztensor-$version-x86_64-windows
+name=ztensor-$version-$system
 root=$out/elsewhere/$name
 rm -rf "$root"
-mkdir -p "$root/lib" "$root/share/doc"
-cp -a "$out/root/include" "$root"
-cp -a "$out/root/share/doc/ztensor" "$root/share/doc"
+mkdir -p "$root/lib"
+cp -a "$out/root/include" "$out/root/share" "$root"
+rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json" # that library is not here
 
 # notices CRATE...: licences and SBOM of what is linked for that target
 notices() {
@@ -40,25 +48,40 @@ notices() {
     sbom "$@" >"$root/share/doc/ztensor/sbom.cdx.json"
 }
 
-case $NAME in
-musl)
-    zig_compiler x86_64-linux-musl
+case $system in
+*-linux-*)
+    # On glibc the unwinder is the system's, as every C++ program has it; on musl, which may have none, zig's is inside.
+    case $system in
+    *-gnu)
+        unwinder=$("${PREFIX_}gcc" -print-file-name=libgcc_s.so.1) runtime=libc/glibc/LICENSES
+        zig_compiler "$system.2.28"
+        ;;
+    *)
+        unwinder=-lunwind runtime="libunwind/LICENSE.TXT libc/musl/COPYRIGHT"
+        zig_compiler "$system"
+        ;;
+    esac
     crate_types=staticlib
     build_library
-    sh cmake/localize_archive.sh --strip-debug "$built/libztensor.a" "$root/lib/libztensor.a"
-    strip --strip-unneeded "$root/lib/libztensor.a"
+    LD=${PREFIX_}ld OBJCOPY=${PREFIX_}objcopy NM=${PREFIX_}nm \
+        sh cmake/localize_archive.sh --strip-debug "$built/libztensor.a" "$root/lib/libztensor.a"
+    "${PREFIX_}strip" --strip-unneeded "$root/lib/libztensor.a"
     major=${version%%.*}
     "$cc" -shared -o "$root/lib/libztensor.so.$version" -Wl,--whole-archive "$root/lib/libztensor.a" -Wl,--no-whole-archive \
-        "-Wl,-soname,libztensor.so.$major,--version-script=cmake/libztensor.map,--gc-sections,-z,relro,-z,now" -lunwind
-    strip "$root/lib/libztensor.so.$version"
+        "-Wl,-soname,libztensor.so.$major,--version-script=cmake/libztensor.map,--gc-sections,-z,relro,-z,now" $unwinder
+    "${PREFIX_}strip" "$root/lib/libztensor.so.$version"
     ln -s "libztensor.so.$version" "$root/lib/libztensor.so.$major"
     ln -s "libztensor.so.$major" "$root/lib/libztensor.so"
-    cp -a "$out/root/lib/cmake" "$out/root/lib/pkgconfig" "$root/lib"
+    mkdir "$root/lib/cmake" "$root/lib/pkgconfig"
+    cp -a "$out/root/lib/cmake/ztensor" "$root/lib/cmake"
+    cp -a "$out/root/lib/pkgconfig/ztensor.pc" "$root/lib/pkgconfig"
+    rm -r "$root/share/man/man1" # the program's
     LINK=$cc
     notices ztensor-c
-    zig_licences libunwind/LICENSE.TXT libc/musl/COPYRIGHT >>"$root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+    # shellcheck disable=SC2086 # a list of words
+    zig_licences $runtime >>"$root/share/doc/ztensor/THIRD-PARTY-LICENSES"
     ;;
-windows)
+*-windows)
     windows_objects
     build_library
     cargo_for_target rustc --release --package ztensor-tools --bin zt
@@ -72,10 +95,12 @@ esac
 
 (cd "$root" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
 cd "$out/elsewhere"
-if [ "$NAME" = musl ]; then
-    tar --sort=name --owner=0 --group=0 --numeric-owner "--mtime=@$epoch" --mode=go-w -cf - "$name" | xz -6 >"$out/$name.tar.xz"
+case $system in
+*-linux-*)
     file=$name.tar.xz
-else
+    tar --sort=name --owner=0 --group=0 --numeric-owner "--mtime=@$epoch" --mode=go-w -cf - "$name" | xz -6 >"$out/$file"
+    ;;
+*)
     file=$name.zip
     rm -f "$out/$file"
     # The same bytes again: times and order are set.
@@ -86,7 +111,8 @@ with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as packed:
     for line in sys.stdin:
         packed.write(line.rstrip("\n"))
 ' "$out/$file"
-fi
+    ;;
+esac
 (cd "$out" && sha256sum "$file" >"$file.sha256")
 echo "$out/$file: $(stat -c %s "$out/$file") bytes"
 find "$root/lib" "$root/bin" -maxdepth 1 -type f -size +100k -exec stat -c '    %n %s bytes' {} + 2>/dev/null | sed "s|$root/||"

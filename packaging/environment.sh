@@ -88,8 +88,8 @@ sbom() {
         python3 packaging/sbom.py ${zig:+"--zig=$zig"} "$@"
 }
 
-# The newest glibc that any of these needs.
-glibc_of() { objdump -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }
+# The newest glibc that any of these needs. $cross: the prefix of the tools for another processor.
+glibc_of() { "${cross-}objdump" -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }
 
 # The folder of the workspace that a package is of.
 workspace_of() { if [ "$1" = ztensor-remote ]; then echo remote; else echo .; fi; }

@@ -43,11 +43,13 @@ mkdir "$out/release"
 awk -v heading="$heading" '$0 == heading { on = 1; next } /^## \[/ { on = 0 } on' CHANGELOG.md | sed '/./,$!d' >"$out/release/notes.md"
 [ -s "$out/release/notes.md" ] || fail "CHANGELOG.md says nothing of $version"
 git archive --prefix="ztensor-$version/" HEAD | xz -6 >"$out/release/ztensor-$version-source.tar.xz"
-for file in "$out/ztensor-$version-"*-linux-gnu.tar.xz "$out/deb/"*"_$version-1_"*.deb "$out/wheel/libztensor-$version-"*.whl; do
+for file in "$out/ztensor-$version-$(uname -m)-linux-gnu.tar.xz" "$out/deb/"*"_$version-1_"*.deb "$out/wheel/libztensor-$version-"*.whl; do
     [ -f "$file" ] || fail "there is no $file"
     cp "$file" "$out/release"
 done
-for file in "$out/ztensor-$version-"*-linux-musl.tar.xz "$out/ztensor-$version-"*-windows.zip; do # of make dist-elsewhere
+# Of make dist-elsewhere, deb-arm64 and wheels.
+for file in "$out/ztensor-$version-"*-linux-*.tar.xz "$out/ztensor-$version-"*-windows.zip "$out/deb-arm64/"*"_$version-1_arm64.deb" \
+    "$out"/wheel-*-linux-*/"libztensor-$version-"*.whl; do
     [ ! -f "$file" ] || cp "$file" "$out/release"
 done
 "$cargo" package --quiet --locked --allow-dirty --no-verify --package ztensor-c

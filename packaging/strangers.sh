@@ -1,7 +1,8 @@
 #!/bin/sh
 # A stranger has a tarball and a compiler of another system, and no Rust: a program of 20 lines is linked and opens a model.
-#     sh packaging/strangers.sh OUT      what of it is there: the tarballs of dist.sh and of elsewhere.sh OUT musl, windows
-# Debian 11 (its compiler and C library, in a chroot), musl (Debian's musl-gcc), Windows (mingw-w64, run by wine).
+#     sh packaging/strangers.sh OUT      what of it is there: the tarballs of dist.sh and of elsewhere.sh, packages for arm64, wheels
+# Debian 11 (its compiler and C library, in a chroot), aarch64 (Debian's cross compiler, run by qemu), musl (Debian's musl-gcc),
+# Windows (mingw-w64, run by wine).
 # Ends with: strangers: N passed, M failed, K skipped.
 set -u
 
@@ -59,6 +60,45 @@ debian_11() {
 }
 check "Debian 11" debian_11
 
+aarch64() {
+    tarball=$out/ztensor-$version-aarch64-linux-gnu.tar.xz
+    there "$tarball"
+    sh tools/need.sh platform-aarch64 || exit 3
+    prefix=$out/stranger-aarch64
+    unpacked "$tarball" "$prefix"
+    # Nothing newer than what is promised.
+    aarch64-linux-gnu-objdump -T "$prefix/lib/libztensor.so" | sed -n 's/.*GLIBC_2[.]\([0-9]*\).*/\1/p' >"$out/glibc"
+    awk '$1 > 28 { newer = 1 } END { exit !NR || newer }' "$out/glibc"
+    aarch64-linux-gnu-readelf -d "$prefix/lib/libztensor.so" | grep -q 'NEEDED.*libgcc_s.so.1'
+    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor -Wl,-rpath,"$prefix/lib"
+    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
+    opened
+    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/include" "$prefix/lib/libztensor.a" -lgcc_s -lpthread -ldl -lm
+    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
+    opened
+}
+check "aarch64, by qemu" aarch64
+
+arm64_debs() { # unpacked beside Debian's own libraries of that processor
+    for package in libztensor0 libztensor-dev; do
+        deb=$out/deb-arm64/${package}_$version-1_arm64.deb
+        there "$deb"
+        [ "$(dpkg-deb --field "$deb" Architecture)" = arm64 ]
+    done
+    sh tools/need.sh platform-aarch64 || exit 3
+    prefix=$out/stranger-arm64
+    rm -rf "$prefix"
+    for deb in "$out"/deb-arm64/*.deb; do dpkg-deb --extract "$deb" "$prefix"; done
+    dpkg-deb --info "$out/deb-arm64/libztensor0_$version-1_arm64.deb" symbols >"$out/symbols"
+    [ "$(grep -c '^ zt_.*@ZTENSOR_' "$out/symbols")" = "$(grep -c . c_tests/abi/symbols.txt)" ]
+    lib=$prefix/usr/lib/aarch64-linux-gnu
+    [ "$(find "$prefix" -name 'libztensor*' ! -path "$lib/*" ! -path '*/share/doc/*')" = "" ]
+    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/usr/include" -L"$lib" -lztensor -Wl,-rpath,"$lib"
+    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
+    opened
+}
+check "Debian packages for arm64, by qemu" arm64_debs
+
 musl() {
     tarball=$out/ztensor-$version-x86_64-linux-musl.tar.xz
     there "$tarball"
@@ -88,6 +128,20 @@ windows() {
     wine "$prefix/bin/zt.exe" verify "$model"
 }
 check "Windows, by wine" windows
+
+wheels() { # for other systems: the library of the tarball, notices, and the tag, which auditwheel holds against what it needs
+    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for $1"; exit 3; }
+    unpacked=$out/stranger-wheel
+    rm -rf "$unpacked"
+    python3 -m zipfile -e "$file" "$unpacked"
+    cmp "$unpacked/libztensor/libztensor.so.0" "$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.0"
+    grep -qx "Tag: py3-none-$2" "$unpacked"/*.dist-info/WHEEL
+    grep -q '==== zstd-sys' "$unpacked"/*.dist-info/licenses/THIRD-PARTY-LICENSES
+    [ -s "$(ls "$unpacked"/*.dist-info/sboms/ztensor-c.cdx.json)" ]
+    PYTHONPATH=$out/python-tools PYTHONDONTWRITEBYTECODE=1 python3 packaging/wheel_of.py "$1" show "$file" | tr '\n' ' ' | tee "$out/wheel.txt"
+    grep -q "following platform tag: \"$2\"" "$out/wheel.txt"
+}
+check "wheel, manylinux_2_28_aarch64" wheels aarch64-linux-gnu manylinux_2_28_aarch64
 
 echo "strangers: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
