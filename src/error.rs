@@ -7,7 +7,7 @@
 
 mod cause;
 #[allow(unsafe_code)] // one pointer, to the heap or to what is there without memory
-mod kept;
+mod data;
 mod os;
 mod rule;
 mod text;
@@ -15,7 +15,7 @@ mod text;
 pub use cause::Cause;
 pub use rule::Rule;
 
-use kept::{Kept, Place};
+use data::{ErrorData, ErrorPointer};
 pub(crate) use os::SystemText;
 use text::{bounded_text, push_bounded, DETAIL_LIMIT};
 pub(crate) use text::{Quoted, MESSAGE_LIMIT};
@@ -26,7 +26,7 @@ use std::fmt;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A failure: its cause and one line of text.
-pub struct Error(Place);
+pub struct Error(ErrorPointer);
 
 impl Error {
     /// A failure with its detail: the rule and the numbers that disagree, no path, no object.
@@ -34,7 +34,7 @@ impl Error {
     #[inline(never)]
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
         let text = bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut);
-        Error(Place::new(Kept { cause, called: None, os: 0, text }))
+        Error(ErrorPointer::new(ErrorData { cause, called: None, os: 0, text }))
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -53,8 +53,8 @@ impl Error {
         };
         let between = if doing.is_empty() { "" } else { ": " };
         let mut made = Error::new(cause, format_args!("{doing}{between}{}", SystemText(error)));
-        if let Some(kept) = made.0.get_mut() {
-            kept.os = error.raw_os_error().unwrap_or(0);
+        if let Some(data) = made.0.get_mut() {
+            data.os = error.raw_os_error().unwrap_or(0);
         }
         made
     }
@@ -62,10 +62,10 @@ impl Error {
     /// The same failure once more, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        let Kept { cause, called, os, text } = self.0.get();
+        let ErrorData { cause, called, os, text } = self.0.get();
         let mut copied = String::new();
         push_bounded(&mut copied, text, MESSAGE_LIMIT);
-        Error(Place::new(Kept { cause: *cause, called: *called, os: *os, text: copied }))
+        Error(ErrorPointer::new(ErrorData { cause: *cause, called: *called, os: *os, text: copied }))
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut where both
@@ -74,14 +74,14 @@ impl Error {
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {
         const BETWEEN: &str = ": ";
-        let Some(kept) = self.0.get_mut() else { return self };
-        let capacity = MESSAGE_LIMIT.saturating_sub(BETWEEN.len()).saturating_sub(kept.text.len());
+        let Some(data) = self.0.get_mut() else { return self };
+        let capacity = MESSAGE_LIMIT.saturating_sub(BETWEEN.len()).saturating_sub(data.text.len());
         if let Ok(mut text) = bounded_text(context, capacity) {
-            let more = BETWEEN.len().saturating_add(kept.text.len());
+            let more = BETWEEN.len().saturating_add(data.text.len());
             if !text.is_empty() && text.try_reserve(more).is_ok() {
                 text.push_str(BETWEEN);
-                text.push_str(&kept.text);
-                kept.text = text;
+                text.push_str(&data.text);
+                data.text = text;
             }
         }
         self
@@ -99,7 +99,7 @@ impl Error {
 
     /// The broken rule, where the cause is one.
     pub fn rule(&self) -> Option<Rule> {
-        let Kept { cause, called, .. } = self.0.get();
+        let ErrorData { cause, called, .. } = self.0.get();
         match *cause {
             Cause::Broken(rule) => Some(called.unwrap_or(rule)),
             _ => None,
@@ -110,15 +110,15 @@ impl Error {
     #[must_use]
     #[cold]
     pub fn called(mut self, rule: Rule) -> Self {
-        if let Some(kept) = self.0.get_mut() {
-            kept.called = kept.called.or(Some(rule));
+        if let Some(data) = self.0.get_mut() {
+            data.called = data.called.or(Some(rule));
         }
         self
     }
 
     /// The short name of the broken rule; "" where the cause is no rule of the format.
     pub fn rule_name(&self) -> &'static std::ffi::CStr {
-        let Kept { cause, called, .. } = self.0.get();
+        let ErrorData { cause, called, .. } = self.0.get();
         match (*called, *cause) {
             (Some(rule), _) | (None, Cause::Broken(rule)) => rule.name(),
             (None, Cause::DigestMismatch) => c"digest-mismatch",

@@ -6,7 +6,7 @@ use std::alloc::{alloc, Layout};
 use std::ptr::NonNull;
 
 /// What is known of a failure.
-pub(super) struct Kept {
+pub(super) struct ErrorData {
     pub(super) cause: Cause,
     /// The rule as the file's container calls it, where the cause does not say that.
     pub(super) called: Option<Rule>,
@@ -15,65 +15,65 @@ pub(super) struct Kept {
     pub(super) text: String,
 }
 
-impl Kept {
+impl ErrorData {
     const fn bare(cause: Cause) -> Self {
-        Kept { cause, called: None, os: 0, text: String::new() }
+        ErrorData { cause, called: None, os: 0, text: String::new() }
     }
 }
 
 /// What a failure is for which there is no memory. The first stands for what is not here.
-static BARE: [Kept; 16] = [
-    Kept::bare(Cause::OutOfMemory),
-    Kept::bare(Cause::InvalidArgument),
-    Kept::bare(Cause::Io),
-    Kept::bare(Cause::NoFile),
-    Kept::bare(Cause::NotFound),
-    Kept::bare(Cause::NotZtensor),
-    Kept::bare(Cause::DigestMismatch),
-    Kept::bare(Cause::Unsupported),
-    Kept::bare(Cause::Limit),
-    Kept::bare(Cause::BufferSize),
-    Kept::bare(Cause::NotMappable),
-    Kept::bare(Cause::State),
-    Kept::bare(Cause::Exists),
-    Kept::bare(Cause::Cancelled),
-    Kept::bare(Cause::Timeout),
-    Kept::bare(Cause::Internal),
+static BARE: [ErrorData; 16] = [
+    ErrorData::bare(Cause::OutOfMemory),
+    ErrorData::bare(Cause::InvalidArgument),
+    ErrorData::bare(Cause::Io),
+    ErrorData::bare(Cause::NoFile),
+    ErrorData::bare(Cause::NotFound),
+    ErrorData::bare(Cause::NotZtensor),
+    ErrorData::bare(Cause::DigestMismatch),
+    ErrorData::bare(Cause::Unsupported),
+    ErrorData::bare(Cause::Limit),
+    ErrorData::bare(Cause::BufferSize),
+    ErrorData::bare(Cause::NotMappable),
+    ErrorData::bare(Cause::State),
+    ErrorData::bare(Cause::Exists),
+    ErrorData::bare(Cause::Cancelled),
+    ErrorData::bare(Cause::Timeout),
+    ErrorData::bare(Cause::Internal),
 ];
 
 /// A pointer to one, on the heap or in [`BARE`].
-pub(super) struct Place(NonNull<Kept>);
+pub(super) struct ErrorPointer(NonNull<ErrorData>);
 
 // SAFETY: it is owned like a box, or a shared reference to what nobody changes.
-unsafe impl Send for Place {}
+unsafe impl Send for ErrorPointer {}
 // SAFETY: likewise.
-unsafe impl Sync for Place {}
+unsafe impl Sync for ErrorPointer {}
 
-impl Place {
-    pub(super) fn new(kept: Kept) -> Self {
+impl ErrorPointer {
+    pub(super) fn new(data: ErrorData) -> Self {
         // SAFETY: a layout of some bytes.
-        let memory = unsafe { alloc(Layout::new::<Kept>()) }.cast::<Kept>();
+        let memory = unsafe { alloc(Layout::new::<ErrorData>()) }.cast::<ErrorData>();
         match NonNull::new(memory) {
             Some(place) => {
                 // SAFETY: fresh memory of this layout.
-                unsafe { place.write(kept) };
-                Place(place)
+                unsafe { place.write(data) };
+                ErrorPointer(place)
             }
             None => {
                 let [otherwise, ..] = &BARE;
-                let same = BARE.iter().find(|bare| bare.cause == kept.cause);
-                Place(NonNull::from(same.unwrap_or(otherwise)))
+                let same = BARE.iter().find(|bare| bare.cause == data.cause);
+                ErrorPointer(NonNull::from(same.unwrap_or(otherwise)))
             }
         }
     }
 
-    pub(super) fn get(&self) -> &Kept {
+    pub(super) fn get(&self) -> &ErrorData {
         // SAFETY: it is there as long as this is, and changed by `get_mut` alone.
         unsafe { self.0.as_ref() }
     }
 
     /// To change it; `None` for one of which there was no memory.
-    pub(super) fn get_mut(&mut self) -> Option<&mut Kept> {
+    pub(super) fn get_mut(&mut self) -> Option<&mut ErrorData> {
         let is_bare = BARE.as_ptr_range().contains(&self.0.as_ptr().cast_const());
         match is_bare {
             true => None,
@@ -83,12 +83,12 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ErrorPointer {
     #[inline(never)] // it stands at the end of nearly every function
     fn drop(&mut self) {
-        if let Some(kept) = self.get_mut() {
+        if let Some(data) = self.get_mut() {
             // SAFETY: it came from the global allocator with the layout of its type, which is what a box frees.
-            drop(unsafe { Box::from_raw(kept) });
+            drop(unsafe { Box::from_raw(data) });
         }
     }
 }
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn without_memory_it_is_one_that_nobody_changes() {
         for bare in &BARE {
-            let mut place = Place(NonNull::from(bare));
+            let mut place = ErrorPointer(NonNull::from(bare));
             assert!(place.get_mut().is_none());
             assert_eq!((place.get().cause, place.get().text.as_str()), (bare.cause, ""));
         }
-        let mut place = Place::new(Kept::bare(Cause::Caller(7)));
+        let mut place = ErrorPointer::new(ErrorData::bare(Cause::Caller(7)));
         place.get_mut().unwrap().os = 3;
         assert_eq!((place.get().cause, place.get().os), (Cause::Caller(7), 3));
     }
