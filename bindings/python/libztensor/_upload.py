@@ -113,4 +113,3 @@ def _copy(load: Any, ring: torch.Tensor, bytes_of: list, copies: _Copies) -> Non
             at = event.data - first
             bytes_of[event.tag][event.offset:event.offset + event.size].copy_(ring[at:at + event.size], non_blocking=True)
             copies.add(event)
-

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 
 from . import _declarations as c
-from . import _weights
+from . import _upload, _weights
 from ._file import File
 from ._library import AnyPath, Unsupported, check, dtype_number, lib
 from ._library import ZTensorError as SafetensorError
@@ -83,9 +83,7 @@ class _Torch:
         return self._device.type == "cuda" and sum(of.size for of in wanted) >= _UPLOADED
 
     def upload(self, wanted: list) -> Dict[str, Any]:
-        from ._upload import upload
-
-        return upload(wanted, self._device, _dtype)
+        return _upload.upload(wanted, self._device, _dtype)
 
 
 def _types(dtype) -> tuple:
