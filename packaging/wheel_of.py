@@ -6,10 +6,8 @@ It knows their tags and checks against them, but offers on its command line only
 import sys
 
 from auditwheel.architecture import Architecture
-from auditwheel.libc import Libc
 from auditwheel.main import main
 
-processor, _, libc = sys.argv.pop(1).split("-")
+processor = sys.argv.pop(1).split("-")[0]
 Architecture.detect = staticmethod(lambda **_: Architecture(processor))
-Libc.detect = staticmethod(lambda: Libc.MUSL if libc == "musl" else Libc.GLIBC)
 sys.exit(main())
