@@ -283,7 +283,7 @@ impl Component<'_> {
     /// `reported` is what of its stored bytes was reported as done meanwhile.
     fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
         state.verified.open(self).map_err(|error| self.wrap(error))?;
-        // Decoded bytes are first held to what they mean: spec 2 section 7.2.
+        // What decoded bytes mean is checked before their digest: spec 2 section 7.2.
         let contents_first = self.entry.has_digest_of_decoded();
         if state.options.contents && contents_first {
             self.verify_contents(state)?;
