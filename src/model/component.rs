@@ -5,7 +5,7 @@ use super::encoding::Encoding;
 use super::text::{Position, TextId};
 
 /// The less usual texts of a component; most have none of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RareNames {
     /// The digest, as the file has it.
     pub digest: Option<TextId>,
@@ -19,6 +19,21 @@ pub struct RareNames {
     pub layout: Option<Position>,
     /// The file that has its bytes, among the manifest's shards.
     pub shard: Option<Position>,
+}
+
+impl RareNames {
+    /// Whether there is nothing to keep. Field by field: compared as a whole, it took half of the time in which an object
+    /// with a digest is opened.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let RareNames { digest, dtype, logical, encoding, layout, shard } = self;
+        digest.is_none()
+            && dtype.is_none()
+            && logical.is_none()
+            && encoding.is_none()
+            && layout.is_none()
+            && shard.is_none()
+    }
 }
 
 /// What a component's `type` says.

@@ -286,7 +286,7 @@ impl Manifest {
     /// Keeps `rare` unless it is empty.
     #[inline]
     pub fn add_rare_names(&mut self, rare: RareNames) -> Result<Option<Position>> {
-        if rare == RareNames::default() {
+        if rare.is_empty() {
             return Ok(None);
         }
         let at = Position::after(self.rare_names.len())?;

@@ -48,7 +48,7 @@ pub fn push_rare_names(
     rare: RareNames,
 ) -> Result<Option<Position>> {
     let rare_names = &mut manifest.rare_names;
-    if rare_names.len() == rare_names.capacity() && rare != RareNames::default() {
+    if rare_names.len() == rare_names.capacity() && !rare.is_empty() {
         let (filled, capacity) = (rare_names.len(), rare_names.capacity());
         charged::<RareNames>(cursor, filled, capacity, 1, "components", |more| {
             rare_names.try_reserve_exact(more)
