@@ -28,6 +28,7 @@ use super::byte_sink::ByteSink;
 use super::write_all::write_all;
 use crate::error::{fail, Error, Result, SystemText};
 use crate::io::path::{Access, SystemPath};
+use crate::memory::AlignedBuffer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -35,8 +36,10 @@ use std::path::Path;
 
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
-/// What is copied or cleared at once.
+/// What is copied at once.
 const CHUNK: usize = 4096;
+/// What is cleared at once.
+const CLEARED_AT_ONCE: usize = 1 << 20;
 
 /// What an append keeps in the head of a file while it is under way.
 #[derive(Clone)]
@@ -208,14 +211,17 @@ fn sync(file: &File, failed: &str) -> Result<()> {
     file.sync_all().map_err(|e| Error::io(failed, &e))
 }
 
-/// Overwrites a range with zero bytes.
+/// Overwrites a range with zero bytes: the manifest of 100,000 objects in 12 calls, or, where there is no memory for that, in
+/// 3,000.
 fn zero(file: &File, range: Range<u64>) -> Result<()> {
     const ZEROS: [u8; CHUNK] = [0; CHUNK];
     seek(file, range.start)?;
     let mut left = range.end.saturating_sub(range.start);
+    let large = if left > CHUNK as u64 { AlignedBuffer::zeroed(CLEARED_AT_ONCE).ok() } else { None };
+    let zeros = large.as_ref().map_or(ZEROS.as_slice(), AlignedBuffer::as_slice);
     while left > 0 {
-        let now = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
-        write_all(file, ZEROS.get(..now).unwrap_or_default(), &[])?;
+        let now = usize::try_from(left).unwrap_or(usize::MAX).min(zeros.len());
+        write_all(file, zeros.get(..now).unwrap_or_default(), &[])?;
         left = left.saturating_sub(now as u64);
     }
     Ok(())
