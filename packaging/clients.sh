@@ -66,16 +66,44 @@ conan_tool() {
         "conan==$conan_version" || { echo "Conan cannot be had from PyPI"; exit 3; }
     echo $conan_version >"$out/conan/version"
 }
-conan() { # SHARED: True or False
+conan() { # SHARED: True or False, RECIPE [ARGUMENT...]
+    shared=$1
+    shift
     sh tools/need.sh packages || exit 3
     conan_tool
     export CONAN_HOME="$out/conan-home" PYTHONPATH="$out/conan" PYTHONDONTWRITEBYTECODE=1 ZTENSOR_MODEL="$model"
     "$out/conan/bin/conan" profile detect --force
-    "$out/conan/bin/conan" create packaging/conan -o "ztensor/*:shared=$1"
-    "$out/conan/bin/conan" list "ztensor/$version:*"
+    "$out/conan/bin/conan" remove --confirm "ztensor/*"
+    "$out/conan/bin/conan" create "$@" -o "ztensor/*:shared=$shared" >"$out/created" 2>&1 || { cat "$out/created"; exit 1; }
+    grep '^[1-9][0-9]* objects$' "$out/created" # by the program of its test package
 }
-check "Conan, shared" conan True
-check "Conan, static" conan False
+check "Conan, shared" conan True packaging/conan
+check "Conan, static" conan False packaging/conan
+
+conan_tarball() { # SHARED: of the tarball, with no cargo to be found
+    export ZTENSOR_DIST="$out/dist" CARGO=no-cargo
+    conan "$1" packaging/conan/tarball --test-folder=../test_package
+}
+tarball() {
+    sh tools/need.sh packages || exit 3
+    mkdir -p "$out/dist"
+    ZTENSOR_QUICK=1 ZTENSOR_REMOTE=0 sh packaging/build.sh "$out/dist"
+    sh packaging/dist.sh "$out/dist"
+}
+check "a tarball for Conan" tarball
+check "Conan, shared, of the tarball" conan_tarball True
+check "Conan, static, of the tarball" conan_tarball False
+wrong_sum() {
+    mkdir -p "$out/wrong"
+    for file in "$out/dist"/ztensor-*.tar.xz; do
+        name=${file##*/}
+        echo "changed" | cat "$file" - >"$out/wrong/$name"
+        cp "$file.sha256" "$out/wrong"
+    done
+    ! (export ZTENSOR_DIST="$out/wrong"; conan False packaging/conan/tarball --test-folder=../test_package) || exit 1
+    grep -i "sha256.*failed\|sha256 signature" "$out/created"
+}
+check "Conan, of a tarball that was changed" wrong_sum
 
 # Jinja gives YAML, its version is Cargo.toml's, and what it names is there.
 conda() {

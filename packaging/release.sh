@@ -23,8 +23,12 @@ agrees "$out/header-version" p
 agrees remote/Cargo.toml 's/^version = "\(.*\)"$/\1/p'
 agrees bindings/python/pyproject.toml 's/^version = "\(.*\)"$/\1/p'
 agrees bindings/julia/Project.toml 's/^version = "\(.*\)"$/\1/p'
-agrees packaging/conan/conanfile.py 's/^    version = "\(.*\)"$/\1/p'
-agrees packaging/vcpkg/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
+for recipe in conan conan/tarball; do
+    agrees packaging/$recipe/conanfile.py 's/^    version = "\(.*\)"$/\1/p'
+done
+for ports in vcpkg vcpkg-tarball; do
+    agrees packaging/$ports/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
+done
 agrees packaging/conda/meta.yaml 's/^{% set version = "\(.*\)" %}$/\1/p'
 agrees packaging/nix/default.nix 's/^  version = "\(.*\)";$/\1/p'
 agrees Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
