@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Completions};
 use crate::failure::Outcome;
 use crate::output::Output;
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
 pub fn run(arguments: &Completions) -> Outcome<()> {
@@ -13,6 +13,7 @@ pub fn run(arguments: &Completions) -> Outcome<()> {
     let mut out = Output::new();
     match arguments.shell {
         Shell::Bash => out.put(&for_bash(&script))?,
+        Shell::Fish => out.put(&for_fish(&script))?,
         _ => out.put(&script)?,
     }
     out.flush()
@@ -34,4 +35,12 @@ _zt_words() {
 "#;
     let files = r#"COMPREPLY=($(compgen -f "${cur}"))"#;
     format!("{}{WORDS}", script.replace(files, "COMPREPLY=()").replace("-F _zt ", "-F _zt_words "))
+}
+
+/// As clap makes it, a script for fish knows the values of options, and none of words that stand alone: the shells of this
+/// command.
+fn for_fish(script: &str) -> String {
+    let shells: Vec<String> = Shell::value_variants().iter().map(Shell::to_string).collect();
+    let shells = shells.join(" ");
+    format!("{script}complete -c zt -n \"__fish_seen_subcommand_from completions\" -f -a \"{shells}\"\n")
 }

@@ -19,7 +19,7 @@ pub enum Failure {
     Pipe,
     /// What was to be found out cannot be: exit status 2, after whatever is inside was reported.
     Trouble(Box<Failure>),
-    /// A signal asked to stop; what was being written was taken back.
+    /// A signal asked to stop; a file that was being written is as it was.
     Interrupted(usize),
 }
 
@@ -64,7 +64,7 @@ impl Failure {
                 return ExitCode::from(2);
             }
             Failure::Interrupted(signal) => {
-                report("interrupted; what was being written is taken back");
+                report("interrupted; nothing is left half written");
                 return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
             }
             Failure::Trouble(why) => {

@@ -185,7 +185,8 @@ fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
     let script = folder("completions").join("zt.bash");
     std::fs::write(&script, run(&[&"completions", &"bash"]).good()).unwrap();
     if Command::new("bash").arg("--version").output().is_err() {
-        return; // there is none on this machine
+        println!("skipped: there is no bash");
+        return;
     }
     let offered = |words: &str| {
         let asks = r#"source "$1"; complete -p zt | grep -q -- '-o default' || exit 1
@@ -211,6 +212,31 @@ fn bash_completes_commands_options_values_and_leaves_files_to_itself() {
     for words in ["zt ls ", "zt ls a", "zt attr get ", "zt report a -o ", "zt convert a ", "zt ls a --json "]
     {
         assert_eq!(offered(words).trim(), "", "{words}");
+    }
+}
+
+/// What fish offers behind these words: a line each, with what it means behind a tab.
+#[cfg(unix)]
+#[test]
+fn fish_completes_commands_options_and_values() {
+    use std::process::Command;
+    let script = folder("completions-fish").join("zt.fish");
+    std::fs::write(&script, run(&[&"completions", &"fish"]).good()).unwrap();
+    if Command::new("fish").arg("--version").output().is_err() {
+        println!("skipped: there is no fish");
+        return;
+    }
+    for (words, expected) in [
+        ("zt comp", "compact completions"),
+        ("zt ls --to", "--totals"),
+        ("zt convert --spec ", "0.1 1.1 1.2 2"),
+        ("zt completions b", "bash"),
+    ] {
+        let asks = ["-c", "source $argv[1]; complete -C $argv[2]"];
+        let ran = Command::new("fish").args(asks).arg(&script).arg(words).output().unwrap();
+        let offered = Ran::of(ran).good();
+        let offered: Vec<_> = offered.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert_eq!(offered.join(" "), expected, "{words}");
     }
 }
 
