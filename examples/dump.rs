@@ -153,8 +153,12 @@ fn object_of(object: &Object<'_>, is_packed: bool) -> Value {
 fn hashes(data: &Component<'_>) -> Result<(String, String)> {
     let mut stored = vec![0; usize::try_from(data.stored_size()).unwrap_or(0)];
     data.read_stored(&mut stored)?;
-    let loaded = data.load()?;
-    Ok((hex(&stored), hex(loaded.as_slice())))
+    let mut elements = data.load()?.as_slice().to_vec();
+    if cfg!(target_endian = "big") {
+        let width = data.dtype().map_or(1, |dtype| dtype.size());
+        elements.chunks_mut(width).for_each(<[u8]>::reverse);
+    }
+    Ok((hex(&stored), hex(&elements)))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -6,6 +6,7 @@ mod dump;
 
 mod common;
 
+use common::byte_order::{is_as_here, little_endian};
 use common::Folder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -183,7 +184,13 @@ fn parts_are_known_by_number_and_so_is_the_part_of_each_component() {
         let part = model.part(data.part_number()).unwrap();
         let start = usize::try_from(data.offset()).unwrap();
         let stored = &part.borrow().unwrap()[start..start + data.stored_size() as usize];
-        assert_eq!(data.borrow().unwrap(), stored, "its offset counts in its part");
+        match is_as_here(&data) {
+            true => assert_eq!(data.borrow().unwrap(), stored, "its offset counts in its part"),
+            false => {
+                let width = data.dtype().map_or(1, |dtype| dtype.size());
+                assert_eq!(little_endian(data.load().unwrap().as_slice(), width), stored);
+            }
+        }
         assert_eq!(model.find(object.name()).unwrap().name(), object.name());
         // Files that are mapped by another system than Unix take no advice.
         let refused = data.advise(Advice::WillNeed).err().map(|e| e.cause());
@@ -276,7 +283,8 @@ fn a_tensor_that_the_index_does_not_name_is_not_shown() {
         assert_eq!((report.objects, report.padding_nonzero), (1, 0), "what is not shown is no padding");
         let expected = all.find(shown).unwrap().component("data").unwrap();
         let found = model.find(shown).unwrap().component("data").unwrap();
-        assert_eq!(found.borrow().unwrap(), expected.borrow().unwrap());
+        assert_eq!(common::read(&found), common::read(&expected));
+        assert_eq!(found.borrow().is_ok(), is_as_here(&found));
     }
 }
 

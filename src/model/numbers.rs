@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_leaves_all_as_it_was() {
-        let value = OwnedValue::build(|to| array(Dtype::U16, &[1, 0, 0, 1], to)).unwrap();
+        let elements = [1u16, 256].map(u16::to_ne_bytes).concat();
+        let value = OwnedValue::build(|to| array(Dtype::U16, &elements, to)).unwrap();
         let mut dst = [9; 2];
         let error = read(value.get(), Dtype::U8, &mut dst).unwrap_err();
         assert!(error.to_string().contains("element 1"), "{error}");

@@ -1,6 +1,7 @@
 //! What the test programs share: samples of every kind of object, files in memory, folders that go away.
 #![allow(dead_code)] // each program uses a part of it
 
+pub mod byte_order;
 pub mod content;
 pub mod shards;
 pub mod tree;

@@ -1,5 +1,6 @@
 //! Checkpoints of PyTorch: views of one storage, checksums of records, plain values, refusals.
 
+use super::common::byte_order::is_as_here;
 use super::{folder, open_each, verify};
 use ztensor::error::{Cause, Rule};
 use ztensor::model::manifest::Container;
@@ -27,8 +28,10 @@ fn tied_tensors_are_borrowed_from_the_same_bytes() {
     );
     for object in file.objects() {
         let data = object.component("data").unwrap();
-        let borrowed = data.borrow().unwrap();
-        assert_eq!(borrowed, data.load().unwrap().as_slice(), "{:?}", object.name());
+        match data.borrow() {
+            Ok(borrowed) => assert_eq!(borrowed, data.load().unwrap().as_slice(), "{:?}", object.name()),
+            Err(e) => assert_eq!((e.cause(), is_as_here(&data)), (Cause::NotMappable, false)),
+        }
         assert!(!data.caps().page_exclusive);
     }
 }
