@@ -193,5 +193,20 @@ for one in aarch64-linux-gnu:manylinux_2_28_aarch64 aarch64-linux-musl:musllinux
     check "wheel, ${one#*:}" wheels "${one%:*}" "${one#*:}"
 done
 
+loaded() { # by a Python for musl, which takes wheels of that tag, too
+    file=$(ls "$out"/wheel-x86_64-linux-musl/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for musl"; exit 3; }
+    sh tools/need.sh stranger-musl || exit 3
+    python=$(sh tools/musl_python.sh "$target/musl-python") || exit 3
+    unpacked=$out/stranger-wheel
+    rm -rf "$unpacked"
+    python3 -m zipfile -e "$file" "$unpacked"
+    export PYTHONDONTWRITEBYTECODE=1
+    PYTHONPATH=$unpacked "$python" bindings/python/examples/list.py "$model" >"$out/list.txt"
+    grep -q '^zTensor 1.*, [1-9][0-9]* objects$' "$out/list.txt"
+    PYTHONPATH=$out/python-tools "$python" -c 'from packaging import tags; print(*tags.sys_tags(), sep="\n")' >"$out/tags.txt"
+    grep -qx py3-none-musllinux_1_2_x86_64 "$out/tags.txt"
+}
+check "wheel, musllinux_1_2_x86_64, by a Python for musl" loaded
+
 echo "strangers: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
