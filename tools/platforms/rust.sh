@@ -51,9 +51,9 @@ END
 windows_objects() {
     objects=$("$RUSTC" --print sysroot)/lib/rustlib/$TARGET/lib
     mkdir -p "$objects"
-    for name in rsbegin rsend; do
-        [ -f "$objects/$name.o" ] || "$RUSTC" --target "$TARGET" --emit=obj -o "$objects/$name.o" \
-            "$(dirname "$objects")/../src/rust/library/rtstartup/$name.rs"
+    for object in rsbegin rsend; do
+        [ -f "$objects/$object.o" ] || "$RUSTC" --target "$TARGET" --emit=obj -o "$objects/$object.o" \
+            "$(dirname "$objects")/../src/rust/library/rtstartup/$object.rs"
     done
 }
 
