@@ -57,8 +57,8 @@ help:
 	@echo 'make bench-quick    the same with smaller files, in under two minutes'
 	@echo 'make header         generates include/ztensor.h anew'
 	@echo 'make dist deb       a tarball and Debian packages for people without Rust'
-	@echo 'make deb-arm64      Debian packages of the library for arm64'
-	@echo 'make wheels         Python wheels for this machine and for aarch64'
+	@echo 'make deb-arm64      Debian packages of library and program for arm64'
+	@echo 'make wheels         Python wheels for this machine, for aarch64 and for musl'
 	@echo 'make release        these and a Python wheel with sums and notes, and the tag'
 	@echo 'make test-packages  both, used without Rust'
 	@echo 'make install        PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -199,7 +199,8 @@ test-clients:
 	sh packaging/clients.sh $(T)/clients
 
 # The same for other systems, compiled here, and a stranger's first program with each tarball.
-ELSEWHERE := $(addprefix dist-,aarch64-linux-gnu x86_64-linux-musl x86_64-windows)
+LINUX_ELSEWHERE := aarch64-linux-gnu aarch64-linux-musl x86_64-linux-musl
+ELSEWHERE := $(addprefix dist-,$(LINUX_ELSEWHERE) x86_64-windows)
 .PHONY: $(ELSEWHERE)
 $(ELSEWHERE): dist-%: dist
 	sh packaging/elsewhere.sh $(T)/dist $*
@@ -216,10 +217,10 @@ deb-arm64: dist-aarch64-linux-gnu
 	@sh tools/need.sh deb
 	sh packaging/deb.sh $(T)/dist arm64
 
-# Python wheels for this machine and for aarch64. Needs PyPI.
-wheels: dist dist-aarch64-linux-gnu
+# Python wheels for this machine, for aarch64 and for musl. Needs PyPI.
+wheels: dist $(addprefix dist-,$(LINUX_ELSEWHERE))
 	sh packaging/wheel.sh $(T)/dist
-	sh packaging/wheel.sh $(T)/dist aarch64-linux-gnu
+	for system in $(LINUX_ELSEWHERE); do sh packaging/wheel.sh $(T)/dist $$system || exit; done
 
 # Needs PyPI for the wheel. `packaging/release.sh --dry-run` after these makes no tag.
 release: dist deb

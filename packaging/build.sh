@@ -21,6 +21,12 @@ program=$CARGO_TARGET_DIR/$profile/zt
 mkdir -p "$out/root/bin"
 cp "$program" "$out/root/bin/zt"
 strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
+# What completes its commands, where the shells look for it under a prefix.
+for place in bash:bash-completion/completions/zt fish:fish/vendor_completions.d/zt.fish zsh:zsh/site-functions/_zt; do
+    file=$out/root/share/${place#*:}
+    mkdir -p "${file%/*}"
+    "$out/root/bin/zt" completions "${place%%:*}" >"$file"
+done
 strip --strip-unneeded "$out/root/lib/libztensor.a"
 remote=
 if stage_remote; then
@@ -36,7 +42,4 @@ cp README.md SECURITY.md "$out/root/share/doc/ztensor"
 sh packaging/third_party_licences.sh ztensor-c ztensor-tools $remote >"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES >>"$out/root/share/doc/ztensor/THIRD-PARTY-LICENSES"
 sbom ztensor-c ztensor-tools >"$out/root/share/doc/ztensor/sbom.cdx.json"
-if [ "${ZTENSOR_QUICK-}" != 1 ] && grep -lrF -e "$home" -e "$here" "$out/root"; then
-    echo "build.sh: these name a folder of this machine" >&2
-    exit 1
-fi
+no_paths_of_here "$out/root"

@@ -99,6 +99,8 @@ from safetensors and from older versions, appends that were interrupted.
 END
     mkdir -p "$tree/usr/bin"
     cp "$from/bin/zt" "$tree/usr/bin/zt"
+    cp -a "$from/share/bash-completion" "$from/share/fish" "$from/share/zsh" "$tree/usr/share"
+    mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions" # where Debian has those of packages
     if [ -d "$root/share/man/man1" ]; then mkdir -p "$tree/usr/share/man" && cp -a "$root/share/man/man1" "$tree/usr/share/man" && gzip -9n "$tree"/usr/share/man/man1/*; fi
     finish
 fi

@@ -1,20 +1,20 @@
 #!/bin/sh
 # What is shipped for other systems than this machine's, compiled here with Debian's Rust and its standard library's source:
 #     sh packaging/elsewhere.sh OUT SYSTEM      after build.sh OUT, of which it takes headers and pages
-# SYSTEM: aarch64-linux-gnu (glibc 2.28), x86_64-linux-musl or x86_64-windows. For Linux it makes
-# OUT/ztensor-VERSION-SYSTEM.tar.xz, as the tarball of this machine but for the program; for Windows
-# OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, headers.
+# SYSTEM: aarch64-linux-gnu (glibc 2.28), aarch64-linux-musl, x86_64-linux-musl or x86_64-windows. For Linux it makes
+# OUT/ztensor-VERSION-SYSTEM.tar.xz, as the tarball of this machine but for libztensor_remote, with a static program on musl; for
+# Windows OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, headers.
 # It is all in OUT/elsewhere/ztensor-VERSION-SYSTEM, too. Exit status 3: what it needs cannot be had; one line on standard
 # error says why.
 set -eu
 
 usage() { echo "usage: elsewhere.sh OUT SYSTEM" >&2; exit 2; }
 [ $# -eq 2 ] || usage
-system=$2 PREFIX_='' RUNNER='' needs=platform-musl # zig
+system=$2 TARGET=${2%%-*}-unknown-${2#*-} PREFIX_='' RUNNER='' needs=platform-musl # zig
 case $system in
 x86_64-windows) needs=platform-windows TARGET=x86_64-pc-windows-gnu PREFIX_=x86_64-w64-mingw32- ;;
-x86_64-linux-musl) TARGET=x86_64-unknown-linux-musl ;;
-aarch64-linux-gnu) needs="$needs platform-aarch64" TARGET=aarch64-unknown-linux-gnu PREFIX_=aarch64-linux-gnu- ;;
+x86_64-linux-musl) ;;
+aarch64-linux-gnu | aarch64-linux-musl) needs="$needs platform-aarch64" PREFIX_=aarch64-linux-gnu- ;;
 *) usage ;;
 esac
 out=$(cd "$1" && pwd)
@@ -37,61 +37,55 @@ epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 3155328
 name=ztensor-$version-$system
 root=$out/elsewhere/$name
 rm -rf "$root"
-mkdir -p "$root/lib"
+mkdir -p "$root/bin" "$root/lib"
 cp -a "$out/root/include" "$out/root/share" "$root"
 rm -f "$root/include/ztensor_remote.h" "$root/share/doc/ztensor/sbom-remote.cdx.json" # that library is not here
 
-# notices CRATE...: licences and SBOM of what is linked for that target
-notices() {
-    target=$TARGET
-    TARGET="$TARGET" sh packaging/third_party_licences.sh "$@" >"$root/share/doc/ztensor/THIRD-PARTY-LICENSES"
-    sbom "$@" >"$root/share/doc/ztensor/sbom.cdx.json"
-}
-
+# On glibc the unwinder is the system's, as every C++ program has it; on musl, which may have none, zig's is inside.
+LINK='' runtime='' program=zt
 case $system in
-*-linux-*)
-    # On glibc the unwinder is the system's, as every C++ program has it; on musl, which may have none, zig's is inside.
-    case $system in
-    *-gnu)
-        unwinder=$("${PREFIX_}gcc" -print-file-name=libgcc_s.so.1) runtime=libc/glibc/LICENSES
-        zig_compiler "$system.2.28"
-        ;;
-    *)
-        unwinder=-lunwind runtime="libunwind/LICENSE.TXT libc/musl/COPYRIGHT"
-        zig_compiler "$system"
-        ;;
-    esac
-    crate_types=staticlib
-    build_library
+*-linux-gnu)
+    unwinder=$("${PREFIX_}gcc" -print-file-name=libgcc_s.so.1) runtime=libc/glibc/LICENSES
+    zig_compiler "$system.2.28"
+    ;;
+*-linux-musl)
+    unwinder=-lunwind runtime="libunwind/LICENSE.TXT libc/musl/COPYRIGHT"
+    zig_compiler "$system"
+    ;;
+*-windows)
+    program=zt.exe
+    windows_objects
+    ;;
+esac
+[ -z "$runtime" ] || LINK=$cc crate_types=staticlib
+build_library
+if [ -n "$LINK" ]; then
     LD=${PREFIX_}ld OBJCOPY=${PREFIX_}objcopy NM=${PREFIX_}nm \
         sh cmake/localize_archive.sh --strip-debug "$built/libztensor.a" "$root/lib/libztensor.a"
     "${PREFIX_}strip" --strip-unneeded "$root/lib/libztensor.a"
     major=${version%%.*}
     "$cc" -shared -o "$root/lib/libztensor.so.$version" -Wl,--whole-archive "$root/lib/libztensor.a" -Wl,--no-whole-archive \
-        "-Wl,-soname,libztensor.so.$major,--version-script=cmake/libztensor.map,--gc-sections,-z,relro,-z,now" $unwinder
+        "-Wl,-soname,libztensor.so.$major,--version-script=cmake/libztensor.map,--gc-sections,-z,relro,-z,now" "$unwinder"
     "${PREFIX_}strip" "$root/lib/libztensor.so.$version"
     ln -s "libztensor.so.$version" "$root/lib/libztensor.so.$major"
     ln -s "libztensor.so.$major" "$root/lib/libztensor.so"
     mkdir "$root/lib/cmake" "$root/lib/pkgconfig"
     cp -a "$out/root/lib/cmake/ztensor" "$root/lib/cmake"
     cp -a "$out/root/lib/pkgconfig/ztensor.pc" "$root/lib/pkgconfig"
-    rm -r "$root/share/man/man1" # the program's
-    LINK=$cc
-    notices ztensor-c
-    # shellcheck disable=SC2086 # a list of words
-    zig_licences $runtime >>"$root/share/doc/ztensor/THIRD-PARTY-LICENSES"
-    ;;
-*-windows)
-    windows_objects
-    build_library
-    cargo_for_target rustc --release --package ztensor-tools --bin zt
-    mkdir -p "$root/bin"
-    cp "$built/ztensor.dll" "$built/zt.exe" "$root/bin"
-    "${PREFIX_}strip" "$root"/bin/*
+else
+    cp "$built/ztensor.dll" "$root/bin"
     cp "$built/libztensor.dll.a" "$root/lib"
-    notices ztensor-c ztensor-tools
-    ;;
-esac
+fi
+# After the library is taken: the one that the program is built with is compiled in the same place, and not optimised as a whole.
+cargo_for_target rustc --release --package ztensor-tools --bin zt
+cp "$built/$program" "$root/bin"
+"${PREFIX_}strip" "$root"/bin/*
+target=$TARGET
+# shellcheck disable=SC2086 # a list of words
+{ TARGET="$TARGET" sh packaging/third_party_licences.sh ztensor-c ztensor-tools && { [ -z "$LINK" ] || zig_licences $runtime; }; } \
+    >"$root/share/doc/ztensor/THIRD-PARTY-LICENSES"
+sbom ztensor-c ztensor-tools >"$root/share/doc/ztensor/sbom.cdx.json"
+no_paths_of_here "$root"
 
 (cd "$root" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
 cd "$out/elsewhere"

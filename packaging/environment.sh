@@ -88,6 +88,12 @@ sbom() {
         python3 packaging/sbom.py ${zig:+"--zig=$zig"} "$@"
 }
 
+# Nothing in this folder names one of this machine.
+no_paths_of_here() {
+    [ "${ZTENSOR_QUICK-}" != 1 ] || return 0
+    ! grep -lrF -e "$home" -e "$here" "$1" || { echo "these name a folder of this machine" >&2; exit 1; }
+}
+
 # The newest glibc that any of these needs. $cross: the prefix of the tools for another processor.
 glibc_of() { "${cross-}objdump" -T "$@" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -uV | tail -n 1; }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A stranger has a tarball and a compiler of another system, and no Rust: a program of 20 lines is linked and opens a model.
 #     sh packaging/strangers.sh OUT      what of it is there: the tarballs of dist.sh and of elsewhere.sh, packages for arm64, wheels
-# Debian 11 (its compiler and C library, in a chroot), aarch64 (Debian's cross compiler, run by qemu), musl (Debian's musl-gcc),
-# Windows (mingw-w64, run by wine).
+# Debian 11 (its compiler and C library, in a chroot), aarch64 (Debian's cross compiler, run by qemu), musl (Debian's, for both
+# processors), Windows (mingw-w64, run by wine).
 # Ends with: strangers: N passed, M failed, K skipped.
 set -u
 
@@ -36,6 +36,34 @@ unpacked() { # FILE FOLDER: in FOLDER, without the folder that all of it is in
     rmdir "$2.all"
     (cd "$2" && sha256sum --quiet -c SHA256SUMS)
 }
+# stranger_of SYSTEM: sets cc, a compiler for it, run, what starts its programs, and static, what a static library is linked with.
+stranger_of() {
+    cc=aarch64-linux-gnu-gcc run="qemu-aarch64 -L /usr/aarch64-linux-gnu" static="-lgcc_s -lpthread -ldl -lm"
+    case $1 in
+    aarch64-*) sh tools/need.sh platform-aarch64 || exit 3 ;;
+    x86_64-linux-musl) cc=musl-gcc run='' ;;
+    x86_64-windows)
+        sh tools/need.sh platform-windows || exit 3
+        cc=x86_64-w64-mingw32-gcc run=wine
+        export WINEPREFIX="$out/wine" WINEDEBUG=-all DISPLAY=
+        ;;
+    esac
+    case $1 in
+    *-musl)
+        sh tools/need.sh stranger-musl || exit 3
+        # Debian's unwinder asks glibc first, and where it gets no answer, as any C library is asked.
+        echo 'int _dl_find_object(void *where, void *found) { return (void)where, (void)found, -1; }' >"$out/find_object.c"
+        static="-static $out/find_object.c -lgcc_eh"
+        ;;
+    esac
+    [ "$1" = aarch64-linux-musl ] || return 0
+    # Debian's C library for that processor, and its cross compiler told of it as musl-gcc is of this one's.
+    ARCHITECTURE=arm64 sh tools/debian_packages.sh bookworm "$target/musl-arm64" musl-dev || exit 3
+    musl=$target/musl-arm64/root
+    ln -sf "$musl/lib/aarch64-linux-musl/libc.so" "$musl/usr/lib/aarch64-linux-musl" # /lib is /usr/lib where it is installed
+    sed "s|/usr/|$musl/usr/|g; s|x86_64|aarch64|g" /usr/lib/x86_64-linux-musl/musl-gcc.specs >"$out/musl-gcc.specs"
+    cc="$cc -specs=$out/musl-gcc.specs" run="qemu-aarch64 -L $musl"
+}
 opened() { grep -qx '[1-9][0-9]* objects' "$out/stranger.txt" && grep -q ': [1-9][0-9]* bytes$' "$out/stranger.txt"; }
 
 debian_11() {
@@ -60,32 +88,54 @@ debian_11() {
 }
 check "Debian 11" debian_11
 
-aarch64() {
-    tarball=$out/ztensor-$version-aarch64-linux-gnu.tar.xz
-    there "$tarball"
-    sh tools/need.sh platform-aarch64 || exit 3
-    prefix=$out/stranger-aarch64
-    unpacked "$tarball" "$prefix"
-    # Nothing newer than what is promised.
-    aarch64-linux-gnu-objdump -T "$prefix/lib/libztensor.so" | sed -n 's/.*GLIBC_2[.]\([0-9]*\).*/\1/p' >"$out/glibc"
-    awk '$1 > 28 { newer = 1 } END { exit !NR || newer }' "$out/glibc"
-    aarch64-linux-gnu-readelf -d "$prefix/lib/libztensor.so" | grep -q 'NEEDED.*libgcc_s.so.1'
-    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor -Wl,-rpath,"$prefix/lib"
-    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
-    opened
-    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/include" "$prefix/lib/libztensor.a" -lgcc_s -lpthread -ldl -lm
-    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
-    opened
+program_works() { # PROGRAM: it says of the model what the one of this machine says
+    [ "$($run "$1" --version | tr -d '\r')" = "zt $version" ]
+    "$out/root/bin/zt" ls "$model" >"$out/zt.txt"
+    $run "$1" ls "$model" | tr -d '\r' | diff "$out/zt.txt" -
+    $run "$1" verify "$model"
 }
-check "aarch64, by qemu" aarch64
+noticed() { # FOLDER: the program's manual and completions, and the crates of it with their licences
+    for word in clap zstd-sys; do
+        grep -q "^==== $word " "$1/doc/ztensor/THIRD-PARTY-LICENSES"
+        grep -q "\"name\": \"$word\"" "$1/doc/ztensor/sbom.cdx.json"
+    done
+    for file in man/man1/zt.1 bash-completion/completions/zt fish/vendor_completions.d/zt.fish zsh/site-functions/_zt; do
+        [ -s "$1/$file" ]
+    done
+}
+linux() { # SYSTEM
+    tarball=$out/ztensor-$version-$1.tar.xz
+    there "$tarball"
+    stranger_of "$1"
+    prefix=$out/stranger-$1
+    unpacked "$tarball" "$prefix"
+    case $1 in
+    *-gnu) # nothing newer than what is promised
+        aarch64-linux-gnu-objdump -T "$prefix/lib/libztensor.so" "$prefix/bin/zt" | sed -n 's/.*GLIBC_2[.]\([0-9]*\).*/\1/p' >"$out/glibc"
+        awk '$1 > 28 { newer = 1 } END { exit !NR || newer }' "$out/glibc"
+        for file in lib/libztensor.so bin/zt; do readelf -d "$prefix/$file" | grep -q 'NEEDED.*libgcc_s.so.1'; done
+        ;;
+    esac
+    $cc -o "$out/stranger" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor -Wl,-rpath,"$prefix/lib"
+    $run "$out/stranger" "$model" >"$out/stranger.txt"
+    opened
+    # shellcheck disable=SC2086 # a list of words
+    $cc -o "$out/stranger" "$source" -I"$prefix/include" "$prefix/lib/libztensor.a" $static
+    $run "$out/stranger" "$model" >"$out/stranger.txt"
+    opened
+    program_works "$prefix/bin/zt"
+    noticed "$prefix/share"
+}
+check "aarch64, by qemu" linux aarch64-linux-gnu
+check "aarch64 with musl, by qemu" linux aarch64-linux-musl
+check "musl" linux x86_64-linux-musl
 
 arm64_debs() { # unpacked beside Debian's own libraries of that processor
-    for package in libztensor0 libztensor-dev; do
-        deb=$out/deb-arm64/${package}_$version-1_arm64.deb
-        there "$deb"
-        [ "$(dpkg-deb --field "$deb" Architecture)" = arm64 ]
+    there "$out/deb-arm64/libztensor0_$version-1_arm64.deb"
+    for package in libztensor0 libztensor-dev ztensor-tools; do
+        [ "$(dpkg-deb --field "$out/deb-arm64/${package}_$version-1_arm64.deb" Architecture)" = arm64 ]
     done
-    sh tools/need.sh platform-aarch64 || exit 3
+    stranger_of aarch64-linux-gnu
     prefix=$out/stranger-arm64
     rm -rf "$prefix"
     for deb in "$out"/deb-arm64/*.deb; do dpkg-deb --extract "$deb" "$prefix"; done
@@ -93,39 +143,27 @@ arm64_debs() { # unpacked beside Debian's own libraries of that processor
     [ "$(grep -c '^ zt_.*@ZTENSOR_' "$out/symbols")" = "$(grep -c . c_tests/abi/symbols.txt)" ]
     lib=$prefix/usr/lib/aarch64-linux-gnu
     [ "$(find "$prefix" -name 'libztensor*' ! -path "$lib/*" ! -path '*/share/doc/*')" = "" ]
-    aarch64-linux-gnu-gcc -o "$out/stranger" "$source" -I"$prefix/usr/include" -L"$lib" -lztensor -Wl,-rpath,"$lib"
-    qemu-aarch64 -L /usr/aarch64-linux-gnu "$out/stranger" "$model" >"$out/stranger.txt"
+    $cc -o "$out/stranger" "$source" -I"$prefix/usr/include" -L"$lib" -lztensor -Wl,-rpath,"$lib"
+    $run "$out/stranger" "$model" >"$out/stranger.txt"
     opened
+    program_works "$prefix/usr/bin/zt"
+    [ -s "$prefix/usr/share/man/man1/zt.1.gz" ]
+    zcat "$prefix/usr/share/doc/ztensor-tools/THIRD-PARTY-LICENSES.gz" | grep -q '^==== clap '
 }
 check "Debian packages for arm64, by qemu" arm64_debs
-
-musl() {
-    tarball=$out/ztensor-$version-x86_64-linux-musl.tar.xz
-    there "$tarball"
-    sh tools/need.sh stranger-musl || exit 3
-    unpacked "$tarball" "$out/stranger-musl"
-    prefix=$out/stranger-musl
-    musl-gcc -o "$out/stranger" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor -Wl,-rpath,"$prefix/lib"
-    "$out/stranger" "$model" >"$out/stranger.txt"
-    opened
-    musl-gcc -static -o "$out/stranger" "$source" -I"$prefix/include" "$prefix/lib/libztensor.a" -lgcc_eh
-    "$out/stranger" "$model" >"$out/stranger.txt"
-    opened
-}
-check "musl" musl
 
 windows() {
     zip=$out/ztensor-$version-x86_64-windows.zip
     there "$zip"
-    sh tools/need.sh platform-windows || exit 3
+    stranger_of x86_64-windows
     unpacked "$zip" "$out/stranger-windows"
     prefix=$out/stranger-windows
-    x86_64-w64-mingw32-gcc -o "$prefix/bin/stranger.exe" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor
-    x86_64-w64-mingw32-gcc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # not in wine 8
-    export WINEPREFIX="$out/wine" WINEDEBUG=-all DISPLAY=
-    wine "$prefix/bin/stranger.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
+    $cc -o "$prefix/bin/stranger.exe" "$source" -I"$prefix/include" -L"$prefix/lib" -lztensor
+    $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # not in wine 8
+    $run "$prefix/bin/stranger.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
     opened
-    wine "$prefix/bin/zt.exe" verify "$model"
+    program_works "$prefix/bin/zt.exe"
+    noticed "$prefix/share"
 }
 check "Windows, by wine" windows
 
@@ -134,14 +172,41 @@ wheels() { # for other systems: the library of the tarball, notices, and the tag
     unpacked=$out/stranger-wheel
     rm -rf "$unpacked"
     python3 -m zipfile -e "$file" "$unpacked"
-    cmp "$unpacked/libztensor/libztensor.so.0" "$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.0"
+    library=$unpacked/libztensor/libztensor.so.0
+    tarballs=$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.0
+    case $1 in
+    *-musl) # but for the name that its C library has in wheels
+        readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -qx "libc.musl-${1%%-*}.so.1"
+        readelf -x .text "$tarballs" >"$out/text"
+        grep -q 0x "$out/text"
+        readelf -x .text "$library" | cmp - "$out/text"
+        ;;
+    *) cmp "$library" "$tarballs" ;;
+    esac
     grep -qx "Tag: py3-none-$2" "$unpacked"/*.dist-info/WHEEL
     grep -q '==== zstd-sys' "$unpacked"/*.dist-info/licenses/THIRD-PARTY-LICENSES
     [ -s "$(ls "$unpacked"/*.dist-info/sboms/ztensor-c.cdx.json)" ]
     PYTHONPATH=$out/python-tools PYTHONDONTWRITEBYTECODE=1 python3 packaging/wheel_of.py "$1" show "$file" | tr '\n' ' ' | tee "$out/wheel.txt"
     grep -q "following platform tag: \"$2\"" "$out/wheel.txt"
 }
-check "wheel, manylinux_2_28_aarch64" wheels aarch64-linux-gnu manylinux_2_28_aarch64
+for one in aarch64-linux-gnu:manylinux_2_28_aarch64 aarch64-linux-musl:musllinux_1_2_aarch64 x86_64-linux-musl:musllinux_1_2_x86_64; do
+    check "wheel, ${one#*:}" wheels "${one%:*}" "${one#*:}"
+done
+
+loaded() { # by a Python for musl, which takes wheels of that tag, too
+    file=$(ls "$out"/wheel-x86_64-linux-musl/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for musl"; exit 3; }
+    sh tools/need.sh stranger-musl || exit 3
+    python=$(sh tools/musl_python.sh "$target/musl-python") || exit 3
+    unpacked=$out/stranger-wheel
+    rm -rf "$unpacked"
+    python3 -m zipfile -e "$file" "$unpacked"
+    export PYTHONDONTWRITEBYTECODE=1
+    PYTHONPATH=$unpacked "$python" bindings/python/examples/list.py "$model" >"$out/list.txt"
+    grep -q '^zTensor 1.*, [1-9][0-9]* objects$' "$out/list.txt"
+    PYTHONPATH=$out/python-tools "$python" -c 'from packaging import tags; print(*tags.sys_tags(), sep="\n")' >"$out/tags.txt"
+    grep -qx py3-none-musllinux_1_2_x86_64 "$out/tags.txt"
+}
+check "wheel, musllinux_1_2_x86_64, by a Python for musl" loaded
 
 echo "strangers: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

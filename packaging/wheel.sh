@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Python package with the library inside, for every Python 3 on a glibc of 2.28 or later, as auditwheel names it.
+# The Python package with the library inside, for every Python 3 on a glibc of 2.28 or later, or on musl 1.2, as auditwheel names it.
 #     sh packaging/wheel.sh OUT             after packaging/build.sh OUT: in OUT/wheel
 #     sh packaging/wheel.sh OUT SYSTEM      after packaging/elsewhere.sh OUT SYSTEM, of what that made: in OUT/wheel-SYSTEM
 # Exit status 3: the tools are not on PyPI as seen from here.
@@ -20,19 +20,26 @@ else
     system=$(uname -m)-linux-gnu wheel=$out/wheel from=$out/root LINK=$(linked_by)
 fi
 case $system in
-*-gnu) tag=manylinux_2_28_${system%%-*} runtime=libc/glibc/LICENSES ;;
+*-linux-gnu) tag=manylinux_2_28_${system%%-*} runtime=libc/glibc/LICENSES ;;
+*-linux-musl) tag=musllinux_1_2_${system%%-*} runtime="libunwind/LICENSE.TXT libc/musl/COPYRIGHT" ;;
 *) echo "wheel.sh: no wheel is for $system" >&2; exit 2 ;;
 esac
 LIBZTENSOR=$from/lib/libztensor.so.$version
 LIBZTENSOR_NOTICES=$wheel/notices
-export SOURCE_DATE_EPOCH LIBZTENSOR LIBZTENSOR_NOTICES
 rm -rf "$wheel"
 mkdir -p "$LIBZTENSOR_NOTICES/licenses" "$LIBZTENSOR_NOTICES/sboms" "$wheel/plain"
+export PYTHONPATH="$out/python-tools" PYTHONDONTWRITEBYTECODE=1 PATH="$out/python-tools/bin:$PATH"
+if [ "${system##*-}" = musl ]; then # what Alpine calls musl, and wheels with it; musl itself takes either name
+    cp "$LIBZTENSOR" "$wheel/libztensor.so.0"
+    LIBZTENSOR=$wheel/libztensor.so.0
+    patchelf --replace-needed libc.so "libc.musl-${system%%-*}.so.1" "$LIBZTENSOR"
+fi
+export SOURCE_DATE_EPOCH LIBZTENSOR LIBZTENSOR_NOTICES
 cp LICENSE-MIT LICENSE-APACHE "$LIBZTENSOR_NOTICES/licenses"
-{ TARGET="$target" sh packaging/third_party_licences.sh ztensor-c && { [ -z "$LINK" ] || zig_licences "$runtime"; }; } \
+# shellcheck disable=SC2086 # a list of words
+{ TARGET="$target" sh packaging/third_party_licences.sh ztensor-c && { [ -z "$LINK" ] || zig_licences $runtime; }; } \
     >"$LIBZTENSOR_NOTICES/licenses/THIRD-PARTY-LICENSES"
 sbom ztensor-c >"$LIBZTENSOR_NOTICES/sboms/ztensor-c.cdx.json"
 cp -r bindings/python "$wheel/source"
-export PYTHONPATH="$out/python-tools" PYTHONDONTWRITEBYTECODE=1 PATH="$out/python-tools/bin:$PATH"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$wheel/plain" "$wheel/source"
 "$python" packaging/wheel_of.py "$system" repair --plat "$tag" --only-plat --wheel-dir "$wheel" "$wheel"/plain/*.whl

@@ -20,7 +20,7 @@ std_from_source() {
 }
 
 # zig_compiler TARGET: sets cc, cxx and ar. What cargo passes for another linker, by another name of the target or of the C
-# library that Rust brings along elsewhere is left out.
+# library that Rust brings along elsewhere is left out. $unwinder: what stands for the unwinder of gcc; otherwise zig's is inside.
 zig_compiler() {
     zig=$(CARGO_TARGET_DIR="${PLATFORMS_RUST%/*}" sh tools/zig.sh) || exit
     cat >"$OUT/cc" <<END
@@ -33,6 +33,7 @@ for word; do
     -arch) is_value=yes; continue ;;
     crt*.o | rcrt1.o | -nostartfiles | -nodefaultlibs) continue ;;
     -static-pie) word=-static ;;
+    -lgcc_s) word='${unwinder:--lgcc_s}' ;;
     --target=* | -mmacosx-version-min=* | -Wl,-exported_symbols_list | -Wl,*/list | -Wl,-dead_strip | -liconv) continue ;;
     esac
     [ \$is_value = no ] || { is_value=no; continue; }
@@ -50,9 +51,9 @@ END
 windows_objects() {
     objects=$("$RUSTC" --print sysroot)/lib/rustlib/$TARGET/lib
     mkdir -p "$objects"
-    for name in rsbegin rsend; do
-        [ -f "$objects/$name.o" ] || "$RUSTC" --target "$TARGET" --emit=obj -o "$objects/$name.o" \
-            "$(dirname "$objects")/../src/rust/library/rtstartup/$name.rs"
+    for object in rsbegin rsend; do
+        [ -f "$objects/$object.o" ] || "$RUSTC" --target "$TARGET" --emit=obj -o "$objects/$object.o" \
+            "$(dirname "$objects")/../src/rust/library/rtstartup/$object.rs"
     done
 }
 

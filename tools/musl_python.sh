@@ -1,0 +1,33 @@
+#!/bin/sh
+# Prints where a Python for musl is, which Debian has not: compiled, once, of the source of Debian's packages by Debian's musl-gcc.
+# It has ctypes, and of other modules those that need no library.
+#     sh tools/musl_python.sh FOLDER
+# ZT_INSTALL=0 fetches nothing. Exit status 3: it cannot be had; one line on standard error says why.
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: musl_python.sh FOLDER" >&2; exit 2; }
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+prefix=$folder/prefix
+if ! "$prefix/bin/python3" -c 'import ctypes' 2>/dev/null; then
+    lacking() { echo "there is no Python for musl: $1" >&2; exit 3; }
+    command -v musl-gcc >/dev/null || lacking "musl-gcc is not here"
+    SOURCE=1 sh "$(dirname "$0")/debian_packages.sh" bookworm "$folder/source" libffi python3.11 || exit 3
+    rm -rf "$prefix"
+    mkdir -p "$prefix/include" # the kernel's headers, which a glibc has beside its own
+    ln -s /usr/include/linux /usr/include/asm-generic /usr/include/x86_64-linux-gnu/asm "$prefix/include"
+    # Debian's gcc calls itself x86_64-linux-gnu for musl, too: Python would take that for a mistake, and glibc's headers.
+    # shellcheck disable=SC2016 # the script's own
+    printf '#!/bin/sh\ncase $1 in *-print-multiarch) echo x86_64-linux-musl ;; *) exec musl-gcc "$@" ;; esac\n' >"$folder/cc"
+    chmod +x "$folder/cc"
+    for name in libffi Python; do
+        options="--disable-shared --with-pic"
+        [ $name = libffi ] || options="--disable-test-modules --without-ensurepip"
+        cd "$folder/source/root/$name"-*/
+        # shellcheck disable=SC2086 # a list of words
+        { ./configure --quiet --prefix="$prefix" $options "CC=$folder/cc" CFLAGS="-O1 -w" CPPFLAGS="-I$prefix/include" \
+            LDFLAGS="-L$prefix/lib" && make -j2 && make install; } >"$folder/$name.log" 2>&1 || lacking "$folder/$name.log"
+    done
+    "$prefix/bin/python3" -c 'import ctypes' || lacking "it has no ctypes"
+fi
+echo "$prefix/bin/python3"
