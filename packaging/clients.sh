@@ -66,15 +66,17 @@ conan_tool() {
         "conan==$conan_version" || { echo "Conan cannot be had from PyPI"; exit 3; }
     echo $conan_version >"$out/conan/version"
 }
-conan() { # SHARED: True or False, RECIPE [ARGUMENT...]
-    shared=$1
-    shift
+conan() { # SHARED: True or False, RECIPE
     sh tools/need.sh packages || exit 3
     conan_tool
     export CONAN_HOME="$out/conan-home" PYTHONPATH="$out/conan" PYTHONDONTWRITEBYTECODE=1 ZTENSOR_MODEL="$model"
     "$out/conan/bin/conan" profile detect --force
     "$out/conan/bin/conan" remove --confirm "ztensor/*"
-    "$out/conan/bin/conan" create "$@" -o "ztensor/*:shared=$shared" >"$out/created" 2>&1 || { cat "$out/created"; exit 1; }
+    rm -rf "$out/tested"
+    cp -R packaging/conan/test_package "$out/tested" # which Conan builds in
+    sed -i "s|[.][.]/[.][.]/[.][.]/|$PWD/|" "$out/tested/CMakeLists.txt"
+    "$out/conan/bin/conan" create "$2" --test-folder="$out/tested" -o "ztensor/*:shared=$1" >"$out/created" 2>&1 ||
+        { cat "$out/created"; exit 1; }
     grep '^[1-9][0-9]* objects$' "$out/created" # by the program of its test package
 }
 check "Conan, shared" conan True packaging/conan
@@ -82,7 +84,7 @@ check "Conan, static" conan False packaging/conan
 
 conan_tarball() { # SHARED: of the tarball, with no cargo to be found
     export ZTENSOR_DIST="$out/dist" CARGO=no-cargo
-    conan "$1" packaging/conan/tarball --test-folder=../test_package
+    conan "$1" packaging/conan/tarball
 }
 tarball() {
     sh tools/need.sh packages || exit 3
@@ -100,7 +102,7 @@ wrong_sum() {
         echo "changed" | cat "$file" - >"$out/wrong/$name"
         cp "$file.sha256" "$out/wrong"
     done
-    ! (export ZTENSOR_DIST="$out/wrong"; conan False packaging/conan/tarball --test-folder=../test_package) || exit 1
+    ! (export ZTENSOR_DIST="$out/wrong"; conan False packaging/conan/tarball) || exit 1
     grep -i "sha256.*failed\|sha256 signature" "$out/created"
 }
 check "Conan, of a tarball that was changed" wrong_sum
