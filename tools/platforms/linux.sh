@@ -16,6 +16,8 @@ case ${QUICK-}$RUNNER in
 1qemu-*) ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') && export ONLY ;;
 esac
 LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
+# A program of 32 bits whose threads map memory at the same time can fault for ever in qemu 7.2.
+case $RUNNER in qemu-arm*) export RUST_TEST_THREADS=1 ;; esac
 if [ "${QUICK-}" != 1 ] && [ "${C_ALONE-}" != 1 ]; then
     LANGUAGES=c++17 LIBRARIES=static sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
     test_rust >"$OUT/rust.log" 2>&1 || status=1
