@@ -289,3 +289,24 @@ impl ByteSink for AppendSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_cleared_and_nothing_around_it() {
+        let path = std::env::temp_dir().join(format!("ztensor-cleared-{}", std::process::id()));
+        let end = 2 * CLEARED_AT_ONCE + CHUNK + 9;
+        for range in [0..0, 5..6, 7..7 + CHUNK, 1..2 + CHUNK, 3..3 + CLEARED_AT_ONCE, 100..end - 100] {
+            std::fs::write(&path, vec![1; end]).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            zero(&file, range.start as u64..range.end as u64).unwrap();
+            let after = std::fs::read(&path).unwrap();
+            assert_eq!(after.len(), end);
+            let wrong = after.iter().enumerate().find(|(at, byte)| (**byte == 0) != range.contains(at));
+            assert_eq!(wrong, None, "{range:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}
