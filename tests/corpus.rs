@@ -4,7 +4,7 @@
 #[path = "common/byte_order.rs"]
 mod byte_order;
 
-use byte_order::{is_as_here, little_endian};
+use byte_order::{element_size, is_as_here, little_endian};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -71,8 +71,7 @@ fn check_component(component: &Component<'_>, expected: &Json, at: &str) {
     }
     let mut bytes = vec![0xaa; usize::try_from(component.size().unwrap()).unwrap()];
     component.read(&mut bytes).unwrap_or_else(|e| panic!("{at}: {e}"));
-    let width = component.dtype().map_or(1, |dtype| dtype.size());
-    let sha = Some(hex(&Sha256::digest(little_endian(&bytes, width))));
+    let sha = Some(hex(&Sha256::digest(little_endian(&bytes, element_size(component)))));
     assert_eq!(sha.as_deref(), text("sha256_of_decoded_little_endian_bytes"), "{at} bytes");
     assert_eq!(component.load().unwrap().as_slice(), bytes, "{at} load");
     let half = bytes.len() / 2;

@@ -6,7 +6,7 @@ mod dump;
 
 mod common;
 
-use common::byte_order::{is_as_here, little_endian};
+use common::byte_order::{element_size, is_as_here, little_endian};
 use common::Folder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -187,8 +187,8 @@ fn parts_are_known_by_number_and_so_is_the_part_of_each_component() {
         match is_as_here(&data) {
             true => assert_eq!(data.borrow().unwrap(), stored, "its offset counts in its part"),
             false => {
-                let width = data.dtype().map_or(1, |dtype| dtype.size());
-                assert_eq!(little_endian(data.load().unwrap().as_slice(), width), stored);
+                let loaded = data.load().unwrap();
+                assert_eq!(little_endian(loaded.as_slice(), element_size(&data)), stored);
             }
         }
         assert_eq!(model.find(object.name()).unwrap().name(), object.name());

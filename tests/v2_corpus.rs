@@ -240,8 +240,7 @@ fn check_part(component: &Component<'_>, expected: &Json, at: &str) {
     } else {
         component.read(&mut bytes).unwrap_or_else(|e| panic!("{at}: {e}"));
     }
-    let width = component.dtype().map_or(1, |dtype| dtype.size());
-    let little = byte_order::little_endian(&bytes, width);
+    let little = byte_order::little_endian(&bytes, byte_order::element_size(component));
     let sha: String = Sha256::digest(little).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(Some(sha.as_str()), text(expected, "sha256"), "{at} bytes");
     match text(expected, "verify") {

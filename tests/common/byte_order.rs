@@ -12,8 +12,12 @@ pub fn little_endian(elements: &[u8], width: usize) -> Vec<u8> {
     turned
 }
 
+/// Bytes of its elements; 1 of those whose dtype is unknown.
+pub fn element_size(component: &Component<'_>) -> usize {
+    component.dtype().map_or(1, |dtype| dtype.size())
+}
+
 /// Whether its elements are stored in this machine's order: others are never lent.
 pub fn is_as_here(component: &Component<'_>) -> bool {
-    let width = component.dtype().map_or(1, |dtype| dtype.size());
-    width == 1 || component.entry().is_big_endian() == cfg!(target_endian = "big")
+    element_size(component) == 1 || component.entry().is_big_endian() == cfg!(target_endian = "big")
 }
