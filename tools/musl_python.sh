@@ -14,7 +14,7 @@ if ! "$prefix/bin/python3" -c 'import ctypes' 2>/dev/null; then
     command -v musl-gcc >/dev/null || lacking "musl-gcc is not here"
     SOURCE=1 sh "$(dirname "$0")/debian_packages.sh" bookworm "$folder/source" libffi python3.11 || exit 3
     rm -rf "$prefix"
-    mkdir -p "$prefix/include" # the kernel's headers, which a glibc has beside its own
+    mkdir -p "$prefix/include" # the kernel's headers, which a glibc has among its own
     ln -s /usr/include/linux /usr/include/asm-generic /usr/include/x86_64-linux-gnu/asm "$prefix/include"
     # Debian's gcc calls itself x86_64-linux-gnu for musl, too: Python would take that for a mistake, and glibc's headers.
     # shellcheck disable=SC2016 # the script's own

@@ -178,8 +178,8 @@ fn an_interrupt_in_the_middle_leaves_everything_as_it_was() {
         while all_names(&scene) == names && size() == old_size && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let taken_back = String::from("zt: interrupted; nothing is left half written\n");
-        assert_eq!(interrupt(child), (130, taken_back), "{row:?}");
+        let message = String::from("zt: interrupted; nothing is left half written\n");
+        assert_eq!(interrupt(child), (130, message), "{row:?}");
         assert_eq!(scene.state(), before, "{row:?}");
         if row.0.starts_with("add") {
             write_sparse_zt(&scene);

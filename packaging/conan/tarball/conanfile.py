@@ -2,7 +2,7 @@
 
     ZTENSOR_DIST=DIR-OR-URL conan create packaging/conan/tarball --test-folder=../test_package
 
-ZTENSOR_DIST has the tarball and its .sha256 beside it, as they are in target/dist or in a release."""
+ZTENSOR_DIST has the tarball and its .sha256, as they are in target/dist or in a release."""
 
 import os
 

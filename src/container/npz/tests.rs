@@ -110,16 +110,16 @@ fn a_shape_is_a_tuple_of_integers() {
 
 #[test]
 fn types_are_read_listed_or_refused() {
-    let here = cfg!(target_endian = "big"); // what names no order has that of the machine
+    let native = cfg!(target_endian = "big"); // what names no order has that of the machine
     for (descr, dtype, big) in [
         ("'|b1'", Dtype::Bool, false),
         ("'|i1'", Dtype::I8, false),
         ("'>u1'", Dtype::U8, false),
         ("'>i2'", Dtype::I16, true),
         ("'<u4'", Dtype::U32, false),
-        ("'f2'", Dtype::F16, here),
-        ("'=f8'", Dtype::F64, here),
-        ("'|u8'", Dtype::U64, here),
+        ("'f2'", Dtype::F16, native),
+        ("'=f8'", Dtype::F64, native),
+        ("'|u8'", Dtype::U64, native),
     ] {
         let found = kind(descr).unwrap();
         let is = matches!(found, Kind::Plain { dtype: d, big_endian, .. } if (d, big_endian) == (dtype, big));
