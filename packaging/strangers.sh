@@ -193,20 +193,32 @@ for one in aarch64-linux-gnu:manylinux_2_28_aarch64 aarch64-linux-musl:musllinux
     check "wheel, ${one#*:}" wheels "${one%:*}" "${one#*:}"
 done
 
-loaded() { # by a Python for musl, which takes wheels of that tag, too
-    file=$(ls "$out"/wheel-x86_64-linux-musl/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for musl"; exit 3; }
+python_for_musl() { # which Debian has not
     sh tools/need.sh stranger-musl || exit 3
     python=$(sh tools/musl_python.sh "$target/musl-python") || exit 3
+}
+python_for_aarch64() {
+    sh tools/need.sh platform-aarch64 || exit 3
+    ARCHITECTURE=arm64 sh tools/debian_packages.sh bookworm "$target/python-arm64" python3 || exit 3
+    python="qemu-aarch64 -L $target/python-arm64/root $target/python-arm64/root/usr/bin/python3"
+}
+loaded() { # SYSTEM TAG FINDER: by a Python, set as $python by FINDER, which takes wheels of that tag
+    file=$(ls "$out/wheel-$1"/libztensor-*.whl 2>/dev/null) || { echo "there is no wheel for $1"; exit 3; }
+    "$3"
     unpacked=$out/stranger-wheel
     rm -rf "$unpacked"
     python3 -m zipfile -e "$file" "$unpacked"
     export PYTHONDONTWRITEBYTECODE=1
-    PYTHONPATH=$unpacked "$python" bindings/python/examples/list.py "$model" >"$out/list.txt"
+    # shellcheck disable=SC2086 # a list of words
+    PYTHONPATH=$unpacked $python bindings/python/examples/list.py "$model" >"$out/list.txt"
     grep -q '^zTensor 1.*, [1-9][0-9]* objects$' "$out/list.txt"
-    PYTHONPATH=$out/python-tools "$python" -c 'from packaging import tags; print(*tags.sys_tags(), sep="\n")' >"$out/tags.txt"
-    grep -qx py3-none-musllinux_1_2_x86_64 "$out/tags.txt"
+    # shellcheck disable=SC2086 # a list of words
+    PYTHONPATH=$out/python-tools $python -c 'from packaging import tags; print(*tags.sys_tags(), sep="\n")' >"$out/tags.txt"
+    grep -qx "py3-none-$2" "$out/tags.txt"
 }
-check "wheel, musllinux_1_2_x86_64, by a Python for musl" loaded
+check "wheel, musllinux_1_2_x86_64, by a Python for musl" loaded x86_64-linux-musl musllinux_1_2_x86_64 python_for_musl
+check "wheel, manylinux_2_28_aarch64, by a Python for it, by qemu" \
+    loaded aarch64-linux-gnu manylinux_2_28_aarch64 python_for_aarch64
 
 echo "strangers: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
