@@ -18,7 +18,7 @@ VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head 
 BUILD_AS_TESTED := $(CARGO) build --quiet --workspace --bins --examples --locked
 
 .PHONY: help build libs reading test-reading small small-reading test-small zt demo test interop-packages test-rust test-compat test-c test-cmake test-consumers test-valgrind \
-    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients dist dist-elsewhere deb deb-arm64 wheels release fuzz-quick check-dependencies header install clean fmt lint docs site \
+    test-examples test-interop test-sanitizers test-rust-sanitizers test-python test-go test-zig test-julia test-packages test-ggml test-models test-llama test-report test-safetensors-suite test-platforms test-platforms-quick test-strangers test-clients test-reproducible dist dist-elsewhere deb deb-arm64 wheels release fuzz-quick check-dependencies header install clean fmt lint docs site \
     bench bench-quick bench-build bench-remote remote test-remote install-remote
 
 help:
@@ -51,6 +51,7 @@ help:
 	@echo 'make test-platforms-quick  the same on i686 and s390x, in minutes'
 	@echo 'make dist-elsewhere  tarballs for aarch64, musl and Windows; make test-strangers uses all of them there and on Debian 11'
 	@echo 'make test-clients   cargo cinstall and Conan'
+	@echo 'make test-reproducible  two builds of the last commit make the same tarball'
 	@echo 'make test-interop   released Python packages read what we write'
 	@echo 'make bench          measures the library beside its peers and the limits of the machine (docs/benchmarks.md)'
 	@echo 'make bench-remote   libztensor_remote from a server on this machine, beside object_store alone and Run:ai'
@@ -208,6 +209,11 @@ dist-elsewhere: $(ELSEWHERE)
 
 test-strangers: dist-elsewhere deb-arm64 wheels
 	sh packaging/strangers.sh $(T)/dist
+
+# No part of make test: the library and the program are built twice.
+test-reproducible:
+	@sh tools/need.sh tarball
+	sh packaging/reproducible.sh $(T)/reproducible
 
 deb:
 	@sh tools/need.sh deb
