@@ -15,6 +15,8 @@ set(ztensor_stage_environment "")
 set(ztensor_crate_types cdylib,staticlib)
 if(ANDROID)
     include("${CMAKE_CURRENT_LIST_DIR}/android.cmake")
+elseif(APPLE)
+    include("${CMAKE_CURRENT_LIST_DIR}/apple.cmake")
 endif()
 
 set(profile release)
@@ -24,12 +26,6 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CONFIGURATION_TYPES)
     set(profile dev)
     set(profile_dir debug)
     set(strip "")
-endif()
-set(target_flag "")
-set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${profile_dir}")
-if(ztensor_cargo_target)
-    set(target_flag --target ${ztensor_cargo_target})
-    set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${ztensor_cargo_target}/${profile_dir}")
 endif()
 
 set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
@@ -69,14 +65,41 @@ if(DEFINED ENV{LINK})
     set(link "$ENV{LINK}")
 endif()
 
-# cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
+# Adds to ztensor_commands what builds for a target, "" for the host, and lays it out in a folder; more arguments are the environment
+# of that. cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
+set(ztensor_commands "")
+function(ztensor_add_commands target folder)
+    set(target_flag "")
+    set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${profile_dir}")
+    if(target)
+        set(target_flag --target ${target})
+        set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${target}/${profile_dir}")
+    endif()
+    set(ztensor_commands ${ztensor_commands}
+        COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}" ${ztensor_cargo_environment}
+            "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type ${ztensor_crate_types}
+            ${target_flag} ${ZTENSOR_CARGO_FLAGS}
+        COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} ${ARGN} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+            sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
+            "${cargo_output}" "${folder}" ${PROJECT_VERSION} ${strip}
+        PARENT_SCOPE)
+endfunction()
+
+if(ztensor_architectures)
+    set(folders "")
+    foreach(architecture IN LISTS ztensor_architectures)
+        list(FIND ztensor_architectures ${architecture} place)
+        list(GET ztensor_apple_targets ${place} target)
+        list(APPEND folders "${ztensor_stage_dir}-${architecture}")
+        ztensor_add_commands(${target} "${ztensor_stage_dir}-${architecture}" ARCH=${architecture})
+    endforeach()
+    list(APPEND ztensor_commands COMMAND ${CMAKE_COMMAND} -E env "LIPO=${ZTENSOR_LIPO}"
+        sh "${PROJECT_SOURCE_DIR}/cmake/join_architectures.sh" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${folders})
+else()
+    ztensor_add_commands("${ztensor_cargo_target}" "${ztensor_stage_dir}")
+endif()
 add_custom_target(ztensor_cargo ALL
-    COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}" ${ztensor_cargo_environment}
-        "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type ${ztensor_crate_types}
-        ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-    COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
-        sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
-        "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
+    ${ztensor_commands}
     BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     COMMENT "Building libztensor with cargo (${profile})"

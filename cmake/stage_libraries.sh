@@ -2,7 +2,7 @@
 # Lays out what cargo built as it is installed: names with the version, links, and nothing but zt_* that others see.
 #     sh stage_libraries.sh CARGO_OUTPUT_DIR STAGE_DIR VERSION [OPTIONS]      OPTIONS: of localize_archive.sh, one argument
 # LIBRARY names the library: libztensor, or libztensor_remote. LINK is the compiler that links it, where that is not CC.
-# SYSTEM is that of the library, as uname -s says it, where it is not this machine's, or Android.
+# SYSTEM is that of the library, as uname -s says it, where it is not this machine's, or Android. ARCH: of localize_macho.sh.
 # What did not change keeps its time stamp, so that nothing is linked anew for it. Used by CMakeLists.txt and Makefile.
 set -eu
 
@@ -32,13 +32,15 @@ fi
 
 archive=$from/$library.a
 if [ -f "$archive" ]; then
-    relinked=$(cksum "$archive" "$here/localize_archive.sh"; echo "$options")
+    relink=localize_archive.sh
+    [ "$system" != Darwin ] || relink=localize_macho.sh
+    relinked=$(cksum "$archive" "$here/$relink"; echo "$options")
     if [ ! -f "$to/$library.a" ] || [ "$(cat "$to/.$library.relinked" 2>/dev/null)" != "$relinked" ]; then
         case $system in
-        Darwin | Android) cp "$archive" "$to/$library.a" ;; # the relinking is for ELF, by binutils
+        Android) cp "$archive" "$to/$library.a" ;;
         *)
             # shellcheck disable=SC2086 # options are words
-            sh "$here/localize_archive.sh" $options "$archive" "$to/$library.a"
+            sh "$here/$relink" $options "$archive" "$to/$library.a"
             ;;
         esac
         echo "$relinked" >"$to/.$library.relinked"
@@ -62,7 +64,8 @@ if [ -n "$full" ]; then
         fi
         built=$to/$full
     fi
-    [ "$built" = "$to/$full" ] || cmp -s "$built" "$to/$full" || cp "$built" "$to/$full"
+    # As a new file: macOS remembers the signature of one that is mapped, and kills who maps it with other content.
+    [ "$built" = "$to/$full" ] || cmp -s "$built" "$to/$full" || { rm -f "$to/$full" && cp "$built" "$to/$full"; }
     [ "$abi" = "$full" ] || [ "$(readlink "$to/$abi")" = "$full" ] || ln -sf "$full" "$to/$abi"
     [ "$plain" = "$full" ] || [ "$(readlink "$to/$plain")" = "$abi" ] || ln -sf "$abi" "$to/$plain"
 fi

@@ -815,13 +815,14 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 ///
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of what the
 /// file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. The others
-/// reach every page that the bytes touch. In ZT_MODE_READ on Linux, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM and
-/// ZT_ADVICE_NONE count for the whole file.
+/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM
+/// and ZT_ADVICE_NONE count for the whole file.
 /// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
-/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux;
-/// ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the system
-/// refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked, ZT_ERROR_INVALID_ARGUMENT for
-/// an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than the process may.
+/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux and
+/// macOS; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the
+/// system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked,
+/// ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than
+/// the process may.
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 

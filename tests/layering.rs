@@ -168,7 +168,7 @@ fn imports_follow_the_layers() {
 const UNSAFE_FILES: [&str; 27] = [
     "src/error/data.rs",
     "src/hash.rs",
-    "src/io/blocks.rs",
+    "src/io/blocks", // and its folder
     "src/io/folder.rs",
     "src/io/page_size.rs",
     "src/io/path.rs",
@@ -198,7 +198,7 @@ const UNSAFE_FILES: [&str; 27] = [
 #[test]
 fn unsafe_code_stands_in_the_listed_files_only() {
     for (path, text) in all("src") {
-        let allowed = path.starts_with("src/capi/") || UNSAFE_FILES.contains(&path.as_str());
+        let allowed = path.starts_with("src/capi/") || UNSAFE_FILES.iter().any(|f| path.starts_with(f));
         let is_code = |l: &&str| !l.trim_start().starts_with("//") && !l.contains("unsafe_code");
         let has = text.lines().filter(is_code).any(|l| l.contains("unsafe ") || l.contains("unsafe{"));
         assert!(allowed || !has, "{path} has unsafe code");

@@ -134,8 +134,13 @@ mod platform {
     }
 }
 
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(target_vendor = "apple")]
+use apple as platform;
+
 /// Never asked for more than a second handle: there is none.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod platform {
     use super::{DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
 
@@ -179,6 +184,9 @@ pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
 
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
+    if cfg!(target_vendor = "apple") {
+        return None; // nobody has measured such writes there
+    }
     let Alignment { memory, offset } = direct_access(file).alignment()?;
     let block = usize::try_from(offset).ok()?.max(PAGE).max(page_size());
     let file = reopen(file, OpenOptions::new().write(true)).ok()??;

@@ -194,8 +194,71 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
     }
 }
 
+/// Bytes of a piece that the page cache is asked to read at once: an int counts them.
+#[cfg(any(target_vendor = "apple", test))]
+const PIECE: u64 = 1 << 30;
+
+/// Most bytes that the page cache is asked to read: more than it can keep.
+#[cfg(any(target_vendor = "apple", test))]
+const MOST: u64 = 1 << 40;
+
+/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end, and [`MOST`].
+#[cfg(any(target_vendor = "apple", test))]
+fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
+    let start = base.saturating_add(range.start);
+    let end = base.saturating_add(range.end).min(file_end).min(start.saturating_add(MOST));
+    let starts = std::iter::successors(Some(start), |at| at.checked_add(PIECE));
+    starts.take_while(move |at| *at < end).map_while(move |at| {
+        let length = end.saturating_sub(at).min(PIECE);
+        Some((i64::try_from(at).ok()?, i32::try_from(length).ok()?))
+    })
+}
+
+/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`, or tells it how the file
+/// is read: SEQUENTIAL and NONE have it read ahead, which it does unasked, RANDOM not; that is for the whole open file.
+#[cfg(target_vendor = "apple")]
+pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
+    use std::io::Error as IoError;
+    use std::os::fd::AsRawFd;
+    let checked = |status: libc::c_int| match status {
+        -1 => Err(match IoError::last_os_error() {
+            e if matches!(e.raw_os_error(), Some(libc::ENOTSUP | libc::ENOTTY)) => {
+                unsupported(advice, "the file system has no such thing")
+            }
+            e => failed(advice, &e),
+        }),
+        _ => Ok(()),
+    };
+    // SAFETY: a descriptor that `file` keeps open, and a number.
+    let read_ahead = |yes: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDAHEAD, yes) };
+    match advice {
+        // Where that fails, nothing else was advised before.
+        Advice::Normal => _ = read_ahead(1),
+        _ if range.is_empty() => {}
+        Advice::Sequential => checked(read_ahead(1))?,
+        Advice::Random => checked(read_ahead(0))?,
+        Advice::WillNeed | Advice::Populate => {
+            for (ra_offset, ra_count) in pieces(base, range, crate::io::read_at::size_of(file)?) {
+                let place = libc::radvisory { ra_offset, ra_count };
+                // SAFETY: a descriptor that `file` keeps open, and a struct that lives here and is only read.
+                checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDADVISE, &raw const place) })?;
+            }
+        }
+        Advice::Evict => {
+            return Err(unsupported(advice, "this platform cannot be asked to forget a file's pages"));
+        }
+        Advice::Lock | Advice::Unlock | Advice::Release => {
+            return Err(unsupported(
+                advice,
+                "the file is read, and not mapped: this process has no page of it",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Advises the page cache about a range of an open file; not possible here.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub fn advise_file(
     _file: &File,
     _base: u64,
@@ -234,6 +297,25 @@ mod tests {
             assert_eq!(pages_of(page, 10 * page, &(7..7), page), None, "nothing, not all the rest");
             assert_eq!(pages_of(usize::MAX - 5, 10, &(0..10), page), None, "no number overflows");
         }
+    }
+
+    #[test]
+    fn pieces_of_a_range_are_as_long_as_an_int_counts_and_end_with_the_file() {
+        const GIB: i64 = 1 << 30;
+        let all = |base, range: Range<u64>, end| pieces(base, &range, end).collect::<Vec<_>>();
+        assert_eq!(all(0, 0..4096, 4096), [(0, 4096)]);
+        assert_eq!(all(64, 6..10, 1 << 40), [(70, 4)], "counted from where ours begin");
+        assert_eq!(all(0, 5..5, 4096), [], "nothing");
+        assert_eq!(all(0, 4096..8192, 4096), [], "past the end");
+        assert_eq!(all(100, 0..u64::MAX, 4096), [(100, 3996)], "up to the end");
+        assert_eq!(
+            all(5, 0..u64::MAX, 5 + (5 << 29)),
+            [(5, 1 << 30), (5 + GIB, 1 << 30), (5 + 2 * GIB, 1 << 29)]
+        );
+        assert_eq!(all(0, 0..1 << 31, u64::MAX), [(0, 1 << 30), (GIB, 1 << 30)], "no empty one at the end");
+        let most = all(7, 0..u64::MAX, u64::MAX);
+        assert_eq!((most.len(), most[1023]), (1024, (7 + 1023 * GIB, 1 << 30)), "bounded");
+        assert_eq!(all(u64::MAX - 1, 0..5, u64::MAX), [], "no number overflows, and none is negative");
     }
 
     #[test]

@@ -163,8 +163,10 @@ impl ByteSource for MapSource {
         match advice {
             Advice::Release => self.release(&range, advice),
             Advice::Evict => {
-                // The page cache keeps what a process has mapped.
-                self.release(&range, advice)?;
+                // The page cache keeps what a process has mapped. Elsewhere it cannot be asked, and nothing is done.
+                if cfg!(target_os = "linux") {
+                    self.release(&range, advice)?;
+                }
                 self.file.advise(range, advice)
             }
             Advice::Lock => self.lock(range.start..range.end.min(size)),

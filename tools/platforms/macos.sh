@@ -1,6 +1,6 @@
 #!/bin/sh
-# macOS: the library is compiled and linked, and the C tests against it; the headers as C and as C++. Nothing of it can run here.
-# Run by test.sh.
+# macOS: the library is compiled and linked, and the C tests against it; the headers as C and as C++; CMake builds a universal
+# library, whose static one is relinked. Nothing of it can run here. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
@@ -33,6 +33,7 @@ for standard in 17 20; do
     header cpp/wrapper.cpp "$cxx" -std=c++$standard
 done
 rm -f "$OUT/program" "$OUT/program.log" "$OUT/header.o"
+. tools/platforms/macos_cmake.sh
 [ $linked = 0 ] || linked="$linked linked"
 row "$built/libztensor.dylib" linked >"$OUT/row"
 exit $status

@@ -1,0 +1,64 @@
+//! macOS and its relatives: reads that leave nothing in the page cache, by F_NOCACHE. There is no rule of alignment for them;
+//! what is not whole pages, the kernel reads through the page cache and then drops. What is in the page cache already comes
+//! from there. Writes stay with the page cache. This has been compiled and linked, and has not run.
+
+use super::{DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
+use crate::io::path::{Access, SystemPath};
+use std::ffi::{CStr, OsStr};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+pub(crate) const SCATTERS: bool = false; // preadv came with macOS 11, and Rust's standard library runs on 10.12
+
+/// Bytes of the longest path that F_GETPATH writes, with the NUL at its end (MAXPATHLEN).
+const LONGEST_PATH: usize = libc::PATH_MAX as usize;
+
+/// Regular files have such reads, as far as their file system has: that says nothing of it.
+pub fn direct_access(file: &File) -> DirectAccess {
+    match file.metadata() {
+        Ok(metadata) if metadata.is_file() => DirectAccess::Unknown,
+        _ => DirectAccess::No,
+    }
+}
+
+/// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the file has now, as
+/// a duplicate of the descriptor would share its flags; none where that names another file by now, or none.
+pub fn reopen(file: &File, _access: &mut OpenOptions) -> Result<Option<File>> {
+    let mut path = [0_u8; LONGEST_PATH];
+    // SAFETY: a descriptor that is open, and as much memory as the system writes at most.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETPATH, path.as_mut_ptr()) } == -1 {
+        return Ok(None);
+    }
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return Ok(None) };
+    let path = SystemPath::new(Path::new(OsStr::from_bytes(path.to_bytes())))?;
+    let Ok(second) = path.open(Access::Read) else { return Ok(None) };
+    if !is_same(file, &second) {
+        return Ok(None);
+    }
+    // SAFETY: a descriptor that is open, and a number.
+    let status = unsafe { libc::fcntl(second.as_raw_fd(), libc::F_NOCACHE, 1) };
+    Ok((status != -1).then_some(second))
+}
+
+fn is_same(one: &File, other: &File) -> bool {
+    let identity = |file: &File| file.metadata().map(|of| (of.dev(), of.ino())).ok();
+    identity(one).is_some_and(|first| identity(other) == Some(first))
+}
+
+pub fn allocate(_file: &File, _range: &Range<u64>) -> bool {
+    false
+}
+
+pub fn write_at(_file: &File, _bytes: &[u8], _at: u64) -> std::io::Result<usize> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+pub fn read_scattered_at(_: &File, _: &mut [IoSliceMut<'_>], _at: u64) -> std::io::Result<usize> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+pub fn is_refusal(_error: &std::io::Error) -> bool {
+    false
+}

@@ -1,0 +1,110 @@
+# Sourced by macos.sh: CMake builds both libraries for two architectures, relinks each archive and joins them. zig's linker and
+# tests/platforms/hide_symbols.py stand in for the linker of macOS, LLVM's lipo for that of macOS. Sets status to 1 where
+# something is wrong.
+llvm() { command -v "llvm-$1-14"; }
+(OUT=$OUT/x86_64 && mkdir -p "$OUT" && zig_compiler x86_64-macos)
+
+# The compiler of macOS, as far as it is asked for something here: of -arch the last one counts, and with -r it takes an archive
+# and a list of symbols that stay global.
+cat >"$OUT/apple_cc" <<END
+#!/bin/sh
+set -eu
+compiler='$OUT/cc' joins= list= archive= object= last=
+for word; do
+    case \$last\$word in
+    -archx86_64) compiler='$OUT/x86_64/cc' ;;
+    -archarm64) compiler='$OUT/cc' ;;
+    -o*) object=\$word ;;
+    -r) joins=yes ;;
+    -Wl,-exported_symbols_list,*) list=\${word##*,} ;;
+    *.a) archive=\$word ;;
+    esac
+    case \$word in -arch | -o) last=\$word ;; *) last= ;; esac
+done
+[ "\$joins" = yes ] || exec "\$compiler" "\$@"
+[ "\${APPLE_LD_FAILS-}" != 1 ] || { echo "ld: it fails" >&2; exit 1; }
+case " \$* " in *" -Wl,-all_load "*) ;; *) exit 1 ;; esac
+members=\$(mktemp -d)
+trap 'rm -rf "\$members"' EXIT
+(cd "\$members" && '$ar' x "\$archive")
+"\$compiler" -r -o "\$object" "\$members"/*.o
+[ "\${APPLE_LD_HIDES-}" = no ] || '${PYTHON:-python3}' '$PWD/tests/platforms/hide_symbols.py' "\$list" "\$object"
+END
+
+# cargo for both: what is only for the second is not optimised.
+cat >"$OUT/apple_cargo" <<END
+#!/bin/sh
+export CC_aarch64_apple_darwin='$OUT/cc' AR_aarch64_apple_darwin='$ar' CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER='$OUT/cc'
+export CC_x86_64_apple_darwin='$OUT/x86_64/cc' AR_x86_64_apple_darwin='$ar' CARGO_TARGET_X86_64_APPLE_DARWIN_LINKER='$OUT/x86_64/cc'
+case " \$* " in *" --target x86_64-"*) export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off ;; esac
+exec '$cargo' "\$@" $std
+END
+chmod +x "$OUT/apple_cc" "$OUT/apple_cargo"
+
+# configure [CMAKE_ARGUMENT...]
+configure() {
+    rm -rf "$OUT/cmake"
+    CC="$OUT/apple_cc" AR="$ar" NM="$(llvm nm)" INSTALL_NAME_TOOL="$(llvm install-name-tool)" cmake -S . -B "$OUT/cmake" \
+        -DCMAKE_TOOLCHAIN_FILE="$PWD/tests/platforms/apple.toolchain.cmake" -DZTENSOR_BUILD_TESTS=OFF \
+        -DCMAKE_INSTALL_PREFIX="$OUT/installed" "-DZTENSOR_CARGO=$OUT/apple_cargo" "-DZTENSOR_LIPO=$(llvm lipo)" \
+        "-DZTENSOR_CARGO_TARGET_DIR=$CARGO_TARGET_DIR" "$@" >"$OUT/configured" 2>&1
+}
+# wrong WHAT
+wrong() {
+    echo "FAILED: $1"
+    status=1
+}
+# builds_for TARGETS [CMAKE_ARGUMENT...]: what cargo is asked for
+builds_for() {
+    targets=$1
+    shift
+    configure "$@" || { cat "$OUT/configured"; wrong "cmake $*"; return; }
+    asked=$(grep -o 'rustc --lib .* --target [^ ]*' "$OUT/cmake/CMakeFiles/ztensor_cargo.dir/build.make" | sed 's/.* //')
+    [ "$(echo $asked)" = "$targets" ] || wrong "cmake $* builds for $(echo $asked)"
+}
+builds_for '' # this machine's own
+builds_for x86_64-apple-darwin -DCMAKE_OSX_ARCHITECTURES=x86_64 -DCMAKE_OSX_DEPLOYMENT_TARGET=11.0
+[ "$(grep -c 'MACOSX_DEPLOYMENT_TARGET=11.0' "$OUT/cmake/CMakeFiles/ztensor_cargo.dir/build.make")" = 2 ] ||
+    wrong "CMAKE_OSX_DEPLOYMENT_TARGET is not for cargo and the linker"
+builds_for aarch64-apple-ios -DCMAKE_OSX_ARCHITECTURES=arm64 -DZTENSOR_CARGO_TARGET=aarch64-apple-ios
+if configure -DCMAKE_OSX_ARCHITECTURES=ppc || ! grep -q 'no Rust target is known for "ppc"' "$OUT/configured"; then
+    wrong "an architecture that is not known"
+fi
+builds_for 'aarch64-apple-darwin x86_64-apple-darwin' '-DCMAKE_OSX_ARCHITECTURES=arm64;x86_64'
+
+rm -rf "$OUT/installed"
+cmake --build "$OUT/cmake" >"$OUT/built" 2>&1 || wrong "cmake --build"
+cat "$OUT/built"
+! grep localize_macho "$OUT/built" || wrong "an archive is as cargo built it"
+cmake --install "$OUT/cmake" >/dev/null
+for library in libztensor.dylib libztensor.a; do
+    "$(llvm lipo)" "$OUT/installed/lib/$library" -verify_arch arm64 x86_64 || wrong "the architectures of $library"
+done
+# own_zstd ARCHITECTURE ARCHIVE: a program with functions of its own of the names of libzstd
+own_zstd() {
+    "$OUT/apple_cc" -arch "$1" -std=c99 -Wall -Wextra -pedantic -Werror -Iinclude -o "$OUT/own_zstd" tests/platforms/own_zstd.c "$2" \
+        >"$OUT/own_zstd.log" 2>&1
+}
+for architecture in arm64 x86_64; do
+    "$(llvm nm)" -g --defined-only -arch "$architecture" "$OUT/installed/lib/libztensor.a" 2>/dev/null | sed -n 's/^[0-9a-f]* T _//p' | LC_ALL=C sort |
+        diff c_tests/abi/symbols.txt - || wrong "symbols of libztensor.a for $architecture are not those of symbols.txt"
+    "$(llvm otool)" -arch "$architecture" -D "$OUT/installed/lib/libztensor.dylib" | grep -qx '@rpath/libztensor\.[0-9]*\.dylib' ||
+        wrong "the install name for $architecture"
+    own_zstd "$architecture" "$OUT/installed/lib/libztensor.a" || { cat "$OUT/own_zstd.log"; wrong "own_zstd.c for $architecture"; }
+done
+# What cargo built clashes, and where the linker fails or hides nothing, that is what there is.
+if own_zstd arm64 "$built/libztensor.a" || ! grep -q 'duplicate symbol.*ZSTD_createDCtx' "$OUT/own_zstd.log"; then
+    wrong "own_zstd.c takes the archive of cargo"
+fi
+# as_built WHY VARIABLE=VALUE
+as_built() {
+    env "$2" ARCH=arm64 LINK="$OUT/apple_cc" NM="$(llvm nm)" AR="$ar" sh cmake/localize_macho.sh --strip-debug \
+        "$built/libztensor.a" "$OUT/as_built.a" 2>"$OUT/as_built.log" || wrong "localize_macho.sh, $2"
+    if ! grep -q "^localize_macho.sh: $1: " "$OUT/as_built.log" || ! cmp "$built/libztensor.a" "$OUT/as_built.a"; then
+        cat "$OUT/as_built.log"
+        wrong "localize_macho.sh, $2"
+    fi
+}
+as_built "the linker failed" APPLE_LD_FAILS=1
+as_built "the relinked archive has other symbols than zt_\*" APPLE_LD_HIDES=no
+rm -rf "$OUT/cmake" "$OUT/installed" "$OUT/own_zstd" "$OUT/as_built.a"
