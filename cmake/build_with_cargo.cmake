@@ -1,20 +1,23 @@
 # The target ztensor_cargo, which runs cargo and stages what it built, and the imported targets that depend on it.
 # cargo knows best what is out of date, so it is asked in every build; staged files change only when their content does.
 
-find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin")
+find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" "$ENV{USERPROFILE}/.cargo/bin")
 if(NOT ZTENSOR_CARGO)
     message(FATAL_ERROR "ztensor: cargo was not found; install Rust, or set ZTENSOR_CARGO")
 endif()
-if(NOT UNIX)
-    message(FATAL_ERROR "ztensor: building through CMake is for Unix; elsewhere use cargo")
+if(NOT UNIX AND NOT WIN32)
+    message(FATAL_ERROR "ztensor: building through CMake is for Unix and Windows; elsewhere use cargo")
 endif()
 
 set(ztensor_cargo_target "${ZTENSOR_CARGO_TARGET}")
 set(ztensor_cargo_environment "")
 set(ztensor_stage_environment "")
 set(ztensor_crate_types cdylib,staticlib)
+set(ztensor_static_name libztensor.a)
 if(ANDROID)
     include("${CMAKE_CURRENT_LIST_DIR}/android.cmake")
+elseif(WIN32)
+    include("${CMAKE_CURRENT_LIST_DIR}/windows.cmake")
 endif()
 
 set(profile release)
@@ -33,7 +36,10 @@ if(ztensor_cargo_target)
 endif()
 
 set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
-if(APPLE)
+set(shared_dir "${ztensor_stage_dir}")
+if(WIN32) # cmake/windows.cmake has the names
+    set(shared_dir "${CMAKE_CURRENT_BINARY_DIR}/bin")
+elseif(APPLE)
     set(ztensor_shared_names libztensor.${PROJECT_VERSION}.dylib libztensor.${PROJECT_VERSION_MAJOR}.dylib libztensor.dylib)
     set(ztensor_soname "@rpath/libztensor.${PROJECT_VERSION_MAJOR}.dylib")
     set(ztensor_native_libs "")
@@ -49,10 +55,14 @@ else()
     set(ztensor_native_libs pthread dl)
 endif()
 set(ztensor_shared_files ${ztensor_shared_names})
-list(TRANSFORM ztensor_shared_files PREPEND "${ztensor_stage_dir}/")
+list(TRANSFORM ztensor_shared_files PREPEND "${shared_dir}/")
 list(GET ztensor_shared_names 0 ztensor_shared_name)
 list(GET ztensor_shared_files 0 ztensor_shared_file)
-set(ztensor_static_file "${ztensor_stage_dir}/libztensor.a")
+set(ztensor_static_file "${ztensor_stage_dir}/${ztensor_static_name}")
+set(ztensor_import_file "")
+if(WIN32)
+    set(ztensor_import_file "${ztensor_stage_dir}/${ztensor_import_name}")
+endif()
 
 # The compiler that links the shared library, with what says for which machine: the other flags are for its own code.
 separate_arguments(link UNIX_COMMAND "${CMAKE_C_FLAGS}")
@@ -68,16 +78,27 @@ list(JOIN link " " link)
 if(DEFINED ENV{LINK})
     set(link "$ENV{LINK}")
 endif()
+if(WIN32)
+    set(stage
+        COMMAND ${CMAKE_COMMAND} -E make_directory "${shared_dir}" "${ztensor_stage_dir}"
+        COMMAND ${CMAKE_COMMAND} -E copy_if_different "${cargo_output}/${ztensor_shared_name}" "${shared_dir}"
+        COMMAND ${CMAKE_COMMAND} -E copy_if_different
+            "${cargo_output}/${ztensor_import_name}" "${cargo_output}/${ztensor_static_name}" "${ztensor_stage_dir}")
+else()
+    set(stage
+        COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}"
+            "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+            sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
+            "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip})
+endif()
 
 # cargo rustc, because cargo build does no link-time optimisation for a library that is an rlib, too.
 add_custom_target(ztensor_cargo ALL
     COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}" ${ztensor_cargo_environment}
         "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type ${ztensor_crate_types}
         ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-    COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
-        sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
-        "${cargo_output}" "${ztensor_stage_dir}" ${PROJECT_VERSION} ${strip}
-    BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"
+    ${stage}
+    BYPRODUCTS ${ztensor_shared_files} ${ztensor_import_file} "${ztensor_static_file}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     COMMENT "Building libztensor with cargo (${profile})"
     USES_TERMINAL VERBATIM)
@@ -86,8 +107,12 @@ if(ZTENSOR_BUILD_SHARED)
     add_library(ztensor::ztensor SHARED IMPORTED GLOBAL)
     set_target_properties(ztensor::ztensor PROPERTIES
         IMPORTED_LOCATION "${ztensor_shared_file}"
-        IMPORTED_SONAME "${ztensor_soname}"
         INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+    if(WIN32)
+        set_target_properties(ztensor::ztensor PROPERTIES IMPORTED_IMPLIB "${ztensor_import_file}")
+    else()
+        set_target_properties(ztensor::ztensor PROPERTIES IMPORTED_SONAME "${ztensor_soname}")
+    endif()
     add_dependencies(ztensor::ztensor ztensor_cargo)
 endif()
 
