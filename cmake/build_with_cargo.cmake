@@ -1,22 +1,25 @@
 # The target ztensor_cargo, which runs cargo and stages what it built, and the imported targets that depend on it.
 # cargo knows best what is out of date, so it is asked in every build; staged files change only when their content does.
 
-find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin")
+find_program(ZTENSOR_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" "$ENV{USERPROFILE}/.cargo/bin")
 if(NOT ZTENSOR_CARGO)
     message(FATAL_ERROR "ztensor: cargo was not found; install Rust, or set ZTENSOR_CARGO")
 endif()
-if(NOT UNIX)
-    message(FATAL_ERROR "ztensor: building through CMake is for Unix; elsewhere use cargo")
+if(NOT UNIX AND NOT WIN32)
+    message(FATAL_ERROR "ztensor: building through CMake is for Unix and Windows; elsewhere use cargo")
 endif()
 
 set(ztensor_cargo_target "${ZTENSOR_CARGO_TARGET}")
 set(ztensor_cargo_environment "")
 set(ztensor_stage_environment "")
 set(ztensor_crate_types cdylib,staticlib)
+set(ztensor_static_name libztensor.a)
 if(ANDROID)
     include("${CMAKE_CURRENT_LIST_DIR}/android.cmake")
 elseif(APPLE)
     include("${CMAKE_CURRENT_LIST_DIR}/apple.cmake")
+elseif(WIN32)
+    include("${CMAKE_CURRENT_LIST_DIR}/windows.cmake")
 endif()
 
 set(profile release)
@@ -29,7 +32,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 set(ztensor_stage_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
-if(APPLE)
+set(shared_dir "${ztensor_stage_dir}")
+if(WIN32) # cmake/windows.cmake has the names
+    set(shared_dir "${CMAKE_CURRENT_BINARY_DIR}/bin")
+elseif(APPLE)
     set(ztensor_shared_names libztensor.${PROJECT_VERSION}.dylib libztensor.${PROJECT_VERSION_MAJOR}.dylib libztensor.dylib)
     set(ztensor_soname "@rpath/libztensor.${PROJECT_VERSION_MAJOR}.dylib")
     set(ztensor_native_libs "")
@@ -45,10 +51,14 @@ else()
     set(ztensor_native_libs pthread dl)
 endif()
 set(ztensor_shared_files ${ztensor_shared_names})
-list(TRANSFORM ztensor_shared_files PREPEND "${ztensor_stage_dir}/")
+list(TRANSFORM ztensor_shared_files PREPEND "${shared_dir}/")
 list(GET ztensor_shared_names 0 ztensor_shared_name)
 list(GET ztensor_shared_files 0 ztensor_shared_file)
-set(ztensor_static_file "${ztensor_stage_dir}/libztensor.a")
+set(ztensor_static_file "${ztensor_stage_dir}/${ztensor_static_name}")
+set(ztensor_import_file "")
+if(WIN32)
+    set(ztensor_import_file "${ztensor_stage_dir}/${ztensor_import_name}")
+endif()
 
 # The compiler that links the shared library, with what says for which machine: the other flags are for its own code.
 separate_arguments(link UNIX_COMMAND "${CMAKE_C_FLAGS}")
@@ -75,13 +85,24 @@ function(ztensor_add_commands target folder)
         set(target_flag --target ${target})
         set(cargo_output "${ZTENSOR_CARGO_TARGET_DIR}/${target}/${profile_dir}")
     endif()
+    if(WIN32)
+        set(stage
+            COMMAND ${CMAKE_COMMAND} -E make_directory "${shared_dir}" "${folder}"
+            COMMAND ${CMAKE_COMMAND} -E copy_if_different "${cargo_output}/${ztensor_shared_name}" "${shared_dir}"
+            COMMAND ${CMAKE_COMMAND} -E copy_if_different
+                "${cargo_output}/${ztensor_import_name}" "${cargo_output}/${ztensor_static_name}" "${folder}")
+    else()
+        set(stage
+            COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} ${ARGN} "CC=${CMAKE_C_COMPILER}" "LINK=${link}"
+                "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
+                sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
+                "${cargo_output}" "${folder}" ${PROJECT_VERSION} ${strip})
+    endif()
     set(ztensor_commands ${ztensor_commands}
         COMMAND ${CMAKE_COMMAND} -E env "CARGO_TARGET_DIR=${ZTENSOR_CARGO_TARGET_DIR}" ${ztensor_cargo_environment}
             "${ZTENSOR_CARGO}" rustc --lib --package ztensor-c --profile ${profile} --crate-type ${ztensor_crate_types}
             ${target_flag} ${ZTENSOR_CARGO_FLAGS}
-        COMMAND ${CMAKE_COMMAND} -E env ${ztensor_stage_environment} ${ARGN} "CC=${CMAKE_C_COMPILER}" "LINK=${link}" "LD=${CMAKE_LINKER}" "NM=${CMAKE_NM}" "OBJCOPY=${CMAKE_OBJCOPY}" "AR=${CMAKE_AR}"
-            sh "${PROJECT_SOURCE_DIR}/cmake/stage_libraries.sh"
-            "${cargo_output}" "${folder}" ${PROJECT_VERSION} ${strip}
+        ${stage}
         PARENT_SCOPE)
 endfunction()
 
@@ -100,7 +121,7 @@ else()
 endif()
 add_custom_target(ztensor_cargo ALL
     ${ztensor_commands}
-    BYPRODUCTS ${ztensor_shared_files} "${ztensor_static_file}"
+    BYPRODUCTS ${ztensor_shared_files} ${ztensor_import_file} "${ztensor_static_file}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     COMMENT "Building libztensor with cargo (${profile})"
     USES_TERMINAL VERBATIM)
@@ -109,8 +130,12 @@ if(ZTENSOR_BUILD_SHARED)
     add_library(ztensor::ztensor SHARED IMPORTED GLOBAL)
     set_target_properties(ztensor::ztensor PROPERTIES
         IMPORTED_LOCATION "${ztensor_shared_file}"
-        IMPORTED_SONAME "${ztensor_soname}"
         INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+    if(WIN32)
+        set_target_properties(ztensor::ztensor PROPERTIES IMPORTED_IMPLIB "${ztensor_import_file}")
+    else()
+        set_target_properties(ztensor::ztensor PROPERTIES IMPORTED_SONAME "${ztensor_soname}")
+    endif()
     add_dependencies(ztensor::ztensor ztensor_cargo)
 endif()
 

@@ -3,7 +3,7 @@
 #     sh packaging/elsewhere.sh OUT SYSTEM      after build.sh OUT, of which it takes headers and pages
 # SYSTEM: aarch64-linux-gnu (glibc 2.28), aarch64-linux-musl, x86_64-linux-musl or x86_64-windows. For Linux it makes
 # OUT/ztensor-VERSION-SYSTEM.tar.xz, as the tarball of this machine but for libztensor_remote, with a static program on musl; for
-# Windows OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, headers.
+# Windows OUT/ztensor-VERSION-x86_64-windows.zip: bin/ztensor.dll, bin/zt.exe, lib/libztensor.dll.a, CMake package, headers.
 # It is all in OUT/elsewhere/ztensor-VERSION-SYSTEM, too. Exit status 3: what it needs cannot be had; one line on standard
 # error says why.
 set -eu
@@ -57,9 +57,9 @@ case $system in
     windows_objects
     ;;
 esac
-[ -z "$runtime" ] || LINK=$cc crate_types=staticlib
-build_library
-if [ -n "$LINK" ]; then
+if [ -n "$runtime" ]; then
+    LINK=$cc crate_types=staticlib
+    build_library
     LD=${PREFIX_}ld OBJCOPY=${PREFIX_}objcopy NM=${PREFIX_}nm \
         sh cmake/localize_archive.sh --strip-debug "$built/libztensor.a" "$root/lib/libztensor.a"
     "${PREFIX_}strip" --strip-unneeded "$root/lib/libztensor.a"
@@ -73,8 +73,8 @@ if [ -n "$LINK" ]; then
     cp -a "$out/root/lib/cmake/ztensor" "$root/lib/cmake"
     cp -a "$out/root/lib/pkgconfig/ztensor.pc" "$root/lib/pkgconfig"
 else
-    cp "$built/ztensor.dll" "$root/bin"
-    cp "$built/libztensor.dll.a" "$root/lib"
+    cmake_for_windows . "$OUT/cmake" -DZTENSOR_BUILD_STATIC=OFF -DCMAKE_INSTALL_PREFIX="$root"
+    cmake --install "$OUT/cmake"
 fi
 # After the library is taken: the one that the program is built with is compiled in the same place, and not optimised as a whole.
 cargo_for_target rustc --release --package ztensor-tools --bin zt

@@ -162,6 +162,13 @@ windows() {
     $cc -shared -o "$prefix/bin/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32 # not in wine 8
     $run "$prefix/bin/stranger.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
     opened
+    rm -rf "$out/stranger-cmake"
+    cmake -S tests/consumers/stranger -B "$out/stranger-cmake" -DLINK=shared "-DCMAKE_PREFIX_PATH=$prefix" \
+        -DCMAKE_TOOLCHAIN_FILE="$PWD/tests/platforms/mingw.toolchain.cmake"
+    cmake --build "$out/stranger-cmake"
+    cp "$prefix/bin/bcryptprimitives.dll" "$out/stranger-cmake/of_shared"
+    $run "$out/stranger-cmake/of_shared/shared.exe" "$model" | tr -d '\r' >"$out/stranger.txt"
+    opened
     program_works "$prefix/bin/zt.exe"
     noticed "$prefix/share"
 }

@@ -47,8 +47,10 @@ END
     cc=$OUT/cc cxx=$OUT/c++ ar=$OUT/ar
 }
 
-# Two objects that Rust links into every program for Windows, which Debian has not compiled.
+# Two objects that Rust links into every program for Windows, which Debian has not compiled. The compiler is named as CMake names
+# it: cargo compiles all anew for another name.
 windows_objects() {
+    cc=$(command -v "$cc") ar=$(command -v "$ar")
     objects=$("$RUSTC" --print sysroot)/lib/rustlib/$TARGET/lib
     mkdir -p "$objects"
     for object in rsbegin rsend; do
@@ -58,15 +60,24 @@ windows_objects() {
 }
 
 # wine_libraries DLL: where wine looks for libraries: this one and those of the compiler. It has no bcryptprimitives.dll before
-# version 9.
+# version 9, which lies in a folder of its own.
 wine_libraries() {
-    mkdir -p "$OUT/dll"
+    mkdir -p "$OUT/dll" "$OUT/dll_of_system"
     for name in libwinpthread-1.dll libgcc_s_seh-1.dll; do
         cp "$($cc -print-file-name=$name)" "$OUT/dll"
     done
     cp "$1" "$OUT/dll"
-    $cc -shared -o "$OUT/dll/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32
-    export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll" DISPLAY=
+    $cc -shared -o "$OUT/dll_of_system/bcryptprimitives.dll" tests/platforms/bcryptprimitives.c -ladvapi32
+    export WINEPREFIX="$OUT/wine" WINEDEBUG=-all WINEPATH="Z:$OUT/dll;Z:$OUT/dll_of_system" DISPLAY=
+}
+
+# cmake_for_windows SOURCE BUILD [CMAKE_ARGUMENT...]: configures and builds as a user of mingw does, by a toolchain file.
+cmake_for_windows() {
+    source=$1 build=$2
+    shift 2
+    rm -rf "$build"
+    cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/tests/platforms/mingw.toolchain.cmake" "-DZTENSOR_CARGO=$cargo" \
+        "-DZTENSOR_CARGO_FLAGS=--locked;$std" "$@" && cmake --build "$build"
 }
 
 # cargo_for_target COMMAND [ARGUMENT...]

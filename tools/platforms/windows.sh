@@ -1,6 +1,6 @@
 #!/bin/sh
-# Windows, by wine: C tests that ask for no more than C and what mingw has, Rust tests, zt.exe, and the same bytes as here. Run by
-# test.sh.
+# Windows, by wine: C tests that ask for no more than C and what mingw has, Rust tests, zt.exe, projects of CMake, and the same bytes
+# as here. Run by test.sh.
 set -eu
 . tools/platforms/rust.sh
 std_from_source
@@ -44,6 +44,36 @@ fi
         $RUNNER "$built/zt.exe" convert tests/data/v0.1/py-0.1.4-all-dtypes.zt "$OUT/converted.zt" &&
         $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
 } >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
+
+# A stranger's project: with what CMake installed, moved elsewhere, and with the source.
+cmake_projects() {
+    if cmake_for_windows . "$OUT/cmake" -DCMAKE_SYSTEM_PROCESSOR=mips >"$OUT/configured" 2>&1 ||
+        ! grep -q 'no Rust target is known for CMAKE_SYSTEM_PROCESSOR "mips"' "$OUT/configured"; then
+        echo "a processor that is not known"
+        return 1
+    fi
+    rm -rf "$OUT/installed" "$OUT/moved"
+    cmake_for_windows . "$OUT/cmake" -DCMAKE_INSTALL_PREFIX="$OUT/installed" && cmake --install "$OUT/cmake" &&
+        mv "$OUT/installed" "$OUT/moved" || return 1
+    (cd "$OUT/moved" && find bin lib -type f | LC_ALL=C sort) >"$OUT/files"
+    printf '%s\n' bin/ztensor.dll lib/cmake/ztensor/ztensor-config-version.cmake lib/cmake/ztensor/ztensor-config.cmake \
+        lib/libztensor.a lib/libztensor.dll.a lib/pkgconfig/ztensor.pc | diff - "$OUT/files" || return 1
+    if grep -rnF -e "$OUT" -e "$PWD" "$OUT/moved/lib/cmake" "$OUT/moved/lib/pkgconfig"; then return 1; fi
+    for library in "CMAKE_PREFIX_PATH=$OUT/moved" "ZTENSOR_SOURCE=$PWD"; do
+        cmake_for_windows tests/consumers/stranger "$OUT/stranger" "-DLINK=shared;static" "-D$library" || return 1
+        for kind in shared static; do
+            program=$OUT/stranger/of_$kind/$kind.exe wants=1
+            [ $kind = shared ] || wants=0
+            [ "$("${PREFIX_}objdump" -p "$program" | grep -c 'DLL Name: ztensor\.dll')" = $wants ] ||
+                { echo "$program: not $kind"; return 1; }
+            WINEPATH="Z:$OUT/dll_of_system" wine "$program" tests/data/v1.2/py-1.2.3-zstd.zt >"$OUT/stranger.txt" || return 1
+            tr -d '\r' <"$OUT/stranger.txt" | grep -x -e 'f64@1: 1024 bytes' -e '14 objects' | tee "$OUT/lines"
+            [ "$(wc -l <"$OUT/lines")" = 2 ] || { echo "no such lines:"; cat "$OUT/stranger.txt"; return 1; }
+        done
+    done
+    echo "cmake: 4 programs passed, 0 failed"
+}
+cmake_projects >"$OUT/cmake.log" 2>&1 || { echo "CMake: FAILED" && status=1; }
 cat "$OUT"/*.log
 row "$built/ztensor.dll" $counted >"$OUT/row"
 exit $status

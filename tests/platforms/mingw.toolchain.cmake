@@ -1,0 +1,7 @@
+# Windows on x86-64, by Debian's mingw-w64.
+set(CMAKE_SYSTEM_NAME Windows)
+if(NOT CMAKE_SYSTEM_PROCESSOR)
+    set(CMAKE_SYSTEM_PROCESSOR x86_64)
+endif()
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
