@@ -7,45 +7,8 @@ std_from_source
 exe=.exe
 windows_objects
 
-build_library
-cargo_for_target rustc --release --package ztensor-tools --bin zt
-mkdir -p "$OUT/c/lib"
-wine_libraries "$built/ztensor.dll"
-cp "$built/libztensor.dll.a" "$OUT/c/lib/libztensor.dll.a"
-${PREFIX_}ar rc "$OUT/c/lib/libdl.a" # there is nothing of the kind, and nothing is needed of it
-cat >"$OUT/run" <<'END'
-#!/bin/sh
-# The compiler adds the ending.
-program=$1
-shift
-[ -f "$program" ] || program=$program.exe
-wine "$program" "$@"
-status=$?
-case $program in */c/*) rm -f "$program" ;; esac
-exit $status
-END
-chmod +x "$OUT/run"
-RUNNER=$OUT/run
-export RUNNER CC="$cc" NM="${PREFIX_}nm" CFLAGS="-g -D__USE_MINGW_ANSI_STDIO=1 -D_POSIX_C_SOURCE=200809L"
-export ZT_TEST_DATA=tests/data
-status=0 counted="c read written"
-same_as_here "$built/libztensor.dll.a" || status=1
-ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(|EBADF|"(fault_loop|failing_malloc)\.h"') \
-    LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
-if [ "${QUICK-}" != 1 ]; then
-    # Their allocator counts for each thread; a thread's own variables ask for memory here, which it would count for ever.
-    rust_tests_without 'common/counting\.rs|^mod counting'
-    test_rust >"$OUT/rust.log" 2>&1 || status=1
-    counted="$counted rust"
-fi
-{
-    $RUNNER "$built/zt.exe" verify tests/data/v1.2/py-1.2.3-digests.zt &&
-        $RUNNER "$built/zt.exe" ls --json tests/data/v0.1/py-0.1.4-all-dtypes.zt &&
-        $RUNNER "$built/zt.exe" convert tests/data/v0.1/py-0.1.4-all-dtypes.zt "$OUT/converted.zt" &&
-        $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
-} >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
-
-# A stranger's project: with what CMake installed, moved elsewhere, and with the source.
+# A stranger's project: with what CMake installed, moved elsewhere, and with the source. Before zt.exe, with which cargo compiles the
+# library once more.
 cmake_projects() {
     if cmake_for_windows . "$OUT/cmake" -DCMAKE_SYSTEM_PROCESSOR=mips >"$OUT/configured" 2>&1 ||
         ! grep -q 'no Rust target is known for CMAKE_SYSTEM_PROCESSOR "mips"' "$OUT/configured"; then
@@ -73,7 +36,46 @@ cmake_projects() {
     done
     echo "cmake: 4 programs passed, 0 failed"
 }
+
+status=0
+build_library
+wine_libraries "$built/ztensor.dll"
 cmake_projects >"$OUT/cmake.log" 2>&1 || { echo "CMake: FAILED" && status=1; }
+cargo_for_target rustc --release --package ztensor-tools --bin zt
+mkdir -p "$OUT/c/lib"
+cp "$built/libztensor.dll.a" "$OUT/c/lib/libztensor.dll.a"
+${PREFIX_}ar rc "$OUT/c/lib/libdl.a" # there is nothing of the kind, and nothing is needed of it
+cat >"$OUT/run" <<'END'
+#!/bin/sh
+# The compiler adds the ending.
+program=$1
+shift
+[ -f "$program" ] || program=$program.exe
+wine "$program" "$@"
+status=$?
+case $program in */c/*) rm -f "$program" ;; esac
+exit $status
+END
+chmod +x "$OUT/run"
+RUNNER=$OUT/run
+export RUNNER CC="$cc" NM="${PREFIX_}nm" CFLAGS="-g -D__USE_MINGW_ANSI_STDIO=1 -D_POSIX_C_SOURCE=200809L"
+export ZT_TEST_DATA=tests/data
+counted="c read written"
+same_as_here "$built/libztensor.dll.a" || status=1
+ONLY=$(c_tests_without 'sys/(wait|mman|resource|mount)\.h|mkfifo|mkdir\(|alarm\(|EBADF|"(fault_loop|failing_malloc)\.h"') \
+    LANGUAGES=c99 LIBRARIES=shared sh c_tests/run.sh "$built" "$OUT/c" >>"$OUT/c.log" 2>&1 || status=1
+if [ "${QUICK-}" != 1 ]; then
+    # Their allocator counts for each thread; a thread's own variables ask for memory here, which it would count for ever.
+    rust_tests_without 'common/counting\.rs|^mod counting'
+    test_rust >"$OUT/rust.log" 2>&1 || status=1
+    counted="$counted rust"
+fi
+{
+    $RUNNER "$built/zt.exe" verify tests/data/v1.2/py-1.2.3-digests.zt &&
+        $RUNNER "$built/zt.exe" ls --json tests/data/v0.1/py-0.1.4-all-dtypes.zt &&
+        $RUNNER "$built/zt.exe" convert tests/data/v0.1/py-0.1.4-all-dtypes.zt "$OUT/converted.zt" &&
+        $RUNNER "$built/zt.exe" verify "$OUT/converted.zt" && rm "$OUT/converted.zt" && echo "zt: 4 passed, 0 failed"
+} >"$OUT/zt.log" 2>&1 || { echo "zt.exe: FAILED" && status=1; }
 cat "$OUT"/*.log
 row "$built/ztensor.dll" $counted >"$OUT/row"
 exit $status
