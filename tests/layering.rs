@@ -131,11 +131,8 @@ fn imports(text: &str) -> Vec<String> {
 #[test]
 fn imports_follow_the_layers() {
     let mut edges = 0;
-    for (path, text) in all("src") {
+    for (path, text) in all("src").into_iter().filter(|(path, _)| path != "src/lib.rs") {
         let folder = folder(&path);
-        if folder == "lib" {
-            continue;
-        }
         let (_, allowed) = ALLOWED_IMPORTS
             .iter()
             .find(|(r, _)| *r == folder)
@@ -165,10 +162,11 @@ fn imports_follow_the_layers() {
 }
 
 /// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives its borrow.
-const UNSAFE_FILES: [&str; 27] = [
+const UNSAFE_FILES: [&str; 28] = [
     "src/error/data.rs",
     "src/hash.rs",
     "src/io/blocks.rs",
+    "src/io/blocks/windows.rs",
     "src/io/folder.rs",
     "src/io/page_size.rs",
     "src/io/path.rs",
