@@ -1,4 +1,5 @@
 /* Chapter "component": the ways to bytes: ptr, read, read_range, load, advise. Conversion: convert.c. */
+#include "advice.h"
 #include "support.h"
 
 static void borrowed(void)
@@ -202,38 +203,32 @@ static void damaged(void)
     }
 }
 
-/* What a mode has not is ZT_ERROR_UNSUPPORTED. */
+/* Advice that is not to be had is ZT_ERROR_UNSUPPORTED; of a mapping of no bytes, nothing is to do. */
+static zt_status wanted(const zt_component *c, zt_advice advice, zt_mode mode)
+{
+    const int nothing = mode != ZT_MODE_READ && zt_component_stored_size(c) == 0;
+    return nothing || takes_advice(advice, mode) ? ZT_OK : ZT_ERROR_UNSUPPORTED;
+}
+
 static void advise(const zt_component *c, zt_mode mode)
 {
-    const int maps = mode != ZT_MODE_READ, is_private = mode == ZT_MODE_PRIVATE;
-    const uint64_t size = zt_component_stored_size(c);
+    const int locks = takes_advice(ZT_ADVICE_LOCK, mode);
     zt_status status;
     uint32_t a;
     for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_POPULATE; a++)
-        CHECK_STATUS(zt_component_advise(c, a), ZT_OK);
-    if (maps && size == 0) /* of no bytes, nothing is to do */
-        return;
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), !maps || is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), is_private ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+        CHECK_STATUS(zt_component_advise(c, a), wanted(c, a, mode));
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), wanted(c, ZT_ADVICE_RELEASE, mode));
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), wanted(c, ZT_ADVICE_EVICT, mode));
     status = zt_component_advise(c, ZT_ADVICE_LOCK);
-    if (!maps)
-        CHECK_STATUS(status, ZT_ERROR_UNSUPPORTED);
+    if (!locks)
+        CHECK_STATUS(status, wanted(c, ZT_ADVICE_LOCK, mode));
     else
         CHECK(status == ZT_OK || status == ZT_ERROR_IO); /* up to the process's limit */
-    if (status == ZT_OK && !is_private && size > 200000)
-        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), maps ? ZT_OK : ZT_ERROR_UNSUPPORTED);
-    if (!is_private)
-        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), ZT_OK);
-}
-
-/* Where the system takes no advice, that is said of each, but where there is no page to let go. */
-static void advise_in_vain(const zt_component *c)
-{
-    uint32_t a;
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_NONE), ZT_OK);
-    for (a = ZT_ADVICE_NONE + 1; zt_component_stored_size(c) > 200000 && a <= ZT_ADVICE_UNLOCK; a++)
-        CHECK_STATUS(zt_component_advise(c, a), ZT_ERROR_UNSUPPORTED);
+    for (a = ZT_ADVICE_EVICT; status == ZT_OK && zt_component_stored_size(c) > 200000 && a <= ZT_ADVICE_RELEASE; a++)
+        CHECK_STATUS(zt_component_advise(c, a), takes_advice(a, mode) ? ZT_ERROR_STATE : ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), wanted(c, ZT_ADVICE_UNLOCK, mode));
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), wanted(c, ZT_ADVICE_UNLOCK, mode)); /* once more is no failure */
+    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), wanted(c, ZT_ADVICE_EVICT, mode));
 }
 
 /* What was let go is read anew. */
@@ -248,10 +243,7 @@ static void advice(void)
                 const zt_component *c = zt_component_at(zt_object_at(file, o), 0);
                 size_t size;
                 unsigned char *before = read_component(c, &size), *after;
-                if (takes_advice())
-                    advise(c, zt_file_mode(file));
-                else
-                    advise_in_vain(c);
+                advise(c, zt_file_mode(file));
                 CHECK_STATUS(zt_component_advise(c, 9), ZT_ERROR_INVALID_ARGUMENT);
                 CHECK_STATUS(zt_component_advise(c, UINT32_MAX), ZT_ERROR_INVALID_ARGUMENT);
                 after = read_component(c, &size);

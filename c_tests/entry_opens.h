@@ -231,6 +231,12 @@ static zt_status open_no_descriptor(void)
     return zt_open_fd(9999, 0, ZT_WHOLE, NULL, &file);
 }
 
+static zt_status open_no_handle(void)
+{
+    zt_file *file = NULL;
+    return zt_open_handle(NULL, 0, ZT_WHOLE, NULL, &file);
+}
+
 static zt_status read_the_damaged(void)
 {
     zt_file *file = NULL;

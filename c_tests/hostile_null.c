@@ -31,6 +31,7 @@ static void library_and_open(void)
     CHECK_STATUS(zt_open(path, NULL, NULL), INVALID);
     CHECK_STATUS(zt_open(NULL, NULL, NULL), INVALID);
     CHECK_STATUS(zt_open_fd(0, 0, 0, NULL, NULL), INVALID);
+    CHECK_STATUS(zt_open_handle(NULL, 0, 0, NULL, NULL), INVALID);
     CHECK_STATUS(zt_open_model(NULL, NULL, &f), INVALID);
     CHECK(f == NULL);
     CHECK_STATUS(zt_open_model("", NULL, NULL), INVALID);

@@ -4,6 +4,7 @@
 #endif
 #include <fcntl.h>
 
+#include "advice.h"
 #include "support.h"
 
 static zt_file *open_model(const char *name, zt_mode mode, uint32_t threads)
@@ -62,7 +63,7 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
             CHECK(x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
             if (bytes)
                 CHECK(are_elements(y.data, (const char *)bytes + zt_component_offset(c), y.size, zt_dtype_size(y.dtype)));
-            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), takes_advice() ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), takes_advice(ZT_ADVICE_WILLNEED, mode) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
             CHECK_STATUS(zt_object_verify(here), ZT_OK);
         }
         zt_close(alone);

@@ -1,4 +1,5 @@
 /* Chapter "open": what zt_open_options ask for. */
+#include "advice.h"
 #include "opening.h"
 
 static void unknown_options(void)
@@ -27,7 +28,7 @@ static void unknown_options(void)
         options.advice = advice;
         status = zt_open(path, &options, &file);
         /* Locking is up to the process's limit. */
-        CHECK(status == ZT_OK || (advice == ZT_ADVICE_LOCK && status == (takes_advice() ? ZT_ERROR_IO : ZT_ERROR_UNSUPPORTED)));
+        CHECK(status == ZT_OK || (advice == ZT_ADVICE_LOCK && status == (takes_advice(ZT_ADVICE_LOCK, ZT_MODE_MAP) ? ZT_ERROR_IO : ZT_ERROR_UNSUPPORTED)));
         if (status == ZT_OK) {
             unsigned char got[60];
             CHECK_STATUS(zt_component_read(component_of(file, "f32", "data"), got, sizeof got), ZT_OK);

@@ -1,6 +1,7 @@
 /* Shards of zTensor 2: a file that has bytes of its objects in others, through every way to bytes. */
 #include <pthread.h>
 
+#include "advice.h"
 #include "support.h"
 
 #define ROOT "v2/real/rs-sharded-xxh3.zt"
@@ -58,7 +59,7 @@ static void every_path_to_bytes(zt_mode mode)
         CHECK_STATUS(zt_tensor_view(zt_object_at(file, i), &tensor), ZT_OK);
         CHECK(tensor.size == count && memcmp(tensor.data, bytes, count) == 0);
         CHECK_STATUS(zt_component_verify(c), ZT_OK);
-        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), takes_advice() ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+        CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), takes_advice(ZT_ADVICE_WILLNEED, mode) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
         if (mode == ZT_MODE_MAP) {
             const void *all = NULL;
             CHECK_STATUS(zt_file_bytes(file, part, &all, NULL), ZT_OK);

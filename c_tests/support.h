@@ -214,16 +214,6 @@ static inline size_t page_size(void)
 #endif
 }
 
-/* Whether the system takes advice on mappings and files. */
-static inline int takes_advice(void)
-{
-#if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
-    return 1;
-#else
-    return 0;
-#endif
-}
-
 /* Compares what is in memory: registers of some processors hold more digits than a double. */
 static inline int is_double(double value, double wanted)
 {

@@ -1,4 +1,5 @@
 /* Chapter "writer": where components are put, frames of compressed ones, and the same bytes in every run. */
+#include "advice.h"
 #include "attributes.h"
 #include "writing.h"
 
@@ -41,8 +42,8 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
         if (sizes[i] && want >= 4096) { /* whatever follows starts in another page, too */
             CHECK(zt_component_caps(c) & ZT_CAP_DIRECT);
             CHECK(want < page_size() || zt_component_caps(c) & ZT_CAP_PAGE_EXCLUSIVE);
-            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), takes_advice() ? ZT_OK : ZT_ERROR_UNSUPPORTED);
-            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), takes_advice() ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), takes_advice(ZT_ADVICE_RELEASE, ZT_MODE_MAP) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+            CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), takes_advice(ZT_ADVICE_EVICT, ZT_MODE_MAP) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
             got = read_component(c, &size);
             CHECK(memcmp(got, data, size) == 0);
             free(got);

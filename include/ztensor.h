@@ -388,9 +388,24 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
 /// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
 /// element's size (see zt_component_caps).
-/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
+/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED): zt_open_handle.
 /// Threads: any. Since 0.9.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
+
+/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+///
+/// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
+/// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
+/// One opened with FILE_FLAG_OVERLAPPED or FILE_FLAG_NO_BUFFERING is ZT_ERROR_INVALID_ARGUMENT: a read by several threads
+/// could not tell whose read has ended, or would have to be of whole sectors. Reads past the page cache
+/// (zt_read_options.direct) open the file anew, which needs FILE_SHARE_READ of whoever has it open.
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Any offset can be mapped; pointers
+/// that are lent are as aligned as it is, as in zt_open_fd.
+/// options, file, statuses: as zt_open. ZT_ERROR_INVALID_ARGUMENT for NULL and INVALID_HANDLE_VALUE, ZT_ERROR_IO for what
+/// is no handle, or none of a file. Off Windows ZT_ERROR_UNSUPPORTED: zt_open_fd.
+/// Threads: any. Since 0.9.
+zt_status zt_open_handle(void *handle, uint64_t offset, uint64_t length, const zt_open_options *options,
+    zt_file **file);
 
 /// Opens a .zt file that is in memory.
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
@@ -818,11 +833,12 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM
 /// and ZT_ADVICE_NONE count for the whole file.
 /// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
-/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux and
-/// macOS; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the
-/// system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked,
-/// ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than
-/// the process may.
+/// where the bytes are in memory or of a zt_source, and in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL and
+/// _RANDOM on Windows, where _RELEASE takes the pages from the process's working set, and _LOCK is for as much as its
+/// least size (SetProcessWorkingSetSize); _EVICT off Linux; _LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and
+/// _EVICT in ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking
+/// more than the process may.
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
@@ -1747,6 +1763,9 @@ typedef struct zt_write_summary {
 /// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
 /// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
 /// it with zt_writer_finish or zt_writer_abort.
+/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
+/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
+/// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);

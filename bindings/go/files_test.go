@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -427,6 +428,9 @@ func TestModesHooksAndBudgets(t *testing.T) {
 	by, err := OpenFD(file.Fd(), 0, Whole, nil)
 	must(t, err)
 	defer by.Close()
+	if _, err := OpenHandle(4, 0, Whole, nil); runtime.GOOS != "windows" && !errors.Is(err, ErrUnsupported) {
+		t.Error(err)
+	}
 	content2, err := os.ReadFile(path)
 	must(t, err)
 	in, err := OpenMemory(content2, nil)

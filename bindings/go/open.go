@@ -3,6 +3,11 @@ package ztensor
 /*
 #include <ztensor.h>
 #include "callbacks.h"
+
+static zt_status open_by_handle(uintptr_t handle, uint64_t offset, uint64_t length, const zt_open_options *o, zt_file **f)
+{
+	return zt_open_handle((void *)handle, offset, length, o, f);
+}
 */
 import "C"
 
@@ -101,6 +106,13 @@ func OpenParts(paths []string, options *Options) (*File, error) {
 func OpenFD(fd uintptr, offset, length uint64, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.zt_open_fd(C.int(fd), C.uint64_t(offset), C.uint64_t(length), o, f)
+	})
+}
+
+// OpenHandle is OpenFD for a HANDLE of Windows, as os.File.Fd gives it there.
+func OpenHandle(handle uintptr, offset, length uint64, options *Options) (*File, error) {
+	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
+		return C.open_by_handle(C.uintptr_t(handle), C.uint64_t(offset), C.uint64_t(length), o, f)
 	})
 }
 

@@ -28,6 +28,10 @@ pub const File = struct {
     pub fn openFd(fd: c_int, offset: u64, length: u64, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_fd, .{ fd, offset, length, &options });
     }
+    /// The same by a HANDLE of Windows.
+    pub fn openHandle(handle: *anyopaque, offset: u64, length: u64, options: c.zt_open_options) Error!File {
+        return opened(c.zt_open_handle, .{ handle, offset, length, &options });
+    }
     /// The bytes have to stay until `close`.
     pub fn openMemory(data: []const u8, options: c.zt_open_options) Error!File {
         return opened(c.zt_open_memory, .{ data.ptr, data.len, &options });

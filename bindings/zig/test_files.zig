@@ -354,6 +354,8 @@ test "hooks, budgets, private memory, advice, descriptors" {
     const by_fd = try zt.File.openFd(stream.handle, 0, c.ZT_WHOLE, zt.sized(c.zt_open_options));
     defer by_fd.close();
     try expect(by_fd.partPath(0) == null and by_fd.size() == own.size());
+    if (@import("builtin").os.tag != .windows)
+        try std.testing.expectError(error.Unsupported, zt.File.openHandle(@ptrFromInt(4), 0, c.ZT_WHOLE, zt.sized(c.zt_open_options)));
     const in_memory = try zt.File.openMemory(try by_fd.bytes(0), zt.sized(c.zt_open_options));
     defer in_memory.close();
     try equal(@as(usize, 1), in_memory.len());

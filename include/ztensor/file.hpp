@@ -102,6 +102,14 @@ class file {
         const zt_status status = zt_open_fd(fd, offset, length, &options, &opened);
         return detail::give(status, file(opened));
     }
+    /* The same by a HANDLE of Windows. */
+    [[nodiscard]] static returns<file> open_handle(void *handle, std::uint64_t offset = 0, std::uint64_t length = ZT_WHOLE,
+                                                   const open_options &options = {})
+    {
+        zt_file *opened = nullptr;
+        const zt_status status = zt_open_handle(handle, offset, length, &options, &opened);
+        return detail::give(status, file(opened));
+    }
     /* The bytes must stay until the last handle is closed. */
     [[nodiscard]] static returns<file> open_memory(const void *data, std::size_t size, const open_options &options = {})
     {

@@ -332,11 +332,12 @@ pub unsafe extern "C" fn zt_component_read_as(
 /// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM
 /// and ZT_ADVICE_NONE count for the whole file.
 /// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
-/// where the bytes are in memory or of a zt_source, and on Windows; all but that, in ZT_MODE_READ, off Linux and
-/// macOS; ZT_ADVICE_LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; what the
-/// system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that are locked,
-/// ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking more than
-/// the process may.
+/// where the bytes are in memory or of a zt_source, and in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL and
+/// _RANDOM on Windows, where _RELEASE takes the pages from the process's working set, and _LOCK is for as much as its
+/// least size (SetProcessWorkingSetSize); _EVICT off Linux; _LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and
+/// _EVICT in ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
+/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking
+/// more than the process may.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn zt_open(
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
 /// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
 /// element's size (see zt_component_caps).
-/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED).
+/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED): zt_open_handle.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_fd(
@@ -73,7 +73,93 @@ fn duplicate(fd: c_int) -> Result<std::fs::File> {
 
 #[cfg(not(unix))]
 fn duplicate(_fd: c_int) -> Result<std::fs::File> {
-    Err(fail!(Unsupported, "zt_open_fd needs file descriptors"))
+    Err(fail!(Unsupported, "zt_open_fd needs file descriptors; zt_open_handle takes a HANDLE"))
+}
+
+/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+///
+/// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
+/// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
+/// One opened with FILE_FLAG_OVERLAPPED or FILE_FLAG_NO_BUFFERING is ZT_ERROR_INVALID_ARGUMENT: a read by several threads
+/// could not tell whose read has ended, or would have to be of whole sectors. Reads past the page cache
+/// (zt_read_options.direct) open the file anew, which needs FILE_SHARE_READ of whoever has it open.
+/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Any offset can be mapped; pointers
+/// that are lent are as aligned as it is, as in zt_open_fd.
+/// options, file, statuses: as zt_open. ZT_ERROR_INVALID_ARGUMENT for NULL and INVALID_HANDLE_VALUE, ZT_ERROR_IO for what
+/// is no handle, or none of a file. Off Windows ZT_ERROR_UNSUPPORTED: zt_open_fd.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_open_handle(
+    handle: *mut c_void,
+    offset: u64,
+    length: u64,
+    options: *const zt_open_options,
+    file: Option<&mut MaybeUninit<*mut zt_file>>,
+) -> zt_status {
+    deliver(file, "file", || {
+        // SAFETY: options NULL or of the size it says.
+        unsafe {
+            opened(options, |wanted| File::open_file(duplicate_handle(handle)?, offset, length, wanted))
+        }
+    })
+}
+
+#[cfg(windows)]
+fn duplicate_handle(handle: *mut c_void) -> Result<std::fs::File> {
+    use std::os::windows::io::{AsRawHandle, BorrowedHandle};
+    use windows_sys::Wdk::Storage::FileSystem::{
+        FILE_NO_INTERMEDIATE_BUFFERING, FILE_SYNCHRONOUS_IO_ALERT, FILE_SYNCHRONOUS_IO_NONALERT,
+    };
+    use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
+    use windows_sys::Win32::Storage::FileSystem::{GetFileType, FILE_TYPE_DISK};
+    if handle.is_null() || handle == INVALID_HANDLE_VALUE {
+        return Err(fail!(InvalidArgument, "NULL and INVALID_HANDLE_VALUE are no handle"));
+    }
+    // SAFETY: only borrowed for the duplication; a handle that is not open makes that fail.
+    let duplicate = unsafe { BorrowedHandle::borrow_raw(handle) }.try_clone_to_owned();
+    let owned = duplicate.map_err(|e| crate::error::Error::io("could not duplicate the handle", &e))?;
+    // SAFETY: a handle that is open.
+    if unsafe { GetFileType(owned.as_raw_handle()) } != FILE_TYPE_DISK {
+        return Err(fail!(Io, "the handle is of no file on a disk"));
+    }
+    let file = std::fs::File::from(owned);
+    match file_mode(&file) {
+        Some(mode) if mode & (FILE_SYNCHRONOUS_IO_ALERT | FILE_SYNCHRONOUS_IO_NONALERT) == 0 => {
+            Err(fail!(InvalidArgument, "the handle was opened with FILE_FLAG_OVERLAPPED"))
+        }
+        Some(mode) if mode & FILE_NO_INTERMEDIATE_BUFFERING != 0 => {
+            Err(fail!(InvalidArgument, "the handle was opened with FILE_FLAG_NO_BUFFERING"))
+        }
+        _ => Ok(file),
+    }
+}
+
+/// How a file was opened; none where the system does not say. Only the native interface has a call for it.
+#[cfg(windows)]
+fn file_mode(file: &std::fs::File) -> Option<u32> {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Wdk::Storage::FileSystem::{
+        FileModeInformation, NtQueryInformationFile, FILE_MODE_INFORMATION,
+    };
+    use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
+    let (mut outcome, mut info) = (IO_STATUS_BLOCK::default(), FILE_MODE_INFORMATION::default());
+    let size = size_of::<FILE_MODE_INFORMATION>() as u32;
+    // SAFETY: a handle that is open, and structs that live here, one of the size that is said.
+    let status = unsafe {
+        NtQueryInformationFile(
+            file.as_raw_handle(),
+            &raw mut outcome,
+            (&raw mut info).cast(),
+            size,
+            FileModeInformation,
+        )
+    };
+    (status == 0).then_some(info.Mode)
+}
+
+#[cfg(not(windows))]
+fn duplicate_handle(_handle: *mut c_void) -> Result<std::fs::File> {
+    Err(fail!(Unsupported, "zt_open_handle needs handles of Windows; zt_open_fd takes a file descriptor"))
 }
 
 /// Bytes that the caller keeps.
@@ -213,3 +299,47 @@ const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<File>(); // "any number of threads may use it at once"
 };
+
+#[cfg(all(test, windows))]
+mod tests {
+    use super::*;
+    use crate::reader::OpenOptions;
+    use std::os::windows::io::AsRawHandle;
+
+    #[test]
+    fn a_part_is_opened_by_handle_and_the_handle_stays_the_callers() {
+        let bytes = std::fs::read("tests/data/v1.2/py-1.2.3-all-dtypes.zt").unwrap();
+        let path = std::env::temp_dir().join(format!("ztensor-handle-{}", std::process::id()));
+        for offset in [0, 777, 65536, 70001] {
+            std::fs::write(&path, [vec![9; offset], bytes.clone(), vec![9; 100]].concat()).unwrap();
+            let handle = std::fs::File::open(&path).unwrap();
+            let duplicate = duplicate_handle(handle.as_raw_handle()).unwrap();
+            assert_ne!(duplicate.as_raw_handle(), handle.as_raw_handle());
+            let wanted = OpenOptions::default();
+            let file = File::open_file(duplicate, offset as u64, bytes.len() as u64, &wanted).unwrap();
+            assert_eq!(handle.metadata().unwrap().len(), (offset + bytes.len() + 100) as u64);
+            drop(handle);
+            assert_eq!((file.size(), file.object_count()), (bytes.len() as u64, 13));
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn how_a_file_was_opened_is_known() {
+        use std::os::windows::fs::OpenOptionsExt;
+        use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_NO_BUFFERING, FILE_FLAG_OVERLAPPED};
+        let open = |flags| {
+            let mut options = std::fs::OpenOptions::new();
+            options.read(true).custom_flags(flags).open("tests/data/v1.2/py-1.2.3-all-dtypes.zt").unwrap()
+        };
+        for (flags, refused) in [(0, false), (FILE_FLAG_OVERLAPPED, true), (FILE_FLAG_NO_BUFFERING, true)] {
+            let file = open(flags);
+            println!("{flags:x}: {:?}", file_mode(&file));
+            let duplicate = duplicate_handle(file.as_raw_handle());
+            assert_eq!(
+                duplicate.err().map(|e| e.cause()),
+                refused.then_some(crate::error::Cause::InvalidArgument)
+            );
+        }
+    }
+}

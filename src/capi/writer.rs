@@ -83,6 +83,9 @@ pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> 
 /// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
 /// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
 /// it with zt_writer_finish or zt_writer_abort.
+/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
+/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
+/// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
 /// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]

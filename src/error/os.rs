@@ -103,8 +103,43 @@ fn of_linux(_code: i32) -> Option<&'static str> {
     None
 }
 
+/// Likewise, as Windows says it in English, for what has no kind of its own in the standard library.
+#[cfg(windows)]
+fn text(code: i32) -> Option<&'static str> {
+    use windows_sys::Win32::Foundation as w;
+    Some(match u32::try_from(code).ok()? {
+        w::ERROR_INVALID_FUNCTION => "Incorrect function",
+        w::ERROR_TOO_MANY_OPEN_FILES => "The system cannot open the file",
+        w::ERROR_INVALID_HANDLE => "The handle is invalid",
+        w::ERROR_NOT_READY => "The device is not ready",
+        w::ERROR_CRC => "Data error (cyclic redundancy check)",
+        w::ERROR_SHARING_VIOLATION => {
+            "The process cannot access the file because it is being used by another process"
+        }
+        w::ERROR_LOCK_VIOLATION => {
+            "The process cannot access the file because another process has locked a portion of the file"
+        }
+        w::ERROR_HANDLE_EOF => "Reached the end of the file",
+        w::ERROR_NOT_SUPPORTED => "The request is not supported",
+        w::ERROR_NOT_LOCKED => "The segment is already unlocked",
+        w::ERROR_OFFSET_ALIGNMENT_VIOLATION => "The offset is not aligned as the file's storage wants it",
+        w::ERROR_NOACCESS => "Invalid access to memory location",
+        w::ERROR_IO_DEVICE => "The request could not be performed because of an I/O device error",
+        w::ERROR_USER_MAPPED_FILE => {
+            "The requested operation cannot be performed on a file with a user-mapped section open"
+        }
+        w::ERROR_FILE_CORRUPT => "The file or directory is corrupted and unreadable",
+        w::ERROR_NO_SYSTEM_RESOURCES => {
+            "Insufficient system resources exist to complete the requested service"
+        }
+        w::ERROR_WORKING_SET_QUOTA => "Insufficient quota to complete the requested service",
+        w::ERROR_COMMITMENT_LIMIT => "The paging file is too small for this operation to complete",
+        _ => return None,
+    })
+}
+
 /// The kind of the error says enough.
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 fn text(_code: i32) -> Option<&'static str> {
     None
 }

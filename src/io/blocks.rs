@@ -1,9 +1,15 @@
 //! Blocks of a file: whether reads and writes may go past the page cache, how they then have to lie, a second
 //! handle for them, and room for them that is made ahead.
 
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(windows)]
+mod windows;
+
 use super::page_size::page_size;
+use super::path::Access;
 use crate::error::Result;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
 
@@ -23,7 +29,7 @@ pub struct Alignment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectAccess {
     /// With this alignment.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux says so"))]
+    #[cfg_attr(not(any(target_os = "linux", windows)), expect(dead_code, reason = "others do not say so"))]
     Aligned(Alignment),
     /// Not at all.
     No,
@@ -55,7 +61,8 @@ pub struct DirectHandle {
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{Alignment, DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
+    use super::{Access, Alignment, DirectAccess, File, IoSliceMut, Range, Result};
+    use std::fs::OpenOptions;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
@@ -92,11 +99,13 @@ mod platform {
         }
     }
 
-    pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
+    pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
         // By descriptor, so that it is the same file even if its path now names another.
         let path = crate::error::try_format(format_args!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let flags = libc::O_DIRECT | libc::O_CLOEXEC | libc::O_NONBLOCK;
-        Ok(access.custom_flags(flags).open(path).ok())
+        let mut options = OpenOptions::new();
+        options.read(access == Access::Read).write(access == Access::Write).custom_flags(flags);
+        Ok(options.open(path).ok())
     }
 
     pub fn allocate(file: &File, range: &Range<u64>) -> bool {
@@ -135,20 +144,20 @@ mod platform {
 }
 
 #[cfg(target_vendor = "apple")]
-mod apple;
-#[cfg(target_vendor = "apple")]
 use apple as platform;
+#[cfg(windows)]
+use windows as platform;
 
 /// Never asked for more than a second handle: there is none.
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+#[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
-    use super::{DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
+    use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
 
     pub fn direct_access(_file: &File) -> DirectAccess {
         DirectAccess::No
     }
 
-    pub fn reopen(_file: &File, _access: &mut OpenOptions) -> Result<Option<File>> {
+    pub fn reopen(_file: &File, _access: Access) -> Result<Option<File>> {
         Ok(None)
     }
 
@@ -171,14 +180,15 @@ mod platform {
     }
 }
 
-/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1).
+/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1; on Windows what its
+/// storage says).
 pub fn direct_access(file: &File) -> DirectAccess {
     platform::direct_access(file)
 }
 
-/// A second handle on `file` with this access, past the page cache; none where the platform or the file system
+/// A second handle on `file` for reading or for writing past the page cache; none where the platform or the file system
 /// has no such thing, an error only for lack of memory.
-pub fn reopen(file: &File, access: &mut OpenOptions) -> Result<Option<File>> {
+pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     platform::reopen(file, access)
 }
 
@@ -189,11 +199,11 @@ pub fn open_direct(file: &File) -> Option<DirectHandle> {
     }
     let Alignment { memory, offset } = direct_access(file).alignment()?;
     let block = usize::try_from(offset).ok()?.max(PAGE).max(page_size());
-    let file = reopen(file, OpenOptions::new().write(true)).ok()??;
+    let file = reopen(file, Access::Write).ok()??;
     Some(DirectHandle { file, memory, block })
 }
 
-/// Makes room for `range`, which makes the file so long; says whether there is.
+/// Makes room for `range`, which may make the file so long; says whether there is.
 pub fn allocate(file: &File, range: &Range<u64>) -> bool {
     platform::allocate(file, range)
 }
@@ -219,6 +229,7 @@ pub fn is_refusal(error: &std::io::Error) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
     use std::os::unix::fs::MetadataExt;
 
     #[test]
@@ -235,7 +246,7 @@ mod tests {
         if let Some(alignment) = access.alignment() {
             assert!(alignment.memory.is_power_of_two() && alignment.offset.is_power_of_two());
         }
-        if let Some(reading) = reopen(&file, OpenOptions::new().read(true)).unwrap() {
+        if let Some(reading) = reopen(&file, Access::Read).unwrap() {
             assert!(same(&reading));
         }
         crate::io::pretend::each_size(|page| {

@@ -16,7 +16,16 @@ fn system() -> usize {
     usize::try_from(size).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
+fn system() -> usize {
+    use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
+    let mut info = SYSTEM_INFO::default();
+    // SAFETY: it fills the struct, and cannot fail.
+    unsafe { GetSystemInfo(&raw mut info) };
+    usize::try_from(info.dwPageSize).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+}
+
+#[cfg(not(any(unix, windows)))]
 fn system() -> usize {
     4096
 }

@@ -198,9 +198,14 @@ mod platform {
             &self.0
         }
 
-        /// Gives it another name, also where that is taken.
+        /// Gives it another name, also where that is taken. The standard library asks Windows for what POSIX says, which
+        /// replaces a file that others have open, too; of 1.85 it asks for nothing else where a file system does not know that.
         pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
-            std::fs::rename(&self.0, &to.0)
+            match std::fs::rename(&self.0, &to.0) {
+                #[cfg(windows)]
+                Err(e) if super::windows::is_unknown(&e) => super::windows::move_over(&self.0, &to.0),
+                outcome => outcome,
+            }
         }
 
         /// Removes the file.
@@ -220,6 +225,76 @@ mod platform {
                 _ => Ok(None),
             }
         }
+    }
+}
+
+/// The renaming that every file system of Windows has.
+#[cfg(windows)]
+mod windows {
+    use super::Path;
+    use std::io::{Error, ErrorKind, Result};
+    use std::os::windows::ffi::OsStrExt;
+    use windows_sys::Win32::Foundation::{
+        ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED,
+    };
+    use windows_sys::Win32::Storage::FileSystem::{
+        MoveFileExW, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH,
+    };
+
+    /// Whether a file system did not know what it was asked for.
+    pub fn is_unknown(error: &Error) -> bool {
+        const UNKNOWN: [u32; 4] = [
+            ERROR_CALL_NOT_IMPLEMENTED,
+            ERROR_INVALID_FUNCTION,
+            ERROR_INVALID_PARAMETER,
+            ERROR_NOT_SUPPORTED,
+        ];
+        error.raw_os_error().is_some_and(|number| UNKNOWN.contains(&(number as u32)))
+    }
+
+    /// Gives `from` the name of `to`, which nobody may have open where that is taken.
+    pub fn move_over(from: &Path, to: &Path) -> Result<()> {
+        let (from, to) = (wide(from)?, wide(to)?);
+        // SAFETY: NUL-ended strings that live here.
+        match unsafe {
+            MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
+        } {
+            0 => Err(Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    fn wide(path: &Path) -> Result<Vec<u16>> {
+        let mut text = Vec::new();
+        let most = path.as_os_str().len().saturating_add(1); // no character has more units in UTF-16 than in WTF-8
+        text.try_reserve_exact(most).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
+        text.extend(path.as_os_str().encode_wide());
+        if text.contains(&0) {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        text.push(0);
+        Ok(text)
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_another() {
+        let name =
+            |ending| std::env::temp_dir().join(format!("ztensor-mové-{}.{ending}", std::process::id()));
+        let (from, to) = (name("new"), name("old"));
+        for is_there in [false, true] {
+            std::fs::write(&from, b"new").unwrap();
+            if is_there {
+                std::fs::write(&to, b"what was there").unwrap();
+            }
+            move_over(&from, &to).unwrap();
+            assert_eq!(std::fs::read(&to).unwrap(), b"new");
+            assert!(!from.exists());
+        }
+        std::fs::remove_file(&to).unwrap();
+        assert_eq!(move_over(&from, &to).unwrap_err().kind(), ErrorKind::NotFound);
+        assert!(!is_unknown(&move_over(&from, &to).unwrap_err()));
+        assert!(is_unknown(&Error::from_raw_os_error(ERROR_NOT_SUPPORTED as i32)));
+        assert_eq!(move_over(Path::new("a\0b"), &to).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }
 

@@ -88,12 +88,14 @@ fn exactly(
     Ok(())
 }
 
+/// Reads some bytes from `offset` on; says how many.
 #[cfg(unix)]
-fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
+pub fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, dst, offset)
 }
 
+/// Reads some bytes from `offset` on; says how many.
 #[cfg(windows)]
-fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
+pub fn read_some_at(file: &File, dst: &mut [u8], offset: u64) -> std::io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, dst, offset)
 }

@@ -9,8 +9,19 @@ pub fn is_refusal(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
 }
 
+/// Whether an error says that the call is not to be had. Not ERROR_INVALID_FUNCTION, which says of a handle that it is no
+/// file's.
+#[cfg(windows)]
+pub fn is_refusal(error: &std::io::Error) -> bool {
+    use windows_sys::Win32::Foundation::{
+        ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED,
+    };
+    const REFUSALS: [u32; 3] = [ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED];
+    error.raw_os_error().is_some_and(|number| REFUSALS.contains(&(number as u32)))
+}
+
 /// Here no such thing is known.
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 pub fn is_refusal(_error: &std::io::Error) -> bool {
     false
 }

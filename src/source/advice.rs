@@ -2,7 +2,7 @@
 
 use super::pages::Pages;
 use crate::error::{fail, Error, Result, SystemText};
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 use crate::io::page_size;
 use crate::io::refusal::is_refusal;
 use std::fs::File;
@@ -56,13 +56,13 @@ pub fn unsupported(advice: Advice, why: &str) -> Error {
 
 /// The error of an advice that the system did not take.
 #[cold]
-#[cfg_attr(not(unix), allow(dead_code))]
+#[cfg_attr(not(any(unix, windows)), allow(dead_code))]
 fn failed(advice: Advice, error: &std::io::Error) -> Error {
     match is_refusal(error) {
         _ if advice == Advice::Lock && is_over_limit(error) => {
             fail!(
                 Io,
-                "ZT_ADVICE_LOCK: {}: more than this process may lock (RLIMIT_MEMLOCK), or than there is",
+                "ZT_ADVICE_LOCK: {}: more than this process may lock ({LOCK_LIMIT}), or than there is",
                 SystemText(error)
             )
         }
@@ -73,12 +73,25 @@ fn failed(advice: Advice, error: &std::io::Error) -> Error {
     }
 }
 
+/// Where the limit on locked memory is set.
+const LOCK_LIMIT: &str = if cfg!(windows) { "SetProcessWorkingSetSize" } else { "RLIMIT_MEMLOCK" };
+
 #[cfg(unix)]
 fn is_over_limit(error: &std::io::Error) -> bool {
     [libc::ENOMEM, libc::EAGAIN, libc::EPERM].map(Some).contains(&error.raw_os_error())
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
+fn is_over_limit(error: &std::io::Error) -> bool {
+    use windows_sys::Win32::Foundation::{
+        ERROR_COMMITMENT_LIMIT, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES, ERROR_WORKING_SET_QUOTA,
+    };
+    const LIMITS: [u32; 4] =
+        [ERROR_COMMITMENT_LIMIT, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES, ERROR_WORKING_SET_QUOTA];
+    error.raw_os_error().is_some_and(|number| LIMITS.contains(&(number as u32)))
+}
+
+#[cfg(not(any(unix, windows)))]
 #[allow(dead_code)]
 fn is_over_limit(_error: &std::io::Error) -> bool {
     false
@@ -86,7 +99,7 @@ fn is_over_limit(_error: &std::io::Error) -> bool {
 
 /// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
 /// of a page on, which is mapped, too, and may be in front of ours.
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {
     let start = usize::try_from(range.start).ok()?.min(size);
     let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(size);
@@ -131,7 +144,51 @@ mod platform {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
+mod platform {
+    use super::{failed, page_size, pages_of, unsupported, Advice, Range, Result};
+    use std::ffi::c_void;
+    use std::io::Error as IoError;
+    use windows_sys::Win32::Foundation::{ERROR_NOT_LOCKED, HANDLE};
+    use windows_sys::Win32::System::Memory::{
+        PrefetchVirtualMemory, VirtualLock, VirtualUnlock, WIN32_MEMORY_RANGE_ENTRY,
+    };
+
+    /// What GetCurrentProcess returns.
+    const THIS_PROCESS: HANDLE = std::ptr::without_provenance_mut(usize::MAX);
+
+    pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
+        let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
+        let address: *mut c_void = map.as_ptr().with_addr(pages.start).cast_mut().cast();
+        let length = pages.len();
+        // SAFETY, here and below: pages of our own mapping of a file; none of these changes a byte that is seen through it,
+        // as what is dropped is read again when it is touched.
+        let done = match advice {
+            Advice::Normal => return Ok(()),
+            // Reading every page here would end the process where the file cannot be read.
+            Advice::WillNeed | Advice::Populate => unsafe {
+                let range = WIN32_MEMORY_RANGE_ENTRY { VirtualAddress: address, NumberOfBytes: length };
+                PrefetchVirtualMemory(THIS_PROCESS, 1, &raw const range, 0)
+            },
+            // SAFETY: as above.
+            Advice::Lock => unsafe { VirtualLock(address, length) },
+            // SAFETY: as above. Pages that are not locked leave the working set, and the call fails for that.
+            Advice::Unlock | Advice::Release => unsafe { VirtualUnlock(address, length) },
+            Advice::Sequential | Advice::Random | Advice::Evict => {
+                return Err(unsupported(advice, "Windows has no such thing for a mapping"));
+            }
+        };
+        if done != 0 {
+            return Ok(());
+        }
+        match IoError::last_os_error() {
+            e if advice != Advice::Lock && e.raw_os_error() == Some(ERROR_NOT_LOCKED as i32) => Ok(()),
+            e => Err(failed(advice, &e)),
+        }
+    }
+}
+
+#[cfg(not(any(unix, windows)))]
 mod platform {
     use super::{unsupported, Advice, Range, Result};
 
@@ -143,7 +200,10 @@ mod platform {
     }
 }
 
-/// Tells the system about the bytes `range` of a mapping: of all pages that they touch. Without unix, nothing is.
+/// Whether the page cache can be told to give pages back.
+pub const EVICTS: bool = cfg!(target_os = "linux");
+
+/// Tells the system about the bytes `range` of a mapping: of all pages that they touch.
 pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
     platform::advise(map, range, advice)
 }

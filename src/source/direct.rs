@@ -2,10 +2,11 @@
 
 use crate::error::{fail, Result};
 use crate::io::blocks::{self, Alignment, DirectAccess, PAGE};
-use crate::io::read_at::{read_exact_at, size_of};
+use crate::io::path::Access;
+use crate::io::read_at::{read_exact_at, read_some_at, size_of};
 use crate::memory::{AlignedBuffer, HUGE_PAGE};
 use std::ffi::CStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -100,7 +101,7 @@ impl DirectFile {
         let Some(alignment) = access.alignment().filter(readable) else { return Ok(None) };
         let size = size_of(file)?;
         let reported = access != DirectAccess::Unknown;
-        let opened = blocks::reopen(file, OpenOptions::new().read(true))?;
+        let opened = blocks::reopen(file, Access::Read)?;
         Ok(opened.map(|file| DirectFile {
             file,
             base,
@@ -185,14 +186,12 @@ impl DirectFile {
     }
 
     /// Fills the front of `window`, `needed` bytes at least; false where the file system refuses.
-    #[cfg(unix)]
     fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
-        use std::os::unix::fs::FileExt;
         let unit = usize::try_from(self.alignment.offset).unwrap_or(PAGE).max(self.alignment.memory);
         let mut have = 0;
         while have < needed {
             let rest = window.get_mut(have..).unwrap_or_default();
-            match self.file.read_at(rest, offset.saturating_add(have as u64)) {
+            match read_some_at(&self.file, rest, offset.saturating_add(have as u64)) {
                 Ok(0) => return Err(fail!(Io, "the file ends {} bytes early", needed - have)),
                 Ok(n) => {
                     have = have.saturating_add(n);
@@ -212,12 +211,6 @@ impl DirectFile {
                 }
             }
         }
-        Ok(true)
-    }
-
-    #[cfg(not(unix))]
-    fn fill(&self, offset: u64, window: &mut [u8], needed: usize) -> Result<bool> {
-        read_exact_at(&self.file, offset, window.get_mut(..needed).unwrap_or_default())?;
         Ok(true)
     }
 }
@@ -245,5 +238,50 @@ mod platform {
 
     pub fn reason(_error: i32) -> &'static CStr {
         c"page cache: the file system refused a direct read all the same"
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", windows)))]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = (3 << 20) + 777;
+
+    #[test]
+    fn any_range_has_the_bytes_that_the_page_cache_has() {
+        let bytes: Vec<u8> = (0..SIZE as u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        let path = std::env::temp_dir().join(format!("ztensor-direct-{}", std::process::id()));
+        std::fs::write(&path, &bytes).unwrap();
+        let file = File::open(&path).unwrap();
+        std::fs::remove_file(&path).ok(); // where an open file can lose its name
+        for base in [0, 777, 4096] {
+            let Some(direct) = DirectFile::open(&file, base as u64).unwrap() else {
+                println!("direct: skipped: no reads past the page cache here");
+                break;
+            };
+            let end = SIZE - base;
+            for (offset, size) in
+                [(0, end), (1, 5), (511, 70_000), (4095, 2), (4096, 1 << 20), (end - 1, 1), (end - 778, 778)]
+            {
+                let want = &bytes[base + offset..][..size];
+                let mut bounce = Bounce::new(SMALLEST_BOUNCE as u64, 1 << 20);
+                for pinned in [false, true] {
+                    let mut memory = AlignedBuffer::zeroed(size + (1 << 20)).unwrap();
+                    let dst = &mut memory.as_mut_slice()[..size];
+                    if !direct.read_at(offset as u64, dst, pinned, &mut bounce).unwrap() {
+                        return println!("direct: skipped: {:?}", direct.refusal());
+                    }
+                    assert!(dst == want, "{base} {offset} {size} {pinned}");
+                }
+                if size <= bounce.capacity() {
+                    let place = direct.fetch(offset as u64, size, &mut bounce).unwrap().unwrap();
+                    assert!(bounce.part(place).unwrap() == want, "{base} {offset} {size}");
+                }
+            }
+            let mut bounce = Bounce::new(0, 1 << 20);
+            assert!(direct.read_at(end as u64 - 5, &mut [0; 6], false, &mut bounce).is_err(), "past the end");
+        }
+        drop(file);
+        std::fs::remove_file(&path).ok();
     }
 }

@@ -6,7 +6,7 @@
 //! that saves most of the work: slices whose pages are in memory.
 
 use super::advice::Advice;
-use super::advice::{advise_mapped, unsupported};
+use super::advice::{advise_mapped, unsupported, EVICTS};
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
@@ -162,11 +162,10 @@ impl ByteSource for MapSource {
         }
         match advice {
             Advice::Release => self.release(&range, advice),
+            Advice::Evict if !EVICTS => self.file.advise(range, advice), // refuses it, and nothing is to be done then
             Advice::Evict => {
-                // The page cache keeps what a process has mapped. Elsewhere it cannot be asked, and nothing is done.
-                if cfg!(target_os = "linux") {
-                    self.release(&range, advice)?;
-                }
+                // The page cache keeps what a process has mapped.
+                self.release(&range, advice)?;
                 self.file.advise(range, advice)
             }
             Advice::Lock => self.lock(range.start..range.end.min(size)),
@@ -204,5 +203,42 @@ impl PageCache for MapSource {
 
     fn direct(&self) -> Result<Option<DirectFile>> {
         self.file.direct()
+    }
+}
+
+#[cfg(all(test, windows))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_taken_or_refused_and_changes_no_byte() {
+        let bytes: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let path = std::env::temp_dir().join(format!("ztensor-advised-{}", std::process::id()));
+        std::fs::write(&path, &bytes).unwrap();
+        for private in [false, true] {
+            let map = MapSource::new(FileSource::open(&path).unwrap(), private).map_err(|(_, e)| e).unwrap();
+            let advise = |advice| map.advise(5000..900_000, advice).map_err(|e| e.cause());
+            assert_eq!(advise(Advice::Normal), Ok(()));
+            for advice in [Advice::Sequential, Advice::Random, Advice::Evict] {
+                assert_eq!(advise(advice), Err(Cause::Unsupported), "{advice:?}");
+            }
+            let ahead = advise(Advice::WillNeed);
+            println!("ahead: {ahead:?}");
+            assert!([Ok(()), Err(Cause::Unsupported)].contains(&ahead));
+            assert_eq!(advise(Advice::Populate), ahead);
+            let released = if private { Err(Cause::Unsupported) } else { Ok(()) };
+            assert_eq!(advise(Advice::Release), released);
+            assert_eq!(advise(Advice::Unlock), Ok(()), "what is not locked");
+            let locked = advise(Advice::Lock);
+            println!("locked: {locked:?}");
+            assert!([Ok(()), Err(Cause::Io)].contains(&locked));
+            if locked.is_ok() && !private {
+                assert_eq!(advise(Advice::Release), Err(Cause::State));
+            }
+            assert_eq!(advise(Advice::Unlock), Ok(()));
+            assert_eq!(advise(Advice::Release), released);
+            assert!(map.bytes() == bytes);
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 }

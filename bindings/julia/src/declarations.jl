@@ -624,6 +624,7 @@ zt_set_last_error(message) = ccall((:zt_set_last_error, libztensor), Cvoid, (Cst
 zt_status_name(status) = ccall((:zt_status_name, libztensor), Cstring, (Int32,), status)
 zt_open(path, options, file) = ccall((:zt_open, libztensor), Int32, (Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), path, options, file)
 zt_open_fd(fd, offset, length, options, file) = ccall((:zt_open_fd, libztensor), Int32, (Cint, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), fd, offset, length, options, file)
+zt_open_handle(handle, offset, length, options, file) = ccall((:zt_open_handle, libztensor), Int32, (Ptr{Cvoid}, UInt64, UInt64, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), handle, offset, length, options, file)
 zt_open_memory(data, size, options, file) = ccall((:zt_open_memory, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), data, size, options, file)
 zt_retain(file) = ccall((:zt_retain, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
 zt_close(file) = ccall((:zt_close, libztensor), Cvoid, (Ptr{Cvoid},), file)

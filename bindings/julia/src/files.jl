@@ -57,6 +57,9 @@ end
 "A file that is part of a larger one, of a descriptor."
 open_fd(fd::RawFD, offset = 0, length = ZT_WHOLE; how...) =
     opened((options, handle) -> zt_open_fd(Base.cconvert(Cint, fd), offset, length, options, handle); how...)
+"The same by a HANDLE of Windows."
+open_handle(handle::Ptr{Cvoid}, offset = 0, length = ZT_WHOLE; how...) =
+    opened((options, opened_file) -> zt_open_handle(handle, offset, length, options, opened_file); how...)
 "A file that is in memory: bytes that must stay as they are."
 open_memory(data::Vector{UInt8}; how...) =
     opened((options, handle) -> zt_open_memory(data, length(data), options, handle); kept = data, how...)

@@ -295,6 +295,7 @@ end
         write(file, content)
         flush(file)
         @test length(ZT.open_fd(RawFD(fd(file)))) == 3
+        Sys.iswindows() || @test status(() -> ZT.open_handle(Ptr{Cvoid}(4))) == ZT.ZT_ERROR_UNSUPPORTED
         @test status(() -> ZT.open(path; max_memory = 100)) == ZT.ZT_ERROR_LIMIT
         own = ZT.open(path; mode = :private, advice = :sequential)
         ZT.array(own["csr"]["values"])[1] = 7

@@ -722,6 +722,7 @@ FUNCTIONS = {
     "zt_status_name": (c_char_p, [zt_status]),
     "zt_open": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
+    "zt_open_handle": (zt_status, [c_void_p, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_retain": (c_void_p, [c_void_p]),
     "zt_close": (None, [c_void_p]),

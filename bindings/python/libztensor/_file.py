@@ -107,6 +107,11 @@ class File(Handle, Mapping[str, Object]):
         return cls.__new__(cls)._open(lib.zt_open_fd, fd, offset, length, **how)
 
     @classmethod
+    def open_handle(cls, handle: int, offset: int = 0, length: int = c.ZT_WHOLE, **how: Any) -> "File":
+        """A file that is part of a larger one, by a HANDLE of Windows (`msvcrt.get_osfhandle`)."""
+        return cls.__new__(cls)._open(lib.zt_open_handle, handle, offset, length, **how)
+
+    @classmethod
     def open_memory(cls, data: Any, **how: Any) -> "File":
         """A file that is in memory: bytes, or any other contiguous buffer, which must stay as it is. Arrays keep it, and so do
         tensors that others took by DLPack."""

@@ -219,6 +219,9 @@ def test_modes_limits_and_advice(abc):
     with libztensor.File.open_fd(fd) as f, libztensor.File.open_memory(before) as g, libztensor.File.open_memory(bytearray(before)) as h:
         os.close(fd)
         assert f.parts[0].path is None and len(f) == len(g) == len(h) == 3
+    if os.name != "nt":
+        with pytest.raises(libztensor.Unsupported):
+            libztensor.File.open_handle(4)
 
 
 def test_hooks_and_allocators(path):

@@ -2,8 +2,8 @@
 //! what is not whole pages, the kernel reads through the page cache and then drops. What is in the page cache already comes
 //! from there. Writes stay with the page cache. This has been compiled and linked, and has not run.
 
-use super::{DirectAccess, File, IoSliceMut, OpenOptions, Range, Result};
-use crate::io::path::{Access, SystemPath};
+use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
+use crate::io::path::SystemPath;
 use std::ffi::{CStr, OsStr};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ pub fn direct_access(file: &File) -> DirectAccess {
 
 /// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the file has now, as
 /// a duplicate of the descriptor would share its flags; none where that names another file by now, or none.
-pub fn reopen(file: &File, _access: &mut OpenOptions) -> Result<Option<File>> {
+pub fn reopen(file: &File, _access: Access) -> Result<Option<File>> {
     let mut path = [0_u8; LONGEST_PATH];
     // SAFETY: a descriptor that is open, and as much memory as the system writes at most.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETPATH, path.as_mut_ptr()) } == -1 {

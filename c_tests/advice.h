@@ -1,0 +1,69 @@
+/* What this system takes of advice: by what it declares, or what it answers when it is asked. */
+#ifndef ADVICE_H
+#define ADVICE_H
+
+#include <unistd.h>
+
+#ifdef _WIN32
+#include <windows.h>
+#endif
+
+#include "check.h"
+
+/* Whether advice on mappings and files is that of POSIX. */
+static inline int has_posix_advice(void)
+{
+#if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+/* Whether pages of a mapping can be locked, and taken back from the process. */
+static inline int locks_pages(void)
+{
+#ifdef _WIN32
+    return 1;
+#else
+    return has_posix_advice();
+#endif
+}
+
+/* Whether the system can be asked to read pages ahead. */
+static inline int prefetches(void)
+{
+#ifdef _WIN32
+    static char pages[8192];
+    WIN32_MEMORY_RANGE_ENTRY range;
+    range.VirtualAddress = pages;
+    range.NumberOfBytes = sizeof pages;
+    return PrefetchVirtualMemory(GetCurrentProcess(), 1, &range, 0) != 0;
+#else
+    return has_posix_advice();
+#endif
+}
+
+/* Whether advice on a file in this mode can be had. ZT_ADVICE_LOCK may then still be more than the process may lock. */
+static inline int takes_advice(zt_advice advice, zt_mode mode)
+{
+    const int maps = mode != ZT_MODE_READ;
+    switch (advice) {
+    case ZT_ADVICE_NONE:
+        return 1;
+    case ZT_ADVICE_SEQUENTIAL:
+    case ZT_ADVICE_RANDOM:
+        return has_posix_advice();
+    case ZT_ADVICE_WILLNEED:
+    case ZT_ADVICE_POPULATE:
+        return maps ? prefetches() : has_posix_advice();
+    case ZT_ADVICE_EVICT:
+        return has_posix_advice() && mode != ZT_MODE_PRIVATE;
+    case ZT_ADVICE_RELEASE:
+        return locks_pages() && maps && mode != ZT_MODE_PRIVATE;
+    default:
+        return locks_pages() && maps;
+    }
+}
+
+#endif
