@@ -1,6 +1,6 @@
 # Sourced by macos.sh: CMake builds both libraries for two architectures, relinks each archive and joins them. zig's linker and
-# tests/platforms/hide_symbols.py stand in for the linker of macOS, LLVM's lipo for that of macOS. Sets status to 1 where
-# something is wrong.
+# tests/platforms/hide_symbols.py stand in for the linker of macOS, LLVM's lipo, which stops at joined bitcode, for that of macOS.
+# Sets status to 1 where something is wrong.
 llvm() { command -v "llvm-$1-14"; }
 (OUT=$OUT/x86_64 && mkdir -p "$OUT" && zig_compiler x86_64-macos)
 
@@ -28,6 +28,7 @@ members=\$(mktemp -d)
 trap 'rm -rf "\$members"' EXIT
 (cd "\$members" && '$ar' x "\$archive")
 "\$compiler" -r -o "\$object" "\$members"/*.o
+'$(llvm objcopy)' --remove-section=__LLVM,__bitcode --remove-section=__LLVM,__cmdline "\$object"
 [ "\${APPLE_LD_HIDES-}" = no ] || '${PYTHON:-python3}' '$PWD/tests/platforms/hide_symbols.py' "\$list" "\$object"
 END
 
