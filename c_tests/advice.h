@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* Whether advice on mappings and files is that of POSIX. */
+/* Whether a file's pages in the page cache can be given back: advice on files is that of POSIX. */
 static inline int has_posix_advice(void)
 {
 #if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
@@ -20,13 +20,23 @@ static inline int has_posix_advice(void)
 #endif
 }
 
+/* Whether mappings and files take advice, by these functions or, on macOS, others. */
+static inline int has_advice(void)
+{
+#ifdef __APPLE__
+    return 1;
+#else
+    return has_posix_advice();
+#endif
+}
+
 /* Whether pages of a mapping can be locked, and taken back from the process. */
 static inline int locks_pages(void)
 {
 #ifdef _WIN32
     return 1;
 #else
-    return has_posix_advice();
+    return has_advice();
 #endif
 }
 
@@ -40,7 +50,7 @@ static inline int prefetches(void)
     range.NumberOfBytes = sizeof pages;
     return PrefetchVirtualMemory(GetCurrentProcess(), 1, &range, 0) != 0;
 #else
-    return has_posix_advice();
+    return has_advice();
 #endif
 }
 
@@ -53,10 +63,10 @@ static inline int takes_advice(zt_advice advice, zt_mode mode)
         return 1;
     case ZT_ADVICE_SEQUENTIAL:
     case ZT_ADVICE_RANDOM:
-        return has_posix_advice();
+        return has_advice();
     case ZT_ADVICE_WILLNEED:
     case ZT_ADVICE_POPULATE:
-        return maps ? prefetches() : has_posix_advice();
+        return maps ? prefetches() : has_advice();
     case ZT_ADVICE_EVICT:
         return has_posix_advice() && mode != ZT_MODE_PRIVATE;
     case ZT_ADVICE_RELEASE:
