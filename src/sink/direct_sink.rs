@@ -237,8 +237,7 @@ impl<'b> PendingWrites<'b> {
     }
 }
 
-#[cfg(test)]
-#[cfg(target_os = "linux")]
+#[cfg(all(test, any(target_os = "linux", windows)))]
 mod tests {
     use super::*;
     use crate::threads::ThreadHooks;
@@ -302,7 +301,10 @@ mod tests {
                 let Some((_, mut sink)) = place.sink() else { return };
                 misalign(&mut sink.direct);
                 write(&mut sink, &data, threads).unwrap();
-                assert_eq!(*sink.refused.get_mut(), number > 0, "lie {number}");
+                // wine takes anything.
+                if cfg!(not(windows)) {
+                    assert_eq!(*sink.refused.get_mut(), number > 0, "lie {number}");
+                }
                 assert!(std::fs::read(&place.0).unwrap() == data, "lie {number}, {threads} threads");
             }
         }
