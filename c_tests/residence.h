@@ -97,7 +97,7 @@ static inline const char *bring_back(const char *path, uint64_t at, size_t size)
 static inline const char *evict(const char *path)
 {
     (void)path;
-    return "only Linux has direct reads here";
+    return "only Linux reports what is in memory here";
 }
 
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
