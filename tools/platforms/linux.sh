@@ -11,6 +11,15 @@ export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
 mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.0"
 status=0 counted="c read written"
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1
+# The digests take the processor's instructions, which it may not have: that is asked when they run.
+case $TARGET in
+aarch64-*)
+    for instruction in sha256h crc32cx; do
+        "${PREFIX_}objdump" -d "$built/libztensor.so" | grep -qw $instruction ||
+            { echo "FAILED: the library has no $instruction" && status=1; }
+    done
+    ;;
+esac
 # In a quick run an emulator is spared what takes it longest and knows no byte order.
 case ${QUICK-}$RUNNER in
 1qemu-*) ONLY=$(c_tests_without '"(fault_loop|failing_malloc)\.h"') && export ONLY ;;

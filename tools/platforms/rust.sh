@@ -33,6 +33,7 @@ for word; do
     -arch) is_value=yes; continue ;;
     crt*.o | rcrt1.o | -nostartfiles | -nodefaultlibs) continue ;;
     -static-pie) word=-static ;;
+    -march=armv8-a+crypto) word=-Wa,\$word ;; # of sha2-asm: zig has other names, and its assembler this one
     -lgcc_s) word='${unwinder:--lgcc_s}' ;;
     --target=* | -mmacosx-version-min=* | -Wl,-exported_symbols_list | -Wl,*/list | -Wl,-dead_strip | -liconv) continue ;;
     esac
