@@ -14,7 +14,7 @@ in=$1
 out=$2
 
 # Global definitions, one name a line. nm warns about members without symbols, which is no news. Of an object of Rust's standard
-# library it reads the bitcode beside the code, not the symbols, unless it is told.
+# library it reads the bitcode instead of the symbols without this option.
 globals() {
     { "${NM:-nm}" --no-llvm-bc -g "$1" 2>/dev/null || "${NM:-nm}" -g "$1" 2>/dev/null; } |
         awk 'NF == 3 && $2 != "U" { print $3 }' | LC_ALL=C sort -u

@@ -9,18 +9,18 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 tools=${CARGO_TARGET_DIR:-$PWD/target}
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+CARGO_TARGET_DIR="$tools" sh tools/zig.sh >/dev/null # which links both
 rm -rf "$out/one" "$out/another-one"
 for folder in "$out/one" "$out/another-one/further-down"; do
     mkdir -p "$folder"
     git archive HEAD | tar -xf - -C "$folder"
-    # zig, which links both, is fetched once.
-    CARGO_TARGET_DIR="$tools" sh tools/zig.sh >/dev/null
-    mkdir -p "$folder/target"
+    mkdir "$folder/target"
     ln -s "$tools/ziglang" "$folder/target/ziglang"
     (
         cd "$folder"
         unset CARGO_TARGET_DIR
-        SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" log -1 --format=%ct) export SOURCE_DATE_EPOCH
         sh packaging/build.sh target/dist && sh packaging/dist.sh target/dist
     )
 done

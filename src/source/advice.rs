@@ -200,7 +200,7 @@ mod platform {
     }
 }
 
-/// Whether the page cache can be told to give pages back.
+/// Whether the page cache can be asked to give pages back.
 pub const EVICTS: bool = cfg!(target_os = "linux");
 
 /// Tells the system about the bytes `range` of a mapping: of all pages that they touch.
