@@ -15,6 +15,13 @@ struct CodecRow {
     is_written: bool,
 }
 
+/// An encoding that has a codec, and what that is.
+#[derive(Debug, PartialEq, Eq)]
+struct EncodingWithCodec {
+    encoding: Encoding,
+    codec: CodecRow,
+}
+
 /// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. A row without a
 /// codec stores bytes as they are. The comment of a row is the header's.
 macro_rules! encodings {
@@ -39,10 +46,14 @@ macro_rules! encodings {
                 }
             }
 
-            const fn codec_row(self) -> Option<&'static CodecRow> {
+            const fn with_codec(self) -> Option<&'static EncodingWithCodec> {
                 match self {
                     $(Encoding::$variant => {
-                        const { let none: Option<&CodecRow> = None; $(let none = { let _ = none; Some(&$codec) };)? none }
+                        const {
+                            let none: Option<&EncodingWithCodec> = None;
+                            $(let none = { let _ = none; Some(&EncodingWithCodec { encoding: Encoding::$variant, codec: $codec }) };)?
+                            none
+                        }
                     })*
                     Encoding::Other => None,
                 }
@@ -93,10 +104,10 @@ impl Encoding {
 
     /// Whether files are written with it.
     pub const fn is_written(self) -> bool {
-        match (self, self.codec_row()) {
+        match (self, self.with_codec()) {
             (Encoding::Other, _) => false,
             (_, None) => true,
-            (_, Some(codec)) => codec.is_written,
+            (_, Some(with)) => with.codec.is_written,
         }
     }
 
@@ -113,7 +124,7 @@ impl Encoding {
     /// Whether this version has a codec for it, whose decoded size is not the stored one.
     #[inline]
     pub const fn is_compressed(self) -> bool {
-        self.codec_row().is_some()
+        self.with_codec().is_some()
     }
 
     /// Whether a manifest may have to give the decoded size beside the stored one.
@@ -134,19 +145,16 @@ pub(crate) enum Coding {
 
 /// What decodes and encodes: an encoding that has a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Codec {
-    encoding: Encoding,
-    row: &'static CodecRow,
-}
+pub(crate) struct Codec(&'static EncodingWithCodec);
 
 impl Coding {
     /// Of an encoding; none of one that this version does not know.
     #[inline]
     pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
-        match (encoding, encoding.codec_row()) {
+        match (encoding, encoding.with_codec()) {
             (Encoding::Other, _) => None,
             (_, None) => Some(Coding::Raw),
-            (encoding, Some(row)) => Some(Coding::Compressed(Codec { encoding, row })),
+            (_, Some(row)) => Some(Coding::Compressed(Codec(row))),
         }
     }
 }
@@ -154,22 +162,22 @@ impl Coding {
 impl Codec {
     /// Whose codec it is.
     pub(crate) fn encoding(self) -> Encoding {
-        self.encoding
+        self.0.encoding
     }
 
     /// Its name in messages.
     pub(crate) fn name(self) -> &'static str {
-        self.encoding.name().unwrap_or_default()
+        self.encoding().name().unwrap_or_default()
     }
 
     /// The rule that frames break which hold another size than is declared.
     pub(crate) fn length_rule(self) -> Rule {
-        self.row.length
+        self.0.codec.length
     }
 
     /// The rule that stored bytes break which cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
-        self.row.corrupt
+        self.0.codec.corrupt
     }
 }
 
