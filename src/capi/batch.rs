@@ -240,7 +240,7 @@ unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) 
 ///
 /// # Safety
 /// The numbers of a hyperslab are as many as the rank says.
-#[inline]
+#[inline(always)] // into its place, not moved there: a request is large
 pub(super) unsafe fn without_memory<'a>(
     place: &'a zt_component,
     request: &zt_read_request,

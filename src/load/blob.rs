@@ -30,6 +30,9 @@ pub(crate) trait Owner: Sync {
 
     /// The limit of what a compressed component may decode to, where one was set.
     fn max_decoded_size(&self) -> Option<u64>;
+
+    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
+    fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>>;
 }
 
 /// Where the elements of a component are.
@@ -55,8 +58,8 @@ pub(crate) struct Blob<'f> {
     pub size: u64,
     /// Bools that are neither 0 nor 1 are refused.
     pub strict_bools: bool,
-    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
-    pub laid_out: Option<LaidOut<'f>>,
+    /// Its elements are not all of its decoded bytes, one after the other.
+    pub is_laid_out: bool,
 }
 
 /// Of fewer stored bytes than this the headers are walked in no time.
@@ -75,9 +78,14 @@ impl<'f> Blob<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
 
+    /// Where its elements are, if that has to be looked up.
+    pub fn laid_out(&self) -> Option<LaidOut<'f>> {
+        self.is_laid_out.then(|| self.owner.laid_out(self)).flatten()
+    }
+
     /// Bytes that have to be taken together: elements, where they are turned or gathered.
     pub fn unit(&self) -> u64 {
-        match self.laid_out.is_some_and(|laid_out| laid_out.strides.is_some()) {
+        match self.laid_out().is_some_and(|laid_out| laid_out.strides.is_some()) {
             true => self.element_size().max(1),
             false if self.entry.swaps() => (self.entry.width() as u64).max(1),
             false => 1,

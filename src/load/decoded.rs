@@ -27,7 +27,7 @@ impl Blob<'_> {
             swap_in_place(&mut turned, self.entry.width());
             body(&turned)
         };
-        match &self.laid_out {
+        match &self.laid_out() {
             Some(laid_out) => self.for_each_laid_out(laid_out, &mut give),
             None => self.for_each_decoded_byte(&mut give),
         }

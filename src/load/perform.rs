@@ -157,8 +157,8 @@ impl Performer<'_, '_> {
 
     fn perform_serial(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
         let blob = &request.blob;
-        if let Some(laid_out) = &blob.laid_out {
-            return self.perform_laid_out(request, laid_out, dst);
+        if let Some(laid_out) = blob.laid_out() {
+            return self.perform_laid_out(request, &laid_out, dst);
         }
         let Range { start, end } = request.covering();
         let length = end.saturating_sub(start);

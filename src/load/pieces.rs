@@ -105,10 +105,8 @@ fn parts<'a>(
 ) -> Result<()> {
     let blob = whole.blob;
     let has_digest = split::checks_digest(&whole, options)?;
-    let is_plain = blob.coding == Coding::Raw
-        && blob.laid_out.is_none()
-        && !has_digest
-        && whole.wanted.convert.is_none();
+    let is_plain =
+        blob.coding == Coding::Raw && !blob.is_laid_out && !has_digest && whole.wanted.convert.is_none();
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
@@ -223,7 +221,7 @@ impl StoredRange {
     fn of(request: &Request<'_>) -> StoredRange {
         let entry = request.blob.entry;
         let is_plain =
-            request.blob.coding == Coding::Raw && request.blob.laid_out.is_none() && request.piece.is_none();
+            request.blob.coding == Coding::Raw && !request.blob.is_laid_out && request.piece.is_none();
         let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
         StoredRange {
             source: request.source,

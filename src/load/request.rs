@@ -152,6 +152,9 @@ pub struct Request<'a> {
     pub(super) source: u32,
 }
 
+/// Three lines of a processor's cache: a batch may have a great many.
+const _: () = assert!(size_of::<Request<'_>>() <= 192);
+
 impl<'a> Request<'a> {
     /// A part that the component has, and the bytes that it fills, converted where a dtype is given.
     #[inline]

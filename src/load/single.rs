@@ -47,7 +47,7 @@ fn plain_range<'d>(
         Part::Slab(_) => return None,
     };
     let plain = blob.coding == Coding::Raw
-        && blob.laid_out.is_none()
+        && !blob.is_laid_out
         && convert.is_none()
         && !blob.entry.swaps()
         && !blob.strict_bools;

@@ -161,7 +161,7 @@ pub fn split<'a>(
 /// Whether a digest is checked with a request.
 pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
-        Part::Whole if (options.verify || request.wanted.verify) && request.blob.laid_out.is_none() => {
+        Part::Whole if (options.verify || request.wanted.verify) && !request.blob.is_laid_out => {
             Ok(request.blob.expected_digest()?.is_some())
         }
         _ => Ok(false),
@@ -170,7 +170,7 @@ pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bo
 
 /// Whether its bytes are stored as they are, one after the other.
 fn is_plain(request: &Request<'_>) -> bool {
-    request.blob.coding == Coding::Raw && request.blob.laid_out.is_none()
+    request.blob.coding == Coding::Raw && !request.blob.is_laid_out
 }
 
 /// Each row by itself: the reads of those that lie near each other are joined later.
@@ -204,7 +204,7 @@ pub fn split_packed<'a>(
     let blob = &request.blob;
     let start = blob.entry.offset;
     match (&request.part, blob.coding) {
-        _ if blob.laid_out.is_some() => push(start, dst, JobKind::Serial)?,
+        _ if blob.is_laid_out => push(start, dst, JobKind::Serial)?,
         (Part::Whole, Coding::Raw) if has_digest => push(start, dst, JobKind::Hash)?,
         (Part::Whole, Coding::Raw) => copy_jobs(start, dst, options, push)?,
         (Part::Range { offset, .. }, Coding::Raw) if !blob.entry.swaps() => {

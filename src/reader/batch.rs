@@ -4,8 +4,8 @@ use super::file::File;
 use super::object::{Component, Object};
 use crate::error::{fail, Error, Result};
 use crate::load::{
-    self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, OnDone, Owner, Part, Progress, Request,
-    Slab, Wanted,
+    self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part, Progress,
+    Request, Slab, Wanted,
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
@@ -89,6 +89,11 @@ impl Owner for File {
 
     fn max_decoded_size(&self) -> Option<u64> {
         self.max_decoded_size
+    }
+
+    fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>> {
+        let Blob { object, entry, index, .. } = *blob;
+        Component { file: self, object, entry, index }.laid_out()
     }
 }
 

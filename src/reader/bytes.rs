@@ -154,7 +154,7 @@ impl<'f> Component<'f> {
             coding: self.coding()?,
             size: entry.size().map_or_else(|| self.decoded_size(), Ok)?,
             strict_bools: self.strict_bools(),
-            laid_out: self.laid_out(),
+            is_laid_out: self.laid_out().is_some(),
         })
     }
 

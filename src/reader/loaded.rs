@@ -89,7 +89,7 @@ impl<'f> Component<'f> {
         }
         let blob = self.blob()?;
         let size = blob.size;
-        match (blob.coding, &blob.laid_out) {
+        match (blob.coding, blob.laid_out()) {
             (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
             (Coding::Compressed(codec), None) => {
                 blob.check_size(codec, codec.known_size(self.stored()?.reader()?)?)?
