@@ -3,7 +3,7 @@
 use super::aliases::Aliases;
 use super::identity::{self, Identity};
 use super::index::NameIndex;
-use super::later::ShardOpener;
+use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};

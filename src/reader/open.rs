@@ -3,7 +3,7 @@
 use super::aliases::Aliases;
 use super::file::File;
 use super::index::NameIndex;
-use super::later::ShardOpener;
+use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
@@ -220,7 +220,7 @@ fn read_part(
         components: 0..0,
         hidden: Vec::new(),
         shards: 0..0,
-        later: None,
+        lazy_shard: None,
     };
     Ok((part, manifest))
 }

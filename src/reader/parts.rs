@@ -2,7 +2,7 @@
 
 use super::identity::Identity;
 use super::index;
-use super::later::{Later, OpenedShard};
+use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -30,8 +30,8 @@ pub struct FilePart {
     pub(super) hidden: Vec<Range<u64>>,
     /// The shards that its manifest names, among those of all parts.
     pub(super) shards: Range<usize>,
-    /// Of a shard: what opens it.
-    pub(super) later: Option<Box<Later>>,
+    /// What opens it, if it is a shard.
+    pub(super) lazy_shard: Option<Box<LazyShard>>,
 }
 
 /// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a single file is
@@ -44,13 +44,13 @@ pub struct Parts {
 
 impl FilePart {
     /// A shard that is not opened.
-    pub(super) fn shard(
+    pub(super) fn unopened_shard(
         source: Box<dyn ByteSource>,
         container: Container,
         size: u64,
         label: String,
         path: Vec<u8>,
-        later: Box<Later>,
+        lazy_shard: Box<LazyShard>,
     ) -> FilePart {
         FilePart {
             source,
@@ -64,7 +64,7 @@ impl FilePart {
             components: 0..0,
             hidden: Vec::new(),
             shards: 0..0,
-            later: Some(later),
+            lazy_shard: Some(lazy_shard),
         }
     }
 
@@ -126,19 +126,19 @@ impl FilePart {
 
     /// Whether its bytes can be had: it is no shard that was not opened.
     pub fn is_open(&self) -> bool {
-        self.later.is_none() || self.opened().is_some()
+        self.lazy_shard.is_none() || self.opened().is_some()
     }
 
     /// What is known of a shard since it was opened.
     fn opened(&self) -> Option<&OpenedShard> {
-        self.later.as_ref()?.opened()
+        self.lazy_shard.as_ref()?.opened()
     }
 
     /// Where its bytes come from; none can be had of a shard that is not open.
     pub(crate) fn source(&self) -> &dyn ByteSource {
-        match &self.later {
+        match &self.lazy_shard {
             None => self.source.as_ref(),
-            Some(later) => later.source(),
+            Some(lazy_shard) => lazy_shard.source(),
         }
     }
 
