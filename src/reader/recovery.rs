@@ -8,7 +8,7 @@
 //! whose appends leave every end where it was there is no record, and the last of the places is the answer.
 
 use super::index::NameIndex;
-use super::item_extent::{is_one_map, Budget};
+use super::item_extent::{is_one_map, ByteBudget};
 use super::manifest::{read_manifest, unfinished};
 use super::padding;
 use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
@@ -218,7 +218,7 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
     let Some(ends) = ends_of(source)? else { return Ok(search) };
     search.last_counts = ends.last_counts;
     // One look at what looks like an end takes no more than it shows to be one; all together, this.
-    let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
+    let mut budget = ByteBudget(size.saturating_mul(8).saturating_add(16 << 20));
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut start = from.max(HEADER_SIZE);
     while size.saturating_sub(start) > ends.size as u64 {
@@ -249,7 +249,7 @@ fn ends_at(
     source: &dyn ByteSource,
     limits: &Limits,
     PossibleEnd { manifest, end }: PossibleEnd,
-    budget: &mut Budget,
+    budget: &mut ByteBudget,
 ) -> Result<Option<Option<Location>>> {
     match is_one_map(source, manifest.clone(), budget)? {
         None => return Ok(None),
