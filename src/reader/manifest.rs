@@ -50,7 +50,7 @@ pub fn read_between(
     }
 }
 
-#[inline(never)] // each way takes only its own stack
+#[inline(never)] // each of the three has a stack frame of its own
 fn at_front(
     source: &dyn ByteSource,
     container: Container,

@@ -95,7 +95,7 @@ fn open_files(
 }
 
 /// One file of all that were read, if they agree.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn join_all(
     mut read: Vec<ReadPart>,
     files: &ModelFiles,
@@ -118,7 +118,7 @@ fn join_all(
 
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
 /// that has one.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn read_all(reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
     let Reading { store, paths, options, budget, .. } = *reading;
     let count = paths.len();
@@ -138,7 +138,7 @@ fn read_all(reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
     }
 }
 
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn read_by(threads: usize, reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
     let count = reading.paths.len();
     let mut places: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
@@ -168,7 +168,7 @@ fn read_by(threads: usize, reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
     Ok(read)
 }
 
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn read_one(path: &Path, reading: &Reading<'_>) -> Result<ReadPart> {
     let Reading { store, options, limits, budget, .. } = *reading;
     let label = match &options.name {
@@ -181,7 +181,7 @@ fn read_one(path: &Path, reading: &Reading<'_>) -> Result<ReadPart> {
 }
 
 /// What the files say of the model that they are parts of has to agree.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn check_splits(read: &[ReadPart]) -> Result<()> {
     let tensors = read.iter().map(|(_, manifest)| manifest.objects.len() as u64).fold(0, u64::saturating_add);
     let mut is_split = None;
@@ -215,7 +215,7 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
 }
 
 /// Whether each object of each part is shown: those that the index names. All of these have to be there.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> Result<Vec<Vec<bool>>> {
     let mut all = Vec::new();
     all.try_reserve_exact(read.len())?;
@@ -250,7 +250,7 @@ fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> 
 }
 
 /// The parts, and the manifest of all of them.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn join(
     mut read: Vec<ReadPart>,
     shown: &[Vec<bool>],

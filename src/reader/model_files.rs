@@ -70,7 +70,7 @@ impl ModelFiles {
 }
 
 /// The files of the model at `path`.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 pub fn model_files(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
     let mut candidates = Candidates::default();
     let listed = store.for_each_name(path, &mut |name| candidates.consider(name));

@@ -29,7 +29,7 @@ pub enum ShardStore<'s> {
 }
 
 /// Makes a part of each shard; `path_of` is the path of a part that has a manifest.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 pub fn add_shards<'p>(
     parts: &mut Parts,
     manifest: &Manifest,
@@ -99,7 +99,7 @@ impl Parts {
 
 impl File {
     /// The file that has the bytes of a component that is in a shard; it is opened if it is not.
-    #[inline(never)] // what opening takes of the stack is not there in every read
+    #[inline(never)] // only a read that opens a shard pays for that stack frame
     pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
         let at = self.manifest.rare(component).shard;
         let part = at.and_then(|at| self.parts.shard_at(at));
@@ -150,7 +150,7 @@ impl File {
     }
 
     /// Takes what opens its shards, and opens them where that has to be done now.
-    #[inline(never)] // the stack of a step is not there in the next
+    #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn open_shards(&mut self, opener: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
         match opener {
@@ -225,7 +225,7 @@ impl File {
 
     /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
     /// `step` is called with the bytes that were looked at.
-    #[inline(never)] // the stack of a step is not there in the next
+    #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn verify_shard(
         &self,
         part: &FilePart,
