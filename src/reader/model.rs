@@ -110,7 +110,7 @@ fn join_all(
         None => Vec::new(),
     };
     let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
-    files.check_family(&manifest)?;
+    files.check_unambiguous(&manifest)?;
     let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
     add_shards(&mut parts, &manifest, &path_of, options, budget)?;
     Ok((parts, manifest))
