@@ -128,7 +128,7 @@ impl File {
             for part in self.parts().take(self.manifest_count()).skip(1) {
                 let of_part = part.identity()?;
                 identity.modified = identity.modified.max(of_part.modified);
-                identity.source = identity::both(identity.source, of_part.source);
+                identity.source = identity::combine(identity.source, of_part.source);
                 hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());
             }
             (identity.size, identity.manifest_hash) = (self.size(), identity::hash(&hashes));

@@ -1,6 +1,6 @@
 //! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first read.
 
-use super::manifest::{read_between, read_ends};
+use super::manifest::{read_after_ends, read_ends};
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
@@ -69,7 +69,7 @@ impl ShardOpener {
         let ends = read_ends(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
-        let read = read_between(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
+        let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
         budget.give_back(budget.held().saturating_sub(before));
         read
     }

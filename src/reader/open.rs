@@ -202,7 +202,7 @@ fn read_part(
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
     };
-    let read = manifest::read_within(source.as_ref(), limits, budget, &explain);
+    let read = manifest::read_with_budget(source.as_ref(), limits, budget, &explain);
     let (frame, manifest) = match read {
         Ok(read) => read,
         Err(e) if label.is_empty() => return Err(e),
