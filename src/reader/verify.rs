@@ -199,7 +199,7 @@ impl<'a> VerifyState<'a> {
             failed_at: AtomicUsize::new(usize::MAX),
             failure: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
-            verified: Verified::nothing_of(file, components)?,
+            verified: Verified::new(file, components)?,
             reported: Mutex::new(0),
         })
     }
