@@ -238,22 +238,22 @@ impl<'f> Object<'f> {
         self.check_layout(self.file.strict)?;
         match self.format() {
             Format::SparseCsr => {
-                let g = self.csr_geometry()?;
+                let csr = self.csr_geometry()?;
                 let pointers =
-                    || g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz });
-                verified.pointers(&g.indptr, g.nnz, pointers)?;
-                if !g.indices.is_below(verified, &[g.columns], g.nnz)? {
-                    g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns })?;
+                    || csr.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz });
+                verified.pointers(&csr.indptr, csr.nnz, pointers)?;
+                if !csr.indices.is_below(verified, &[csr.columns], csr.nnz)? {
+                    csr.indices.check_indices(&mut IndexCheck::Columns { columns: csr.columns })?;
                 }
-                self.check_rows(&g, verified)
+                self.check_rows(&csr, verified)
             }
             Format::SparseCoo => {
-                let g = self.coo_geometry()?;
-                if !g.coords.is_below(verified, self.shape(), g.nnz)? {
-                    let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz };
-                    g.coords.check_indices(&mut check)?;
+                let coo = self.coo_geometry()?;
+                if !coo.coords.is_below(verified, self.shape(), coo.nnz)? {
+                    let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: coo.nnz };
+                    coo.coords.check_indices(&mut check)?;
                 }
-                self.check_cells(&g, Some(verified))
+                self.check_cells(&coo, Some(verified))
             }
             Format::QuantizedGroup => self.quantized_geometry().map(drop),
             Format::Dense | Format::Blocks(_) | Format::Other(_) => Ok(()),
