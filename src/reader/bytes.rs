@@ -326,9 +326,9 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Whether its digest, if it has one, says the same in a container whose digests are `of` those bytes, for the same
-    /// stored bytes.
-    pub(crate) fn keeps_its_digest(&self, of: DigestOf) -> Result<bool> {
+    /// Whether a copy of its stored bytes may keep its digest in a container whose digests are `of` stored or of decoded
+    /// bytes. True if it has no digest.
+    pub(crate) fn can_keep_digest(&self, of: DigestOf) -> Result<bool> {
         let own = digest_of(self.entry);
         let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
         let is_sha256 = match self.parse_digest(text) {

@@ -7,7 +7,7 @@
 mod plan;
 
 use super::canonical::turned;
-use super::copied::CopyOf;
+use super::copied::CopyKey;
 use super::loss::{Agree, Losses};
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
@@ -153,7 +153,7 @@ impl Writer {
 
     /// Refuses a component of which nobody knows which bytes it has, or what these are.
     fn check_bytes(&self, object: &Object<'_>, component: &Component<'_>) -> Result<()> {
-        if component.dtype().is_none() && !component.states_its_size() {
+        if component.dtype().is_none() && !component.file_states_sizes() {
             let name = component.dtype_name();
             return Err(fail!(Unsupported, "the type {name:?} is unknown, and so is how many bytes it has"));
         }
@@ -171,7 +171,7 @@ impl Writer {
     /// Stored bytes, front to back; what the manifest said of them.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
-        let copy = self.shareable(&component).map(CopyOf::stored);
+        let copy = self.shareable(&component).map(CopyKey::stored);
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
             entry.offset = copied.offset;
             self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
@@ -200,7 +200,7 @@ impl Writer {
 
     /// Decoded, changed, and written anew.
     fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
-        let copy = self.shareable(&anew.component).map(|from| CopyOf::anew(from, &anew.spec));
+        let copy = self.shareable(&anew.component).map(|from| CopyKey::recoded(from, &anew.spec));
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
             let (mut entry, mut rare) = component_entry(self, &anew.spec)?;
             (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
@@ -252,7 +252,7 @@ impl Reencode<'_> {
 /// The attributes of a copy: those of the object; of one of blocks, whose container has none, how large a block is.
 fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
     let mut attributes = Attributes::of(object.attributes())?;
-    let is_foreign = object.components().any(|component| !component.states_its_size());
+    let is_foreign = object.components().any(|component| !component.file_states_sizes());
     if let (Format::Blocks(logical), true) = (object.format(), is_foreign) {
         let block = logical.block();
         for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {

@@ -130,7 +130,7 @@ impl Writer {
             return Ok(Some(to));
         }
         let is_recoded =
-            encoding.is_some() || digest.is_some() || !component.keeps_its_digest(to.digest_of)?;
+            encoding.is_some() || digest.is_some() || !component.can_keep_digest(to.digest_of)?;
         if readable_only || (encoding_is_known && is_recoded) {
             return Ok(Some(dtype));
         }
@@ -138,7 +138,7 @@ impl Writer {
             return Ok(Some(dtype));
         }
         let any_is_true = component.any_byte_is_true() && !to.any_byte_is_true;
-        if dtype == Dtype::Bool && any_is_true && component.has_odd_bools()? {
+        if dtype == Dtype::Bool && any_is_true && component.has_noncanonical_bools()? {
             return Ok(Some(dtype));
         }
         Ok(match self.loses_its_size(object, component)? {
@@ -153,7 +153,7 @@ impl Writer {
         let undeclared = !self.capabilities().declares_sizes;
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
-        Ok(!component.gives_its_size(size)? && !by_shape)
+        Ok(!component.frames_give_size(size)? && !by_shape)
     }
 
     /// A component whose stored bytes are kept, without its digest where that is not what the file has digests of.
@@ -163,7 +163,7 @@ impl Writer {
         losses: &mut Losses<'_, '_>,
     ) -> Result<Stored<'f>> {
         let to = self.capabilities();
-        let keeps_digest = component.keeps_its_digest(to.digest_of)?;
+        let keeps_digest = component.can_keep_digest(to.digest_of)?;
         if let Some(digest) = component.digest().filter(|_| !keeps_digest) {
             let of = match to.digest_of {
                 DigestOf::Stored => "decoded",
@@ -243,7 +243,7 @@ impl Writer {
         }
         let index = object.format().is_index(component.role());
         if index || !component.is_raw() {
-            component.check_decodes(&mut |chunk, base| match index {
+            component.check_decoded_chunks(&mut |chunk, base| match index {
                 true => check_not_negative(component.role(), from, chunk, base),
                 false => Ok(()),
             })?;
