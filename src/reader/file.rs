@@ -88,17 +88,14 @@ impl File {
         self.parts.get(index)
     }
 
-    /// Its only file that has a manifest: a model of several cannot be changed.
-    pub(crate) fn only_part(&self) -> Result<&FilePart> {
+    /// Its only file that has a manifest. If there are several, the error says that a model `cannot` what was asked for.
+    pub(crate) fn only_part(&self, cannot: &str) -> Result<&FilePart> {
         match self.manifest_count() {
             1 => Ok(&self.parts.first),
-            count => {
-                let why = fail!(
-                    Unsupported,
-                    "a model of {count} files cannot be changed, but each of its files can"
-                );
-                Err(self.in_file(why))
-            }
+            count => Err(self.in_file(fail!(
+                Unsupported,
+                "a model of {count} files {cannot}; open one of its files instead"
+            ))),
         }
     }
 

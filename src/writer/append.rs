@@ -54,7 +54,7 @@ impl Writer {
                 "a file that is appended to is not in canonical form any more"
             ));
         }
-        let part = file.only_part()?;
+        let part = file.only_part("cannot be appended to or edited")?;
         let range = part.frame().manifest.clone();
         if range.is_empty() {
             return Err(fail!(Unsupported, "the file has no manifest to which objects could be added"));
