@@ -1,7 +1,7 @@
 //! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
 
 use super::object::Component;
-use crate::codec::{Coding, KnownSize};
+use crate::codec::{Codec, Coding, KnownSize};
 use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
@@ -70,7 +70,7 @@ impl<'f> Component<'f> {
 
     /// Decoded bytes as far as that is known without a look at stored ones: declared, or found before.
     pub fn known_size(&self) -> Option<u64> {
-        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.size_place()))
+        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.lazy_size_index()))
     }
 
     /// Decoded bytes, by decoding all where nothing else tells; `progress` is called then with the stored bytes that were
@@ -96,9 +96,9 @@ impl<'f> Component<'f> {
             Coding::Raw => return Ok(self.stored_size()),
             Coding::Compressed(codec) => codec,
         };
-        self.file.lazy_sizes.get_or_find(self.size_place(), || {
+        self.file.lazy_sizes.get_or_find(self.lazy_size_index(), || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
-            match codec.known_size(self.stored()?.reader()?)? {
+            match self.size_by_frames(codec)? {
                 KnownSize::Exact(size) => Ok(size),
                 KnownSize::AtMost(_) => {
                     self.stored()?.with_all(|stored| codec.decode_counted(stored, limit, step))
@@ -107,8 +107,13 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Where its size is kept: components of the same bytes have the same.
-    fn size_place(&self) -> usize {
+    /// The decoded size, as far as the headers of its frames give it.
+    pub(super) fn size_by_frames(&self, codec: Codec) -> Result<KnownSize> {
+        codec.known_size(self.stored()?.reader()?)
+    }
+
+    /// The position of its size in `File::lazy_sizes`. Components that share their bytes have one position.
+    fn lazy_size_index(&self) -> usize {
         let shared = self.file.aliases.range(self.index);
         shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }

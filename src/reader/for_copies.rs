@@ -56,11 +56,7 @@ impl Component<'_> {
             Some(Coding::Compressed(codec)) => codec,
             Some(Coding::Raw) | None => return Ok(true),
         };
-        let known = self
-            .stored()
-            .and_then(|stored| stored.reader())
-            .and_then(|r| codec.known_size(r))
-            .map_err(|e| self.wrap(e))?;
+        let known = self.size_by_frames(codec).map_err(|e| self.wrap(e))?;
         match known {
             KnownSize::Exact(exact) if exact == size => Ok(true),
             KnownSize::AtMost(most) if size <= most => Ok(false),

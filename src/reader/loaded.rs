@@ -91,9 +91,7 @@ impl<'f> Component<'f> {
         let size = blob.size;
         match (blob.coding, &blob.laid_out) {
             (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
-            (Coding::Compressed(codec), None) => {
-                blob.check_size(codec, codec.known_size(self.stored()?.reader()?)?)?
-            }
+            (Coding::Compressed(codec), None) => blob.check_size(codec, self.size_by_frames(codec)?)?,
             (Coding::Raw, None) => {}
         }
         let size = usize::try_from(size)
