@@ -92,7 +92,7 @@ pub struct EndSearch {
     pub find: FindEnds,
     /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise only one that
     /// is alone is, in a file whose gaps are zero.
-    pub last_counts: bool,
+    pub last_wins: bool,
 }
 
 /// A container.

@@ -135,7 +135,7 @@ fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u
 
 /// How places are found that look like the end of a file.
 pub(crate) const SEARCH: EndSearch =
-    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_counts: true };
+    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_wins: true };
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {
