@@ -131,7 +131,7 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
         threads: arguments.threads,
         ..VerifyOptions::default()
     };
-    let outcome = file.verify_listing(
+    let outcome = file.verify_all(
         &options,
         &|done, _| {
             bar.set_position(done);

@@ -132,7 +132,7 @@ pub unsafe extern "C" fn zt_verify(
         // SAFETY: "of the file", or NULL.
         let outcome = match unsafe { only(&options, handles)? } {
             Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
-            None => file.verify_listing(&wanted, &progress, failed, &mut found),
+            None => file.verify_all(&wanted, &progress, failed, &mut found),
         };
         let filled = zt_verify_report {
             struct_size: 0,
