@@ -368,9 +368,6 @@ impl Component<'_> {
     }
 
     fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
-        if self.entry.dtype.is_none() && self.checksum().is_some() {
-            return Ok(()); // its type is listed and not read: only its CRC-32 can be checked
-        }
         let coding = self.coding()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
