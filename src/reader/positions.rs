@@ -1,5 +1,5 @@
-//! That positions of a sparse object rise within a row, or are all different, where the container demands it. That they are
-//! in range has been checked before.
+//! Checks that the positions of a sparse object rise within each row, or that no two are equal, if the container demands it.
+//! That they are in range was checked before.
 
 use super::object::{Component, Object};
 use super::structure::{CooGeometry, CsrGeometry};
@@ -11,7 +11,7 @@ use crate::model::dtype::Dtype;
 use crate::model::sort::sort;
 use crate::model::structure::{each_index, RowOrder};
 
-/// A part of row pointers that was read.
+/// A window on row pointers that are read from the file.
 struct Window<'a> {
     indptr: &'a Component<'a>,
     dtype: Dtype,
@@ -22,7 +22,7 @@ struct Window<'a> {
 impl Window<'_> {
     const BYTES: u64 = 1 << 20;
 
-    /// The pointer at a position; none behind the last.
+    /// The pointer number `at`; none behind the last.
     fn get(&mut self, at: u64) -> Result<Option<u64>> {
         let width = self.dtype.size() as u64;
         let offset = at.saturating_mul(width);
@@ -42,7 +42,7 @@ impl Window<'_> {
     }
 }
 
-/// The number that begins at a byte.
+/// The number at byte `offset`.
 fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
     let start = usize::try_from(offset).ok()?;
     let element = bytes.get(start..start.checked_add(dtype.size())?)?;
@@ -59,7 +59,7 @@ impl Object<'_> {
         of.file_part().capabilities().unique_positions
     }
 
-    /// That column indices rise within each row, of an object that is verified.
+    /// Checks that column indices rise within each row, for a verification.
     pub(super) fn check_rows(&self, csr: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
         if !self.positions_are_unique(&csr.indices) {
             return Ok(());
@@ -79,7 +79,7 @@ impl Object<'_> {
         })
     }
 
-    /// The same of parts that are in memory.
+    /// As [`Object::check_rows`], for a view, whose parts are in memory.
     pub(super) fn check_viewed_rows(
         &self,
         csr: &CsrGeometry<'_>,
@@ -97,7 +97,7 @@ impl Object<'_> {
         checked.map_err(|e| csr.indices.wrap(e))
     }
 
-    /// That no two entries of an object in coordinates are the same element. It takes memory for a number for each.
+    /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for each entry.
     pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
         if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());
@@ -116,7 +116,7 @@ impl Object<'_> {
         let Some(count) = usize::try_from(coo.nnz).ok().filter(|_| bytes <= limit) else {
             return Err(fail!(
                 Limit,
-                "telling its {} entries apart takes {bytes} bytes, above {limit}",
+                "comparing its {} entries takes {bytes} bytes of memory, above the limit of {limit}",
                 coo.nnz
             ));
         };

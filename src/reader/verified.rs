@@ -217,7 +217,7 @@ impl Verified {
         match before.saturating_add(more) {
             bytes if bytes > limit => Err(fail!(
                 Limit,
-                "the order within rows takes {bytes} decoded bytes of shared parts, above {limit}"
+                "checking the order within rows takes {bytes} decoded bytes of shared components, above the limit of {limit}"
             )),
             _ => Ok(()),
         }

@@ -1,5 +1,5 @@
-//! Views: all parts of an object, checked, so that an engine can index them blindly. Lent where that
-//! can be; else decoded once into memory that the file keeps.
+//! Views: all components of an object, checked, so that an engine can index them without checks of its own. Their bytes are
+//! lent if possible, else decoded once into memory that the file keeps.
 
 use super::loaded::Loaded;
 use super::object::{Component, Object};
