@@ -345,9 +345,9 @@ impl<'p> Report<'p> {
 }
 
 impl Listener for Report<'_> {
-    fn goes_on(&self, _bytes: u64) {}
+    fn on_progress(&self, _bytes: u64) {}
 
-    fn is_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
         if outcome.is_ok() {
             self.bytes = self.bytes.saturating_add(bytes);
         }

@@ -1,7 +1,7 @@
 //! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
 //! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
 
-use super::executor::{Executor, Listener, SourceStats, Tools};
+use super::executor::{Executor, Listener, Scratch, SourceStats};
 use super::pieces::{self, Cut, Order};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
@@ -79,7 +79,7 @@ impl<'a> Load<'a> {
         executor.decide(&pieces::stored_ranges(&requests)?)?;
         let order = pieces::ring_order(&requests, &pieces, options.order)?;
         let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;
-        executor.fill(jobs);
+        executor.set_jobs(jobs);
         let load = Load {
             executor,
             requests,
@@ -96,7 +96,7 @@ impl<'a> Load<'a> {
                 return Err(error);
             }
             if let Some(request) = load.requests.get(number as usize) {
-                load.report_to(|report| report.is_done(number, request, 0, Err(error)));
+                load.report_to(|report| report.on_job_done(number, request, 0, Err(error)));
             }
         }
         Ok(load)
@@ -104,7 +104,7 @@ impl<'a> Load<'a> {
 
     /// Threads that should run [`Load::work`]; none, where sources want to be read by the consumers'.
     pub fn threads(&self) -> usize {
-        match self.executor.is_callers() || self.requests.is_empty() {
+        match self.executor.needs_calling_thread() || self.requests.is_empty() {
             true => 0,
             false => self.executor.threads(self.wanted_threads),
         }
@@ -124,9 +124,9 @@ impl<'a> Load<'a> {
     /// One thread: until there is nothing left to do.
     pub fn work(&self) {
         let guard = PanicGuard(self);
-        if let Some(mut tools) = self.executor.tools() {
+        if let Some(mut scratch) = self.executor.scratch() {
             loop {
-                match self.step(&mut tools) {
+                match self.step(&mut scratch) {
                     Step::Something => {}
                     Step::End => break,
                     Step::Nothing => {
@@ -144,7 +144,7 @@ impl<'a> Load<'a> {
     /// The next event; waits for it so long, or for ever. Any number of threads may wait.
     pub fn next(&self, most: Option<Duration>) -> Next {
         let started = Instant::now();
-        let (mut tools, mut has_worked) = (None, false);
+        let (mut scratch, mut has_worked) = (None, false);
         loop {
             let mut pending = self.pending.lock();
             if let Some(event) = pending.next_event(&self.requests) {
@@ -159,11 +159,11 @@ impl<'a> Load<'a> {
             if pending.threads == 0 && self.is_workable(&pending) && !(has_worked && is_late) {
                 drop(pending);
                 has_worked = true;
-                tools = tools.or_else(|| self.executor.tools());
-                match &mut tools {
-                    Some(tools) => {
+                scratch = scratch.or_else(|| self.executor.scratch());
+                match &mut scratch {
+                    Some(scratch) => {
                         let guard = PanicGuard(self);
-                        self.step(tools);
+                        self.step(scratch);
                         std::mem::forget(guard);
                     }
                     None => self.fail(fail!(Internal, "a load of no source")),
@@ -267,7 +267,7 @@ impl<'a> Load<'a> {
             || self.ring.as_ref().is_some_and(|ring| pending.has_space(ring, &self.requests))
     }
 
-    fn step(&self, tools: &mut Tools<'a>) -> Step {
+    fn step(&self, scratch: &mut Scratch<'a>) -> Step {
         if self.executor.is_stopped() {
             return Step::End;
         }
@@ -280,7 +280,7 @@ impl<'a> Load<'a> {
         let done = staged.and_then(|staged| {
             let mut done = Ok(false);
             self.report_to(|report| {
-                done = self.executor.step(&self.requests, tools, report);
+                done = self.executor.step(&self.requests, scratch, report);
             });
             done.map(|done| done || staged)
         });
@@ -322,14 +322,14 @@ impl<'a> Load<'a> {
                         let Executor { sources, options, .. } = &self.executor;
                         let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
                         if let Err(error) = made {
-                            report.is_done(*piece, request, 0, Err(error));
+                            report.on_job_done(*piece, request, 0, Err(error));
                         }
                     }
                     None => outcome = Err(fail!(Internal, "a piece is in no slot")),
                 }
             }
         });
-        outcome.and_then(|()| self.executor.put_first(&mut jobs))
+        outcome.and_then(|()| self.executor.push_front(&mut jobs))
     }
 
     /// Collects what `body` reports, and tells the consumers of it.
