@@ -180,13 +180,7 @@ impl<'a> Executor<'a> {
                         }
                     };
                     let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
-                    match job.kind {
-                        JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
-                            Some(whole) => whole.fill(&mut performer, offset, job.dst),
-                            None => Err(fail!(Internal, "a piece of no request")),
-                        },
-                        _ => performer.perform(job, request),
-                    }
+                    self.perform(job, request, &mut performer)
                 }
                 Some(fetched) => fetched
                     .next(job, bounce)
@@ -201,13 +195,29 @@ impl<'a> Executor<'a> {
         Ok(true)
     }
 
+    /// Does a job by reads of its own.
+    fn perform(
+        &self,
+        job: &mut Job<'a>,
+        request: &Request<'a>,
+        performer: &mut Performer<'_, '_>,
+    ) -> Result<()> {
+        match job.kind {
+            JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
+                Some(whole) => whole.fill(performer, offset, job.dst),
+                None => Err(fail!(Internal, "a piece of no request")),
+            },
+            _ => performer.perform(job, request),
+        }
+    }
+
     /// Takes the next job, and those that may be done with it, into `scratch`.
     fn take_next(&self, scratch: &mut Scratch<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
         let mut queue = self.queue.lock();
         let Some(first) = queue.last() else { return Ok(None) };
         let Some(strategy) = self.strategies.get(first.source as usize) else { return Ok(None) };
         let extent = match strategy.coalescing(scratch.bounce.capacity(), self.options.threads) {
-            Some(many) => adjacent(first, queue.iter().rev(), &many),
+            Some(limits) => adjacent(first, queue.iter().rev(), &limits),
             None => Extent::of_one(first.offset),
         };
         scratch.taken.try_reserve(extent.count)?;
