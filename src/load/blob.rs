@@ -75,7 +75,7 @@ impl<'f> Blob<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
 
-    /// Bytes that have to be taken together: elements, where they are turned or gathered.
+    /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
         match self.laid_out.is_some_and(|laid_out| laid_out.strides.is_some()) {
             true => self.element_size().max(1),
@@ -96,7 +96,7 @@ impl<'f> Blob<'f> {
         self.owner.named(self, error)
     }
 
-    /// Whole elements are where they belong: turns them to the host's order, checks bools. `place` says where in the
+    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place` says where in the
     /// component a byte of `piece` is.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         if self.entry.swaps() {

@@ -1,11 +1,11 @@
 //! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those of `run_one`
 //! go through it.
 
-use super::bounce_memory;
+use super::bounces;
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
 use super::perform::{finish, Performer, Shared};
-use super::request::{BatchOptions, Job, JobKind, Placed, Request};
+use super::request::{BatchOptions, Job, JobKind, Request, StoredSpan};
 use super::split::{self, Source};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
@@ -65,14 +65,14 @@ impl<'a> Executor<'a> {
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
         let threads = match options.threads {
-            0 => threads.min(bounce_memory::threads_within(options.in_flight)),
+            0 => threads.min(bounces::threads_within(options.in_flight)),
             _ => threads,
         };
         let options = BatchOptions { chunk_size, threads, ..*options };
         for source in &mut sources {
-            source.capacity = bounce_memory::bounce(&options, &source.profile).capacity();
+            source.capacity = bounces::of_thread(&options, &source.profile).capacity();
         }
-        let bounces = sources.iter().map(|s| bounce_memory::bounces(&options, &s.profile)).max().unwrap_or(0);
+        let bounces = sources.iter().map(|s| bounces::total_size(&options, &s.profile)).max().unwrap_or(0);
         Ok(Executor {
             options,
             sources,
@@ -84,7 +84,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Decides how each source is read. `places` are all bytes that will be read, in the order of the sources.
-    pub fn decide(&mut self, places: &[impl Placed]) -> Result<()> {
+    pub fn decide(&mut self, places: &[impl StoredSpan]) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
         for (number, source) in self.sources.iter().enumerate() {
@@ -148,7 +148,7 @@ impl<'a> Executor<'a> {
 
     /// Memory for a thread; none if there are no sources.
     pub fn scratch(&self) -> Option<Scratch<'a>> {
-        let bounces = self.sources.iter().map(|source| bounce_memory::bounce(&self.options, &source.profile));
+        let bounces = self.sources.iter().map(|source| bounces::of_thread(&self.options, &source.profile));
         bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 

@@ -2,7 +2,7 @@
 
 use super::executor::Executor;
 use super::oversized::Oversized;
-use super::request::{BatchOptions, Job, Part, Placed, Request};
+use super::request::{BatchOptions, Job, Part, Request, StoredSpan};
 use super::ring::{Ring, PAGE};
 use super::split;
 use crate::codec::Coding;
@@ -205,7 +205,7 @@ pub struct StoredRange {
     stored_bytes: u64,
 }
 
-impl Placed for StoredRange {
+impl StoredSpan for StoredRange {
     fn source(&self) -> u32 {
         self.source
     }

@@ -277,7 +277,7 @@ impl<'a> Request<'a> {
         self.size
     }
 
-    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be turned.
+    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be byte-swapped.
     pub(super) fn covering(&self) -> Range<u64> {
         match &self.part {
             Part::Whole => 0..self.blob.size,
@@ -370,7 +370,7 @@ impl Job<'_> {
 }
 
 /// Stored bytes that will be read.
-pub trait Placed {
+pub trait StoredSpan {
     /// Which of the sources of the batch they are in.
     fn source(&self) -> u32;
     /// Where they begin in it.
@@ -379,7 +379,7 @@ pub trait Placed {
     fn stored_bytes(&self) -> u64;
 }
 
-impl Placed for Job<'_> {
+impl StoredSpan for Job<'_> {
     fn source(&self) -> u32 {
         self.source
     }

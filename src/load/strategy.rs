@@ -4,7 +4,7 @@
 //! They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory, nor for file systems that do
 //! not report that they have them; then all goes through the page cache.
 
-use super::request::{BatchOptions, Direct, Placed};
+use super::request::{BatchOptions, Direct, StoredSpan};
 use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
@@ -106,7 +106,7 @@ impl<'a> ReadStrategy<'a> {
     pub fn new(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
-        places: &[impl Placed],
+        places: &[impl StoredSpan],
     ) -> Result<ReadStrategy<'a>> {
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
@@ -357,14 +357,14 @@ fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
 }
 
 /// Stored bytes that are read.
-fn stored_bytes(places: &[impl Placed]) -> u64 {
-    places.iter().map(Placed::stored_bytes).fold(0, u64::saturating_add)
+fn stored_bytes(places: &[impl StoredSpan]) -> u64 {
+    places.iter().map(StoredSpan::stored_bytes).fold(0, u64::saturating_add)
 }
 
 /// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not report it.
 fn sample(
     cache: Option<&dyn PageCache>,
-    places: &[impl Placed],
+    places: &[impl StoredSpan],
     random: &SeedableRandomState,
 ) -> Option<Residency> {
     let (mut resident, mut answered) = (0u64, 0u64);

@@ -2,7 +2,7 @@
 
 use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
-use crate::load::{in_memory, is_called, with_range, zeroed};
+use crate::load::{in_memory, is_callback_source, with_range, zeroed};
 use crate::memory::AlignedBuffer;
 use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
@@ -28,7 +28,7 @@ impl Ends {
     /// Reads both ends. Of the tail, no more than `max_tail` bytes are read beyond those that are needed for sure.
     pub fn read(source: &dyn ByteSource, max_tail: u64) -> Result<Ends> {
         let size = source.size();
-        let guess = if is_called(source) { TAIL_GUESS.min(max_tail) } else { 0 };
+        let guess = if is_callback_source(source) { TAIL_GUESS.min(max_tail) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
         let mut tail = zeroed(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX))?;
         let head_size = usize::try_from(size).unwrap_or(HEAD_BYTES).min(HEAD_BYTES);

@@ -4,7 +4,7 @@
 use super::content_index::{finish, Content, ContentHash, Place};
 use super::specs::Recode;
 use super::state::Writer;
-use super::stream::turn;
+use super::stream::swap_bytes;
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
@@ -12,7 +12,7 @@ use crate::model::manifest::{Encoding, TextId};
 use crate::model::normal_form::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 
-/// Bytes that are turned at a time.
+/// Bytes that are swapped at a time.
 const PIECE: usize = 1 << 20;
 
 impl Writer {
@@ -82,19 +82,19 @@ impl Writer {
 
     /// What is known of elements that are there as a whole, in the host's order.
     pub(super) fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
-        self.content_of_pieces(turned(dtype), |body| elements.chunks(PIECE).try_for_each(body))
+        self.content_of_pieces(swap_width(dtype), |body| elements.chunks(PIECE).try_for_each(body))
     }
 
     /// What is known of bytes that come in pieces, which `each` gives; read once for that. Those of elements in another order
-    /// than the file's, whose width is given, are turned, as they are when they are stored.
+    /// than the file's, whose width is given, are swapped, as they are when they are stored.
     pub(super) fn content_of_pieces(
         &self,
-        turned: Option<usize>,
+        swap_width: Option<usize>,
         each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<Content> {
         match self.canonical {
             None => Ok(Content::Any),
-            Some(_) => hash_of_pieces(turned, each).map(Content::Known),
+            Some(_) => hash_of_pieces(swap_width, each).map(Content::Known),
         }
     }
 
@@ -132,19 +132,19 @@ impl Writer {
     }
 }
 
-/// The width of elements that are turned when they are stored; none where they are stored as they are given.
-pub(super) fn turned(dtype: Dtype) -> Option<usize> {
+/// The width of elements that are swapped when they are stored; none where they are stored as they are given.
+pub(super) fn swap_width(dtype: Dtype) -> Option<usize> {
     dtype.swaps(false).then_some(dtype.size())
 }
 
 fn hash_of_pieces(
-    turned: Option<usize>,
+    swap_width: Option<usize>,
     each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
 ) -> Result<ContentHash> {
     let (mut hasher, mut partial) = (Hasher::new(Algorithm::Sha256), Vec::new());
     each(&mut |piece| {
-        match turned {
-            Some(width) => hasher.update(&turn(&mut partial, piece, width)?),
+        match swap_width {
+            Some(width) => hasher.update(&swap_bytes(&mut partial, piece, width)?),
             None => hasher.update(piece),
         }
         Ok(())
@@ -180,8 +180,8 @@ mod tests {
     fn elements_are_known_by_the_bytes_that_they_are_stored_as() {
         let (host, stored): (Vec<u8>, Vec<u8>) = ((0..24).collect(), [3, 2, 1, 0].repeat(6));
         let stored: Vec<u8> = stored.iter().zip(0..24).map(|(b, at)| b + at / 4 * 4).collect();
-        let hash = |turned, bytes: &[u8], size| {
-            hash_of_pieces(turned, |body| bytes.chunks(size).try_for_each(body)).unwrap()
+        let hash = |swap_width, bytes: &[u8], size| {
+            hash_of_pieces(swap_width, |body| bytes.chunks(size).try_for_each(body)).unwrap()
         };
         let wanted = hash(None, &stored, 24);
         for size in 1..=24 {
@@ -189,7 +189,7 @@ mod tests {
             assert_ne!(hash(None, &host, size), wanted);
         }
         let on_big_endian = cfg!(target_endian = "big");
-        assert_eq!(turned(Dtype::F32), on_big_endian.then_some(4));
-        assert_eq!(turned(Dtype::U8), None);
+        assert_eq!(swap_width(Dtype::F32), on_big_endian.then_some(4));
+        assert_eq!(swap_width(Dtype::U8), None);
     }
 }

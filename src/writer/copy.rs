@@ -6,7 +6,7 @@
 
 mod plan;
 
-use super::canonical::turned;
+use super::canonical::swap_width;
 use super::copied::CopyKey;
 use super::loss::{Agree, Losses};
 use super::specs::{ObjectSpec, Recode};
@@ -162,7 +162,7 @@ impl Writer {
             let name = object.format_name();
             return Err(fail!(
                 Unsupported,
-                "blocks of {name:?} in a big-endian file: nothing says which of their bytes are turned"
+                "blocks of {name:?} in a big-endian file: nothing says which of their bytes to swap"
             ));
         }
         Ok(())
@@ -210,7 +210,7 @@ impl Writer {
             self.data_bytes = self.data_bytes.saturating_add(anew.spec.size.unwrap_or(0));
             return self.push_component(entry, rare);
         }
-        let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
+        let content = self.content_of_pieces(swap_width(anew.spec.dtype), |body| anew.for_each(body))?;
         self.component_of(&anew.spec, content)?;
         match anew.is_borrowed_as_written() {
             true => anew.component.for_each_stored(&mut |chunk| self.data(chunk))?,

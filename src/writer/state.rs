@@ -52,7 +52,7 @@ pub struct OpenComponent {
     pub(super) has_frames: bool,
     /// Stored bytes of each frame, where a table of them follows.
     pub(super) frame_sizes: Vec<u32>,
-    /// The part of an element that a call ended in, where elements have to be turned.
+    /// The part of an element that a call ended in, where elements have to be byte-swapped.
     pub(super) partial: Vec<u8>,
     /// Its bytes come with `data`, not all at once.
     pub(super) streamed: bool,

@@ -332,15 +332,15 @@ impl OpenComponent {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
     }
 
-    /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
+    /// Whole elements of what was given, swapped to little-endian; a partial one waits for the rest.
     fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let width = self.entry.width();
-        turn(&mut self.partial, data, width)
+        swap_bytes(&mut self.partial, data, width)
     }
 }
 
-/// Whole elements of what was given, turned; a partial one waits for the rest.
-pub(super) fn turn(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
+/// Whole elements of what was given, swapped; a partial one waits for the rest.
+pub(super) fn swap_bytes(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
     let mut swapped = std::mem::take(partial);
     swapped.try_reserve(data.len())?;
     swapped.extend_from_slice(data);

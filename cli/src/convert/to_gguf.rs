@@ -153,7 +153,7 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
         return refused(format!("rows of {row} elements in blocks of {}", block.elements));
     }
     if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
-        return refused(String::from("its blocks: nothing says which of their bytes are turned"));
+        return refused(String::from("its blocks: nothing says which of their bytes to swap"));
     }
     Ok(())
 }
