@@ -334,7 +334,9 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         return Ok(Some(Ring::of(memory, slot_size)));
     }
     // No more than all of it takes.
-    let all = wanted.map(|request| request.size().saturating_add(Ring::lead())).fold(0, u64::saturating_add);
+    let all = wanted
+        .map(|request| request.size().saturating_add(Ring::padding_per_request()))
+        .fold(0, u64::saturating_add);
     let all = usize::try_from(all).unwrap_or(usize::MAX);
     let slot_size = if slot_size == 0 { SLOT_SIZE.min(all).max(MIN_SLOT_SIZE) } else { slot_size };
     Ring::new(slot_size, if slot_count == 0 { SLOTS } else { slot_count }).map(Some)

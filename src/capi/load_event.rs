@@ -154,7 +154,7 @@ pub(super) fn event_of(next: Next) -> zt_load_event {
         Err(error) => (keep(error), message()),
     };
     match next {
-        Next::Nothing => nothing,
+        Next::TimedOut => nothing,
         Next::Done(outcome) => {
             let (status, message) = failure(&outcome);
             zt_load_event {

@@ -23,8 +23,8 @@ unsafe impl Send for Ring<'_> {}
 unsafe impl Sync for Ring<'_> {}
 
 impl<'a> Ring<'a> {
-    /// Bytes that one more request may take beside its own.
-    pub fn lead() -> u64 {
+    /// Bytes that alignment may cost one request.
+    pub fn padding_per_request() -> u64 {
         PAGE as u64
     }
 
