@@ -1,4 +1,4 @@
-//! What tells one slice from another: numbers, equal where the bytes are the same.
+//! The key of a slice: numbers that are equal if the bytes are the same.
 
 use crate::error::{fail, Result};
 
@@ -22,7 +22,10 @@ impl Key {
     pub fn extend(&mut self, more: &[u64]) -> Result<()> {
         let end = self.count.saturating_add(more.len());
         let Some(place) = self.words.get_mut(self.count..end) else {
-            return Err(fail!(Unsupported, "a slice of so many dimensions is not cached"));
+            return Err(fail!(
+                Unsupported,
+                "a slice of so many dimensions is not cached: its key has {end} numbers, above {MAX_WORDS}"
+            ));
         };
         place.copy_from_slice(more);
         self.count = end;

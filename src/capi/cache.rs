@@ -169,7 +169,7 @@ unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
             let count = size.checked_div(stride).unwrap_or(0);
             // SAFETY: "budget bytes of the caller's, until zt_cache_free".
             let (memory, slots) = unsafe { SlotMemory::of_caller(first, stride, count)? };
-            Memory::Given(memory, slots)
+            Memory::OfCaller(memory, slots)
         }
     };
     let (callback, context) = (options.choose, Context(options.context));
