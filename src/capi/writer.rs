@@ -288,7 +288,7 @@ pub unsafe extern "C" fn zt_writer_finish(
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
         let writer = close_guard.writer();
-        let did = writer.finish().map_err(|e| writer.give_up(e))?;
+        let did = writer.finish().map_err(|e| writer.abort(e))?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,
