@@ -162,7 +162,7 @@ unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(us
     if !std::ptr::eq(component.owner(), file) {
         return Err(other());
     }
-    let at = component.place.index();
+    let at = component.handle.index();
     let owner = file.handles().owner_of(at);
     if object.is_some_and(|object| object.index() != owner) {
         return Err(fail!(InvalidArgument, "zt_verify_options.component is not one of its object"));
