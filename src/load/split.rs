@@ -61,9 +61,10 @@ impl SourceNumbers {
         match self.last {
             // Requests of one file mostly follow each other.
             Some((last, number)) if last == address => return Ok(number),
-            _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "memory could not be had"))?,
+            _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not allocate memory"))?,
         }
-        let next = u32::try_from(self.all.len()).map_err(|_| fail!(Limit, "more than 2^32 sources"))?;
+        let next = u32::try_from(self.all.len())
+            .map_err(|_| fail!(Limit, "a batch or load of more than 2^32 sources"))?;
         let number = *self.all.entry(address).or_insert(next); // within what was reserved
         self.last = Some((address, number));
         Ok(number)
@@ -320,7 +321,7 @@ pub fn aligned_chunks(
 mod tests {
     use super::{aligned_chunks, SourceNumbers};
 
-    /// So many sources, each of which comes twice, that looking through them all each time would take minutes.
+    /// Each source comes twice, and a linear search through so many would take minutes.
     #[test]
     fn sources_are_numbered_in_the_order_in_which_they_come() {
         const SOURCES: usize = 300_000;

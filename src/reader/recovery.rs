@@ -174,9 +174,7 @@ impl Search {
     /// The place that is the answer, or an error if there may be another.
     fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
         match self.first.as_slice() {
-            _ if !self.is_complete => {
-                Err(self.ambiguous("too much looks like an end for all of it to be looked at"))
-            }
+            _ if !self.is_complete => Err(self.ambiguous("more places look like an end than can be checked")),
             _ if self.last_wins => self.last.ok_or_else(|| self.ambiguous("there is none")),
             [only] => match is_zero_between(source, limits, only)? {
                 true => Ok(*only),

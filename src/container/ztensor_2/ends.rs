@@ -17,7 +17,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// Most bytes of a manifest.
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// The smallest file: a magic and a footer.
-pub(crate) const LEAST_SIZE: u64 = 48;
+pub(crate) const MIN_SIZE: u64 = 48;
 const VERSION: u32 = 2;
 
 /// A footer without the magic that it ends in.
@@ -49,10 +49,10 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     if !head.starts_with(MAGIC) {
         return Ok(Detected::Other);
     }
-    if file_size < LEAST_SIZE {
+    if file_size < MIN_SIZE {
         return Err(broken!(
             Rule::Zt2FileTooSmall,
-            "a file of zTensor 2 of {file_size} bytes; the smallest has {LEAST_SIZE}"
+            "a file of zTensor 2 of {file_size} bytes; the smallest has {MIN_SIZE}"
         ));
     }
     let Some(footer) = tail.last_chunk::<FOOTER_BYTES>().filter(|tail| tail.ends_with(MAGIC)) else {
