@@ -5,7 +5,7 @@ use crate::error::{fail, Result};
 /// Most numbers of a key: of a hyperslab, three for each dimension.
 const MAX_WORDS: usize = 40;
 
-/// Of a fixed size, so that a lookup asks for no memory, and a cache for none after it was made.
+/// A key has a fixed size, so that a lookup allocates nothing, and a cache nothing after it was made.
 #[derive(Clone, Copy)]
 pub struct Key {
     words: [u64; MAX_WORDS],

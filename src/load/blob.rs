@@ -59,7 +59,7 @@ pub(crate) struct Blob<'f> {
     pub laid_out: Option<LaidOut<'f>>,
 }
 
-/// Of fewer stored bytes than this the headers are walked in no time.
+/// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
 const MIN_INDEXED: u64 = 128 << 10;
 
 /// Most bytes that `stored_size` bytes may decode to.

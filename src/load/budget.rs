@@ -45,7 +45,7 @@ impl Budget {
         used.held = used.held.saturating_add(bytes);
     }
 
-    /// It is gone.
+    /// Counts off memory that outlived a job.
     pub(super) fn release_held(&self, bytes: u64) {
         let mut used = self.used.lock();
         used.held = used.held.saturating_sub(bytes);

@@ -14,7 +14,7 @@ pub struct Extent {
     end: u64,
     /// Stored bytes of all of them.
     pub stored: u64,
-    /// Those of them that do not go to a destination, and need temporary memory.
+    /// Stored bytes that do not go to a destination, and need temporary memory.
     temporary: u64,
     read_many: ReadMany,
 }

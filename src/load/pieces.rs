@@ -18,7 +18,7 @@ pub enum Order {
     Position,
     /// As they are given.
     Given,
-    /// Those of the most bytes first.
+    /// The largest first.
     Largest,
 }
 
@@ -160,7 +160,7 @@ fn add_oversized<'a>(
             "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
         ));
     }
-    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "more than 2^32 requests"))?;
+    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "a load of more than 2^32 requests"))?;
     // Whole elements, whatever they are.
     let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);

@@ -77,7 +77,7 @@ pub struct BatchStats {
     pub threads: u32,
     /// Reads went past the page cache.
     pub direct: bool,
-    /// Why they went the way that they went.
+    /// Why reads went past the page cache or through it.
     pub reason: &'static CStr,
 }
 
@@ -322,7 +322,7 @@ pub enum JobKind {
     Serial,
     /// A whole component, converted on the way.
     Convert(Dtype),
-    /// So many bytes, which are read into temporary memory, then converted or taken apart to rows.
+    /// So many bytes are read into temporary memory, then converted or copied to rows.
     Temporary(u64),
     /// From that byte on, of the request of that number which is made whole in temporary memory first.
     Piece { of: u32, offset: u64 },

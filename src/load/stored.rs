@@ -34,7 +34,7 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// So many bytes as memory counts them.
+/// A size as `usize`.
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
@@ -114,7 +114,7 @@ impl<'s> StoredBytes<'s> {
         self.read_in_steps(if is_small || self.is_in_page_cache() { SMALL_READ } else { READ_CHUNK })
     }
 
-    /// Likewise if no disk has to be waited for.
+    /// As [`StoredBytes::reader`]; none if a disk had to be waited for.
     pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
         match self.borrow() {
             Some(bytes) => Ok(Some(StoredReader::Borrowed(bytes))),

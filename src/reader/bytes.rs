@@ -117,11 +117,6 @@ impl<'f> Component<'f> {
         shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }
 
-    /// Refuses what this version does not know how to read.
-    pub(super) fn check_known(&self) -> Result<()> {
-        self.coding().map(drop)
-    }
-
     /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes through here.
     #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
@@ -275,7 +270,7 @@ impl<'f> Component<'f> {
         if self.entry.logical == LogicalType::Other {
             let name = self.logical_name().unwrap_or_default();
             let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.check_known().err().unwrap_or(why)));
+            return Err(self.wrap(self.coding().err().unwrap_or(why)));
         }
         self.run(Part::Whole, Some(to), dst, 1)
     }

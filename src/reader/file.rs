@@ -25,7 +25,7 @@ pub struct File {
     /// What opens the shards among them.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
-    /// Of all parts: objects and components in their order.
+    /// The joint manifest of all parts: their objects and components in the order of the parts.
     pub(super) manifest: Manifest,
     pub(super) names: NameIndex,
     pub(super) strict: bool,

@@ -160,7 +160,7 @@ impl FilePart {
     /// An error, with the words that name it.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
-        let error = self.capabilities().call(error);
+        let error = self.capabilities().with_own_rule(error);
         match self.label() {
             "" => error,
             label => error.within(format_args!("{label}")),
@@ -169,12 +169,12 @@ impl FilePart {
 }
 
 impl Parts {
-    /// Of one file.
+    /// The parts of a single file.
     pub fn one(part: FilePart) -> Parts {
         Parts { first: part, others: Vec::new(), shard_count: 0 }
     }
 
-    /// Of several files.
+    /// The parts of a model.
     pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
         let mut parts = parts;
         let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
@@ -189,7 +189,7 @@ impl Parts {
         Ok(self.others.try_reserve_exact(shards)?)
     }
 
-    /// One more shard, the next one of the joint manifest, for which there is room.
+    /// Adds a shard, the next one of the joint manifest; [`Parts::reserve`] was called for it.
     pub fn push(&mut self, shard: FilePart) {
         let (objects, components) = self.ends();
         let shard = FilePart { objects: objects..objects, components: components..components, ..shard };

@@ -28,7 +28,7 @@ struct Group {
 }
 
 impl<'s> SourceRegions<'s> {
-    /// Of `source`, both ends of which were read; memory is charged to `budget`.
+    /// Reads from `source`, both ends of which were read; memory is charged to `budget`.
     pub fn new(source: &'s dyn ByteSource, ends: &'s Ends, budget: &'s Budget) -> Result<Self> {
         Ok(SourceRegions { source, ends, budget, buffer: AlignedBuffer::zeroed(0)? })
     }

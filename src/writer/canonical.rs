@@ -13,7 +13,7 @@ use crate::model::normal_form::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 
 /// Bytes that are swapped at a time.
-const PIECE: usize = 1 << 20;
+const HASH_PIECE: usize = 1 << 20;
 
 impl Writer {
     /// How a copy is encoded.
@@ -82,7 +82,7 @@ impl Writer {
 
     /// The content of elements that are all in memory, in the host's order.
     pub(super) fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
-        self.content_of_pieces(swap_width(dtype), |body| elements.chunks(PIECE).try_for_each(body))
+        self.content_of_pieces(swap_width(dtype), |body| elements.chunks(HASH_PIECE).try_for_each(body))
     }
 
     /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than the host's are

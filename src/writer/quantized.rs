@@ -19,7 +19,7 @@ pub struct QuantizedSpec<'a> {
     pub group_size: Option<u64>,
     /// Such as "8_per_i32"; none to leave it out.
     pub packing: Option<&'a str>,
-    /// Along which dimensions the groups are; none to leave it out.
+    /// The dimension of the groups, and how codes and zero points are packed; none to leave it out.
     pub grouping: Option<Grouping>,
     /// The codes.
     pub packed_weight: (ComponentSpec<'a>, &'a [u8]),

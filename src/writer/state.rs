@@ -63,7 +63,7 @@ pub struct OpenComponent {
 }
 
 /// The most bytes that are written between two progress reports.
-pub(super) const STEP: usize = 16 << 20;
+pub(super) const MAX_UNREPORTED: usize = 16 << 20;
 
 /// A callback that is asked whether to go on, with the bytes of the file so far.
 pub(super) trait Progress: Send {
@@ -288,7 +288,7 @@ impl Writer {
     /// Counts bytes that were done, and calls the progress callback if it is time to.
     pub(super) fn report(&mut self, done: usize) -> Result<()> {
         self.reports.bytes_since = self.reports.bytes_since.saturating_add(done);
-        match self.reports.bytes_since < STEP {
+        match self.reports.bytes_since < MAX_UNREPORTED {
             true => Ok(()),
             false => self.report_now(),
         }

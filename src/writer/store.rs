@@ -3,7 +3,7 @@
 
 use super::content_index::Content;
 use super::specs::Summary;
-use super::state::{Phase, Writer, STEP};
+use super::state::{Phase, Writer, MAX_UNREPORTED};
 use crate::container::{self, Frame};
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
@@ -56,7 +56,7 @@ impl Writer {
         if !self.reports.is_enabled() {
             return self.write_at_once(bytes, hasher);
         }
-        bytes.chunks(STEP).try_for_each(|part| {
+        bytes.chunks(MAX_UNREPORTED).try_for_each(|part| {
             self.write_at_once(part, hasher.as_deref_mut())?;
             self.report(part.len())
         })

@@ -5,7 +5,7 @@ use super::content_index::Content;
 use super::specs::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
-use super::state::{OpenComponent, Writer, STEP};
+use super::state::{OpenComponent, Writer, MAX_UNREPORTED};
 use crate::codec::Coding;
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
@@ -235,8 +235,8 @@ impl Writer {
             Coding::Raw => return self.store(data),
             Coding::Compressed(codec) => codec,
         };
-        if self.reports.is_enabled() && data.len() > STEP {
-            return data.chunks(STEP).try_for_each(|part| {
+        if self.reports.is_enabled() && data.len() > MAX_UNREPORTED {
+            return data.chunks(MAX_UNREPORTED).try_for_each(|part| {
                 self.encode(part)?;
                 self.report(part.len())
             });
