@@ -1127,8 +1127,8 @@ typedef struct zt_read_stats {
     uint64_t nanoseconds; ///< Time, in nanoseconds.
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads went past the page cache.
-    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past the page
-    /// cache failed and the page cache was taken instead, it tells with which error.
+    /// Why the reads went past the page cache or through it: one line, lives as long as the library. If a read past the
+    /// page cache failed and the page cache was used instead, it has the error.
     const char *reason;
 } zt_read_stats;
 
@@ -1952,7 +1952,7 @@ typedef struct zt_quantized_desc {
     zt_dtype zeros_dtype; ///< The storage type of zeros.
     uint32_t reserved; ///< Must be 0.
     zt_type scales_type; ///< The type of scales: ZT_TYPE_F8_E8M0 for powers of two; else ZT_TYPE_NONE.
-    /// 1: axis and what follows it is said, which zTensor 2 demands; 0: it is not, as in 1.x, and has to be 0.
+    /// 1: axis and the fields behind it are stated, as zTensor 2 demands; 0: they are not, as in 1.x, and have to be 0.
     uint32_t has_axis;
     uint64_t axis; ///< The dimension that groups lie along.
     int64_t zero_point; ///< The zero point of all weights where zeros is NULL.

@@ -59,7 +59,7 @@ impl Error {
         made
     }
 
-    /// The same failure once more, for another caller.
+    /// A copy of the failure, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
         let ErrorData { cause, called, os, text } = self.0.get();
@@ -106,7 +106,7 @@ impl Error {
         }
     }
 
-    /// The same failure of a file whose container has a name of its own for what is broken.
+    /// The failure with another rule: the container has a name of its own for what is broken.
     #[must_use]
     #[cold]
     pub fn called(mut self, rule: Rule) -> Self {
@@ -149,7 +149,7 @@ impl std::error::Error for Error {}
 impl From<std::collections::TryReserveError> for Error {
     #[cold]
     fn from(_: std::collections::TryReserveError) -> Self {
-        Error::new(Cause::OutOfMemory, format_args!("memory could not be had"))
+        Error::new(Cause::OutOfMemory, format_args!("could not allocate memory"))
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn try_format(arguments: fmt::Arguments<'_>) -> Result<String> {
     let mut text = Fallible(String::new());
     match fmt::Write::write_fmt(&mut text, arguments) {
         Ok(()) => Ok(text.0),
-        Err(fmt::Error) => Err(fail!(OutOfMemory, "memory for a label could not be had")),
+        Err(fmt::Error) => Err(fail!(OutOfMemory, "could not allocate memory for a label")),
     }
 }
 

@@ -38,7 +38,7 @@ fn refusal(object: &Object<'_>) -> Option<&'static str> {
     match () {
         () if data.dtype().is_none() => Some("and so is how many bytes it has"),
         () if is_of_blocks && data.entry().is_big_endian() => {
-            Some("nothing says which of their bytes are turned")
+            Some("nothing says which of their bytes to swap")
         }
         () if std::str::from_utf8(object.name_bytes()).is_err() => Some("is not UTF-8"),
         () if object.name_bytes().len() > 65536 => Some(""), // its name leaves no room in the message

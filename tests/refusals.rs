@@ -222,13 +222,13 @@ fn who_gives_up_hears_of_a_rollback_that_fails() {
     writer.begin(&ObjectSpec { name: "x", format: "other", shape: &[] }, Attributes::default()).unwrap();
     let open = writer.finish().unwrap_err();
     assert_eq!(open.cause(), Cause::State);
-    let error = writer.give_up(open);
+    let error = writer.abort(open);
     assert_eq!(error.cause(), Cause::State);
     for part in ["object \"x\" is still open", "the file could not be cut back"] {
         assert!(error.message().contains(part), "{error}");
     }
     assert_eq!(cause(writer.end()), Some(Cause::State), "it is over");
-    let again = writer.give_up(Error::new(Cause::State, format_args!("once more")));
+    let again = writer.abort(Error::new(Cause::State, format_args!("once more")));
     assert_eq!(again.message(), "once more");
 }
 

@@ -192,7 +192,7 @@ fn a_verification_tries_once_to_open_a_shard() {
     };
     let options = VerifyOptions { threads: 1, ..VerifyOptions::default() };
     let report = &mut VerifyReport::default();
-    file.verify_listing(&options, &|_, _| true, Some(&on_failure), report).unwrap_err();
+    file.verify_all(&options, &|_, _| true, Some(&on_failure), report).unwrap_err();
     assert_eq!(*failed.lock().unwrap(), [Some(0), Some(1), Some(2)]);
     verify(&file, true).unwrap();
 }

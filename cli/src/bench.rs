@@ -20,7 +20,7 @@ use ztensor::reader::File;
 struct Row {
     mode: Mode,
     threads: usize,
-    /// Of the fastest round.
+    /// The time of the fastest round.
     time: Duration,
     direct: bool,
     /// The largest share of the bytes that was in the page cache when a cold run began; none where nobody knows.
@@ -119,7 +119,7 @@ fn not_cold(rows: &[Row]) -> Option<String> {
     let most = rows.iter().map(|row| row.cached).try_fold(0.0, |most, cached| Some(f64::max(most, cached?)));
     match most {
         None => Some(String::from(unknown)),
-        Some(most) if most > cold::MOST => Some(format!(
+        Some(most) if most > cold::MAX_WARM_SHARE => Some(format!(
             "{:.0} % of it stays in the page cache, so that the runs are not from the disk: another program has it mapped, \
              or its file system keeps it in memory",
             most * 100.0

@@ -19,7 +19,7 @@ use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Summary, Writer, WriterOptions};
 
-/// A signal stops it between two pieces, and then the file is as it was.
+/// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
 fn copy_all<'f>(
     writer: &mut Writer,
     objects: &[(Object<'f>, &Path)],
@@ -106,7 +106,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
             }
             objects.push((object, path.as_path()));
         }
-        join(&mut attributes, file).map_err(|e| Failure::at(path, e))?;
+        merge_attributes(&mut attributes, file).map_err(|e| Failure::at(path, e))?;
     }
     // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
     let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
@@ -123,9 +123,9 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
 }
 
-/// Attributes of one more file; of a key that several have the first value stays. What a file was made from and which part of
-/// a model it is are left out, as the merged one is neither.
-fn join(attributes: &mut Attributes, file: &File) -> Result<()> {
+/// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file was made from, or
+/// which part of a model it is, are left out: they are not true of the merged file.
+fn merge_attributes(attributes: &mut Attributes, file: &File) -> Result<()> {
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
     let is_of_file =
         |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
@@ -142,10 +142,10 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
-    let before_all = state(path)?;
+    let identity = file_identity(path)?;
     check_may_change(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
-    // What cannot be edited has nothing to give back.
+    // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
         let container = file.container().name();
         let why = format!(
@@ -165,15 +165,15 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let mut writer = Writer::create(path, &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
     copy_all(&mut writer, &objects, path, &interrupt)?;
-    if state(path)? != before_all {
+    if file_identity(path)? != identity {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
 }
 
-/// What is another one when somebody else has written the file.
-fn state(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
+/// Size, time of the last change and inode: they differ if another program has written the file.
+fn file_identity(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
     let found = std::fs::metadata(path).map_err(|e| Failure::at(path, e))?;
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(&found);
@@ -182,21 +182,24 @@ fn state(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
     Ok((found.len(), found.modified().ok(), number))
 }
 
-/// At multiples of what its components begin, those below 1 MiB and all others: for the writer's options.
-/// Of a file that begins its one component at 2^40 nobody wants as much padding as that: huge pages are the most.
+/// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most that of a huge
+/// page: a single component at 2^40 would ask for as much padding.
 fn alignments(file: &File) -> (u64, u64) {
-    const LARGE: u64 = 1 << 20;
-    const MOST: u32 = 21;
+    const LARGE_SIZE: u64 = 1 << 20;
+    const MAX_ALIGNMENT_BITS: u32 = 21;
     let usual = WriterOptions::default().alignment;
     let all = |is_large: bool| {
         let components = file.objects().flat_map(|object| object.components());
-        let offsets = components.filter(|c| c.stored_size() > 0 && (c.stored_size() >= LARGE) == is_large);
+        let offsets =
+            components.filter(|c| c.stored_size() > 0 && (c.stored_size() >= LARGE_SIZE) == is_large);
         let zeros = offsets.map(|c| c.offset().trailing_zeros()).min();
-        zeros.map_or(usual, |zeros| 1 << zeros.min(MOST)).max(usual)
+        zeros.map_or(usual, |zeros| 1 << zeros.min(MAX_ALIGNMENT_BITS)).max(usual)
     };
     let (small, large) = (all(false), all(true));
-    let has_small =
-        file.objects().flat_map(|object| object.components()).any(|c| (1..LARGE).contains(&c.stored_size()));
+    let has_small = file
+        .objects()
+        .flat_map(|object| object.components())
+        .any(|c| (1..LARGE_SIZE).contains(&c.stored_size()));
     match has_small {
         true => (small, if large > small { large } else { 0 }),
         false => (large, 0),

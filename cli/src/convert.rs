@@ -163,8 +163,8 @@ fn is_standard(path: &Path) -> bool {
 
 fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
-    let goes_on = |_, _| interrupt.check().is_ok();
-    let verified = input.file.verify(&options, &goes_on, &mut VerifyReport::default());
+    let continues = |_, _| interrupt.check().is_ok();
+    let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
     interrupt.check()?; // why it failed, if a signal stopped it
     verified.map_err(|e| input.failure(e))
 }

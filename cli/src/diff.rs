@@ -271,9 +271,9 @@ impl Difference {
 
 /// Enough of a text to recognise it.
 fn short(text_of: &str) -> String {
-    const KEPT: usize = 60;
+    const MAX_SHOWN: usize = 60;
     let shown = text::one_line(text_of);
-    match shown.char_indices().nth(KEPT) {
+    match shown.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}...", &shown[..end]),
         None => shown.into_owned(),
     }

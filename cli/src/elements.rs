@@ -23,7 +23,29 @@ pub fn stored_size(object: &Object<'_>) -> u64 {
     object.components().map(|component| component.stored_size()).fold(0, u64::saturating_add)
 }
 
-/// Gives memory back that holds what was read of a component, which is not read again.
+/// Groups of items, in their order, with at most `max_size` bytes each, unless a single item has more.
+pub fn group_by_size<T>(
+    items: impl IntoIterator<Item = T>,
+    max_size: u64,
+    size_of: impl Fn(&T) -> u64,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    let mut size = 0u64;
+    for item in items {
+        let own = size_of(&item);
+        size = size.saturating_add(own);
+        match groups.last_mut() {
+            Some(group) if size <= max_size => group.push(item),
+            _ => {
+                size = own;
+                groups.push(vec![item]);
+            }
+        }
+    }
+    groups
+}
+
+/// Releases the pages of a component that is not read again.
 pub fn release(component: &Component<'_>) {
     let _ = component.advise(Advice::Release); // a hint
 }

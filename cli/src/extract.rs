@@ -42,7 +42,8 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// A folder that goes again, with the folders above it that were not there, unless it is kept or something is in it.
+/// A new folder. When this is dropped, the folder and the parents that were made with it are removed, unless it is kept or
+/// has files in it.
 struct NewFolder(Vec<PathBuf>);
 
 impl NewFolder {
@@ -61,7 +62,7 @@ impl NewFolder {
 impl Drop for NewFolder {
     fn drop(&mut self) {
         for path in &self.0 {
-            let _ = std::fs::remove_dir(path); // there is nobody to tell
+            let _ = std::fs::remove_dir(path); // a failure cannot be reported here
         }
     }
 }
@@ -73,7 +74,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let file = remote::open(path)?;
     check_matches(&arguments.globs, path, &[&file])?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
-    // Everything that cannot be written is known before anything is.
+    // Whatever cannot be written is refused before the first file is written.
     let (mut planned, mut targets) = (Vec::new(), HashSet::new());
     for object in file.objects().filter(wanted) {
         for component in object.components() {
@@ -140,7 +141,7 @@ fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -
     Ok(arguments.to.join(file_name))
 }
 
-/// What a NumPy file of it begins with.
+/// The header of a NumPy file of a component.
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
         let (name, role) = (object.name(), component.role());
@@ -156,7 +157,7 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise
     let block = elements.block();
     let whole = object.components().len() == 1;
     let of_shape = object.element_count().and_then(|count| block.size(count));
-    // Of several components each is an array in one dimension, unless it has the shape of all.
+    // A component that does not fill the object's shape is an array in one dimension, if the object has several.
     let shape = match (whole, of_shape == Some(size)) {
         (_, true) => object.shape().to_vec(),
         (false, false) if size % block.bytes == 0 => vec![size / block.bytes],

@@ -15,7 +15,7 @@ pub enum Failure {
     Usage(&'static str),
     /// It was reported already; exit status 1.
     Reported,
-    /// Whoever read standard output has gone: nothing is wrong, nothing is said.
+    /// The reader of standard output has gone: the program ends without a message.
     Pipe,
     /// What was to be found out cannot be: exit status 2, after whatever is inside was reported.
     Trouble(Box<Failure>),
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// Of a copy: the message as it is where it begins with either path, else that of the output.
+    /// A failure of a copy: the message as it is if it begins with either path, else with the path of the output.
     pub fn at_either(input: &Path, output: &Path, message: impl Display) -> Failure {
         let message = message.to_string();
         let path = if begins_with(&message, input) { input } else { output };

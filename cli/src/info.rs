@@ -128,9 +128,9 @@ pub fn attributes_shown(map: Option<Value<'_>>) -> Result<Vec<String>> {
 
 /// A value that is no longer than a few lines; `zt attr get` gives the whole.
 fn short(value: &str) -> String {
-    const KEPT: usize = 200;
+    const MAX_SHOWN: usize = 200;
     let shown = text::one_line(value);
-    match shown.char_indices().nth(KEPT) {
+    match shown.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}... ({})", &shown[..end], text::size(value.len() as u64)),
         None => shown.into_owned(),
     }

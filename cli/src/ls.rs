@@ -58,7 +58,7 @@ fn globs(arguments: &Ls) -> impl Iterator<Item = &GlobMatcher> {
     })
 }
 
-/// Those globs that match one of its objects are no longer unmatched.
+/// Lists a file, and takes the globs that match one of its objects out of `unmatched`.
 fn list(out: &mut Output, path: &Path, arguments: &Ls, unmatched: &mut Vec<&GlobMatcher>) -> Outcome<()> {
     let file = remote::open(path)?;
     unmatched.retain(|glob| !file.objects().any(|object| glob.is_match(object.name())));
@@ -210,9 +210,9 @@ fn size(bytes: Option<u64>, long: bool) -> String {
 
 /// Enough of a digest to distinguish two.
 fn digest(text_of: &str, long: bool) -> String {
-    const KEPT: usize = "crc32c:0x00000000".len();
+    const MAX_SHOWN: usize = "crc32c:0x00000000".len();
     let shown = text::name(text_of);
-    match shown.char_indices().nth(KEPT) {
+    match shown.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) if !long => format!("{}...", &shown[..end]),
         _ => shown.into_owned(),
     }

@@ -2,7 +2,7 @@
 
 use crate::arguments::Split;
 use crate::convert::{check_is_zt, NewFile};
-use crate::elements::{self, stored_size};
+use crate::elements::{self, group_by_size, stored_size};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -10,22 +10,21 @@ use crate::{progress, remote, text};
 use std::path::{Path, PathBuf};
 use ztensor::error::Error;
 use ztensor::model::manifest::Version;
-use ztensor::reader::Object;
 use ztensor::writer::{Writer, WriterOptions};
 
-/// What five digits of a name count.
-const MOST: usize = 99_999;
+/// The most shards: their names have five digits.
+const MAX_PARTS: usize = 99_999;
 
 pub fn split(arguments: &Split) -> Outcome<()> {
     let (input, output) = (&arguments.input, &arguments.output);
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
     let file = remote::open(input)?;
-    let groups = cut(file.objects(), arguments.size);
-    if groups.len() > MOST {
+    let groups = group_by_size(file.objects(), arguments.size, stored_size);
+    if groups.len() > MAX_PARTS {
         return Err(Failure::at(
             output,
-            format!("{} shards are more than {MOST}; --size allows larger ones", groups.len()),
+            format!("{} shards are more than {MAX_PARTS}; --size allows larger ones", groups.len()),
         ));
     }
     let options =
@@ -88,22 +87,4 @@ fn shard_path(root: &Path, name: &str) -> PathBuf {
     let mut file = root.file_stem().unwrap_or_default().to_owned();
     file.push(format!("-{name}.zt"));
     root.with_file_name(file)
-}
-
-/// Objects in their order, cut so that no group has more stored bytes than that, unless a single object has.
-fn cut<'f>(objects: impl Iterator<Item = Object<'f>>, most: u64) -> Vec<Vec<Object<'f>>> {
-    let mut groups: Vec<Vec<Object<'_>>> = Vec::new();
-    let mut size = 0u64;
-    for object in objects {
-        let own = stored_size(&object);
-        size = size.saturating_add(own);
-        match groups.last_mut() {
-            Some(group) if size <= most => group.push(object),
-            _ => {
-                size = own;
-                groups.push(vec![object]);
-            }
-        }
-    }
-    groups
 }

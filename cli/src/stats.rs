@@ -76,20 +76,20 @@ pub fn of_components(
 }
 
 fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> Result<Found> {
-    let goes_on = || match interrupt.check() {
+    let continues = || match interrupt.check() {
         Ok(()) => Ok(()),
         Err(_) => Err(Error::new(Cause::Cancelled, format_args!("interrupted"))),
     };
     let mut summary = Summary::default();
     elements::each_chunk(component, &mut |numbers| {
         summary.add(numbers);
-        goes_on()
+        continues()
     })?;
     let mut histogram = bins.and_then(|bins| Histogram::over(&summary, usize::from(bins)));
     if let Some(histogram) = &mut histogram {
         elements::each_chunk(component, &mut |numbers| {
             histogram.add(numbers);
-            goes_on()
+            continues()
         })?;
     }
     Ok(Found { summary, histogram })

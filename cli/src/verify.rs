@@ -13,14 +13,14 @@ use std::time::Instant;
 use ztensor::error::{Error, Result};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
-/// What was found of one file.
+/// The result for one file.
 struct Found {
     report: VerifyReport,
     /// What is broken, in the order in which it was found.
     failures: Vec<Broken>,
 }
 
-/// One thing that is broken.
+/// A failure of an object, a component or a file.
 struct Broken {
     object: Option<String>,
     role: Option<String>,
@@ -30,7 +30,7 @@ struct Broken {
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
-    let mut listener = Listener { out: Output::new(), gone: false };
+    let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
     let mut all = Vec::new();
     for path in &arguments.files {
@@ -47,22 +47,22 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         let shown = remote::shown(path);
         let shown = text::one_line(&shown);
         if found.failures.is_empty() {
-            let ok = listener.out.toned(Tone::Good, "ok");
-            listener.say(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
+            let ok = output.out.toned(Tone::Good, "ok");
+            output.line(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
             continue;
         }
-        let failed = listener.out.toned(Tone::Bad, "FAILED");
-        listener.say(format_args!("{shown}: {failed}"))?;
+        let failed = output.out.toned(Tone::Bad, "FAILED");
+        output.line(format_args!("{shown}: {failed}"))?;
         for broken in &found.failures {
             Failure::at(path, &broken.message).report();
         }
     }
     if arguments.json {
-        listener.say(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
+        output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
         let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));
-        listener.say(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
+        output.line(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
     }
     if bad > 0 {
         Err(Failure::Reported)
@@ -71,20 +71,20 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     }
 }
 
-/// Standard output, until nobody reads it any more: the exit status has to be right even then.
-struct Listener {
+/// Standard output. If its reader has gone, lines are dropped, and verification goes on: the exit status has to be right.
+struct PipedOutput {
     out: Output,
-    gone: bool,
+    is_closed: bool,
 }
 
-impl Listener {
-    fn say(&mut self, line: std::fmt::Arguments<'_>) -> Outcome<()> {
-        if self.gone {
+impl PipedOutput {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) -> Outcome<()> {
+        if self.is_closed {
             return Ok(());
         }
         match self.out.line(line).and_then(|()| self.out.flush()) {
             Err(Failure::Pipe) => {
-                self.gone = true;
+                self.is_closed = true;
                 Ok(())
             }
             outcome => outcome,
@@ -108,7 +108,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
         listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
     });
     found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // What keeps a file from being opened, and what is of no object, may be told by the outcome alone.
+    // A failure to open the file, or one of no object, may be in the outcome alone.
     if let Err(error) = outcome {
         if found.failures.iter().all(|broken| broken.message != error.message()) {
             found.failures.push(Broken::of(&error));
@@ -131,7 +131,7 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
         threads: arguments.threads,
         ..VerifyOptions::default()
     };
-    let outcome = file.verify_listing(
+    let outcome = file.verify_all(
         &options,
         &|done, _| {
             bar.set_position(done);

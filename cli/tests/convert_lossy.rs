@@ -113,8 +113,11 @@ fn objects_that_2_cannot_represent_are_left_out() {
         (object("acme.empty/1", &json!([8]), &json!({})), "it has no component"),
         (object("acme.x/1", &json!([8]), &json!({ "": data })), "the name of a component has 0 bytes"),
         (object("dense", &json!([8]), &json!({ "data": data, "more": data })), "but it has 2 parts"),
-        (dense(8, &json!({ "encoding": "acme" })), "nobody knows its decoded size"),
-        (sized("zt.zstd-seekable/1"), "is unknown in its file, but means something here"),
+        (dense(8, &json!({ "encoding": "acme" })), "its decoded size is unknown"),
+        (
+            sized("zt.zstd-seekable/1"),
+            "is unknown in its file, but means something in the file that is written",
+        ),
     ] {
         case.loses_object("x", &bad, &["object \"x\"", why]);
     }

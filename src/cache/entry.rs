@@ -1,4 +1,4 @@
-//! A slice that is wanted, is being read, or is in a slot; and all of them, by key.
+//! The entry of a slice that is queued, is being read, or is in a slot; and the table of all entries, by key.
 
 use super::key::Key;
 use super::list::{Linked, Links, NONE};
@@ -7,12 +7,12 @@ use crate::memory::Slot;
 use foldhash::fast::SeedableRandomState;
 use std::hash::BuildHasher;
 
-/// The priority of what a thread waits for.
+/// The priority of a slice that a thread waits for.
 pub const URGENT: u64 = u64::MAX;
 
-/// How far an entry is.
+/// The state of an entry.
 pub enum Phase {
-    /// It is nobody's.
+    /// It is free.
     Unused,
     /// It waits for a thread that reads it.
     Queued,
@@ -20,7 +20,7 @@ pub enum Phase {
     Reading,
     /// Its slot has its bytes.
     Ready,
-    /// It could not be read. It is there as long as a thread waits for it.
+    /// It could not be read. The entry stays as long as a thread waits for it.
     Failed(Error),
 }
 
@@ -30,18 +30,18 @@ pub struct Entry<S> {
     next_of_bucket: u32,
     links: Links,
     /// Whether it is found by its key.
-    pub is_listed: bool,
+    pub has_key: bool,
     pub phase: Phase,
-    /// Not while it is read.
+    /// None while it is read: the thread that reads has it.
     pub slice: Option<S>,
-    /// While it is ready.
+    /// Its slot, while it is ready.
     pub slot: Option<Slot>,
     pub pins: u64,
     /// Threads that wait until it is read; each gets a pin then.
     pub waiters: u32,
-    /// What tells its uses of this place from those of earlier entries.
+    /// Distinguishes pins of this entry from those of earlier entries in its place.
     pub generation: u32,
-    /// How urgent its read is; when that is done, which prefetches leave it alone until it is used.
+    /// The priority of its read. When it is ready and was not got since: only reads of the same or a higher priority evict it.
     pub priority: Option<u64>,
     /// It was read ahead, and not got since.
     pub is_prefetched: bool,
@@ -56,7 +56,7 @@ impl<S> Entry<S> {
             hash: 0,
             next_of_bucket: NONE,
             links: Links::NOWHERE,
-            is_listed: false,
+            has_key: false,
             phase: Phase::Unused,
             slice: None,
             slot: None,
@@ -70,10 +70,10 @@ impl<S> Entry<S> {
     }
 }
 
-/// As many entries as there can be, and which of them has which key. Nothing here asks for memory but [`Entries::new`].
+/// A fixed number of entries, with a hash table of their keys. Only [`Entries::new`] allocates.
 pub struct Entries<S> {
     all: Vec<Entry<S>>,
-    /// The first entry of each, by the last bits of the hash.
+    /// The first entry of each bucket, by the last bits of the hash.
     buckets: Vec<u32>,
     hasher: SeedableRandomState,
 }
@@ -106,7 +106,7 @@ impl<S> Entries<S> {
         &mut self.all[at as usize]
     }
 
-    /// The entry that a number from outside may mean.
+    /// The entry at a position that comes from outside and may be invalid.
     pub fn checked(&self, at: u64) -> Option<&Entry<S>> {
         self.all.get(usize::try_from(at).ok()?)
     }
@@ -133,18 +133,18 @@ impl<S> Entries<S> {
         None
     }
 
-    /// Has the entry found by that key, which none is found by yet.
-    pub fn list(&mut self, at: u32, key: &Key) {
+    /// Gives the entry a key, which no other entry has.
+    pub fn insert_key(&mut self, at: u32, key: &Key) {
         let hash = self.hasher.hash_one(key.words());
         let next = std::mem::replace(self.bucket(hash), at);
         let entry = self.get_mut(at);
-        (entry.key, entry.hash, entry.next_of_bucket, entry.is_listed) = (*key, hash, next, true);
+        (entry.key, entry.hash, entry.next_of_bucket, entry.has_key) = (*key, hash, next, true);
     }
 
-    /// Has the entry found no more.
-    pub fn unlist(&mut self, at: u32) {
+    /// Takes its key from the entry, so that it is not found any more.
+    pub fn remove_key(&mut self, at: u32) {
         let entry = self.get_mut(at);
-        if !std::mem::replace(&mut entry.is_listed, false) {
+        if !std::mem::replace(&mut entry.has_key, false) {
             return;
         }
         let (hash, next) = (entry.hash, entry.next_of_bucket);

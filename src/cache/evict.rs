@@ -1,11 +1,11 @@
-//! Which slice goes for another.
+//! Chooses the slice that is evicted for another.
 
 use super::list::NONE;
 use super::table::Table;
 use super::{Candidate, Slice};
 use crate::memory::Slot;
 
-/// A slot for a read, and what was in it, which is dropped without the lock.
+/// A slot for a read, and the slice that was in it, which is dropped without the lock.
 pub struct Claim<S> {
     pub slot: Slot,
     pub evicted: Option<S>,
@@ -24,26 +24,26 @@ impl<S: Slice> Table<S> {
         Some(Claim { slot, evicted: self.free(victim) })
     }
 
-    /// Which slice goes: the caller's choice, or the one that was longest not used.
+    /// The slice to evict: the caller's choice, or the least recently used one.
     fn victim(&mut self, priority: u64) -> Option<u32> {
         let Some(choose) = &self.choose else {
             return self.evictable(self.unpinned.first, priority);
         };
         self.candidates.clear();
-        self.places.clear();
+        self.positions.clear();
         let mut next = self.evictable(self.unpinned.first, priority);
         while let Some(at) = next {
             let entry = self.entries.get(at);
             let (tag, size) = entry.slice.as_ref().map_or((0, 0), |slice| (slice.tag(), slice.size()));
             self.candidates.push(Candidate { tag, size: size as u64, uses: entry.uses });
-            self.places.push(at);
+            self.positions.push(at);
             next = self.evictable(self.entries.links_of(at).after, priority);
         }
-        let first = *self.places.first()?;
-        Some(self.places.get(choose(&self.candidates)).copied().unwrap_or(first))
+        let first = *self.positions.first()?;
+        Some(self.positions.get(choose(&self.candidates)).copied().unwrap_or(first))
     }
 
-    /// The first from there on that a read of that priority may evict.
+    /// The first entry from `at` on that a read of that priority may evict.
     fn evictable(&self, mut at: u32, priority: u64) -> Option<u32> {
         while at != NONE && self.entries.get(at).priority > Some(priority) {
             at = self.entries.links_of(at).after;

@@ -1,4 +1,4 @@
-//! Getting a slice: it is there, or it is read, or it is waited for.
+//! Getting a slice: it is ready, or it is read, or another thread reads it.
 
 use super::entry::Phase;
 use super::key::Key;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy)]
 struct Deadline {
     timeout: Option<Duration>,
-    /// None for as long as it takes.
+    /// None to wait for ever.
     end: Option<Instant>,
 }
 
@@ -24,7 +24,7 @@ impl Deadline {
         Deadline { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
     }
 
-    /// The time that is left; none for as long as it takes.
+    /// The time that is left; none to wait for ever.
     fn left(&self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
@@ -64,11 +64,11 @@ impl<S: Slice> Shared<S> {
         let mut made: Option<S> = None; // declared first, to be dropped without the lock
         let mut table = self.table.lock();
         loop {
-            // The caller reads, unless it has other things to do after some time.
-            let only_callers = made.as_ref().is_some_and(Slice::is_callers_thread);
-            let is_callers = deadline.end.is_none() || !has_threads || only_callers;
-            match table.step(key, &mut made, is_callers) {
-                Step::There(at) => return table.pinned(at, &self.memory),
+            // The caller reads if it waits for ever anyway, or if no thread of the cache can.
+            let only_caller_may = made.as_ref().is_some_and(Slice::is_callers_thread);
+            let caller_reads = deadline.end.is_none() || !has_threads || only_caller_may;
+            match table.step(key, &mut made, caller_reads) {
+                Step::Ready(at) => return table.pinned(at, &self.memory),
                 Step::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // there may be a place in the queue now
@@ -78,7 +78,7 @@ impl<S: Slice> Shared<S> {
                 Step::Join(at) => return self.wait_until_read(table, at, &deadline),
                 Step::Make => {
                     drop(table);
-                    made = Some(self.fitting(make()?)?);
+                    made = Some(self.check_fits(make()?)?);
                     table = self.table.lock();
                 }
                 Step::Full => table = self.wait_for_slot(table, &deadline)?,
@@ -86,7 +86,7 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Waits for an entry that is queued or read, which gives each that waits for it a pin.
+    /// Waits for an entry that is queued or being read, and returns a pin.
     fn wait_until_read<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
@@ -102,16 +102,16 @@ impl<S: Slice> Shared<S> {
                     return table.pinned(at, &self.memory);
                 }
                 Phase::Failed(_) => {
-                    let error = table.leave_failed(at);
-                    self.unlock(table); // there is a place more
+                    let error = table.take_failure(at);
+                    self.unlock(table); // an entry may have become free
                     return Err(error);
                 }
                 _ => {}
             }
-            let is_over;
-            (table, is_over) = self.wait(table, deadline);
-            if is_over && matches!(table.entries.get(at).phase, Phase::Queued | Phase::Reading) {
-                table.leave(at);
+            let is_late;
+            (table, is_late) = self.wait(table, deadline);
+            if is_late && matches!(table.entries.get(at).phase, Phase::Queued | Phase::Reading) {
+                table.stop_waiting(at);
                 return Err(deadline.exceeded(format_args!("the slice is not read yet")));
             }
         }
@@ -124,21 +124,21 @@ impl<S: Slice> Shared<S> {
         deadline: &Deadline,
     ) -> Result<MutexGuard<'l, Table<S>>> {
         table.starving += 1;
-        let (mut table, is_over) = self.wait(table, deadline);
+        let (mut table, is_late) = self.wait(table, deadline);
         table.starving -= 1;
         if table.starving == 0 && table.has_queued() {
-            self.work.notify_all(); // they had to wait
+            self.work.notify_all(); // prefetches waited until no thread needed a slot
         }
-        match is_over {
+        match is_late {
             true => {
-                let count = table.now().slots;
+                let count = table.stats().slots;
                 Err(deadline.exceeded(format_args!("all {count} slots are pinned or being read")))
             }
             false => Ok(table),
         }
     }
 
-    /// Waits for a change, or until no time is left: whether none is.
+    /// Waits for a change, or until the deadline; true if the deadline has passed.
     fn wait<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,

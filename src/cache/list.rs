@@ -11,7 +11,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Of an entry that is in no list.
+    /// The links of an entry that is in no list.
     pub const NOWHERE: Links = Links { before: NONE, after: NONE };
 }
 
@@ -31,7 +31,7 @@ pub struct List {
 impl List {
     pub const EMPTY: List = List { first: NONE, last: NONE, count: 0 };
 
-    /// Puts an entry behind another one; in front of all, where that is [`NONE`].
+    /// Puts an entry behind another one, or in front of all if `before` is [`NONE`].
     pub fn insert_after(&mut self, entries: &mut impl Linked, before: u32, at: u32) {
         let after = match before {
             NONE => std::mem::replace(&mut self.first, at),

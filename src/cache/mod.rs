@@ -2,9 +2,9 @@
 //! others.
 //!
 //! ```text
-//! get        a slice is there, or read by the caller, or waited for      get.rs
+//! get        a slice is ready, or read by the caller, or waited for      get.rs
 //! threads    read what is queued                                         shared.rs
-//! table      what is in which slot, what is wanted, what goes            table.rs, queue.rs, evict.rs
+//! table      what is in which slot, what is queued, what is evicted      table.rs, queue.rs, evict.rs
 //! ```
 //!
 //! What a slice is and how it is read is the caller's [`Slice`]. Slices are read and dropped without the lock; after
@@ -33,7 +33,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 use table::Table;
 
-/// What a slot can hold.
+/// Bytes that a slot can hold, and how they are read.
 pub trait Slice: Send + 'static {
     /// Bytes of it.
     fn size(&self) -> usize;
@@ -60,7 +60,7 @@ pub struct Candidate {
     pub uses: u64,
 }
 
-/// Chooses which of them is evicted; any other number leaves it to the cache, which takes the first.
+/// Returns the index of the candidate to evict. An index that is none stands for the first.
 pub type Choose = dyn Fn(&[Candidate]) -> usize + Send;
 
 /// A slice that stays where it is until it is unpinned.
@@ -69,16 +69,16 @@ pub struct Pinned {
     pub data: NonNull<u8>,
     /// How many.
     pub size: usize,
-    /// What [`Cache::unpin`] wants.
+    /// The number to give to [`Cache::unpin`].
     pub number: u64,
 }
 
 /// Where the slots are.
 pub enum Memory {
-    /// Memory of the library's: with the tables at most so many bytes.
+    /// The library's own: slots and tables together take at most so many bytes.
     Budget(u64),
-    /// These slots.
-    Given(SlotMemory, Vec<Slot>),
+    /// The caller's, with these slots.
+    OfCaller(SlotMemory, Vec<Slot>),
 }
 
 /// Slices in slots, and the threads that read ahead.
@@ -88,7 +88,7 @@ pub struct Cache<S: Slice>(ThreadGroup<Shared<S>>);
 const MAX_SLOTS: u64 = 1 << 24;
 
 /// What a cache takes beside its slots and their tables, at most.
-const FIXED: u64 = 4096;
+const FIXED_OVERHEAD: u64 = 4096;
 
 impl<S: Slice> Cache<S> {
     /// A cache whose slots have `slot_size` bytes, with so many threads that read ahead.
@@ -101,10 +101,11 @@ impl<S: Slice> Cache<S> {
     ) -> Result<Cache<S>> {
         let stride = SlotMemory::stride(slot_size)?;
         let (memory, slots) = match memory {
-            Memory::Given(memory, slots) => (memory, slots),
+            Memory::OfCaller(memory, slots) => (memory, slots),
             Memory::Budget(budget) => {
                 let each = (stride as u64).saturating_add(Table::<S>::OVERHEAD as u64);
-                let count = budget.saturating_sub(FIXED).checked_div(each).unwrap_or(0).min(MAX_SLOTS);
+                let count =
+                    budget.saturating_sub(FIXED_OVERHEAD).checked_div(each).unwrap_or(0).min(MAX_SLOTS);
                 SlotMemory::allocate(stride, usize::try_from(count).unwrap_or(usize::MAX))?
             }
         };
@@ -112,7 +113,7 @@ impl<S: Slice> Cache<S> {
             let each = stride.saturating_add(Table::<S>::OVERHEAD);
             return Err(fail!(
                 Limit,
-                "the budget is too small for one slot of {slot_size} bytes: {each} bytes with its tables, and {FIXED}"
+                "the budget is too small for one slot of {slot_size} bytes: {each} bytes with its tables, and {FIXED_OVERHEAD}"
             ));
         }
         if slots.len() as u64 > MAX_SLOTS {
@@ -134,8 +135,8 @@ impl<S: Slice> Cache<S> {
         self.0.threads() > 0
     }
 
-    /// Pins a slice: one that is there, or reads it, or waits for whoever reads it; that long and no longer, or as long as
-    /// it takes. With a time a thread of the cache reads, otherwise the caller's. `make` is called where it is not there.
+    /// Pins a slice. If it is not ready, `make` makes it, and it is read: by a thread of the cache if there is a `timeout`,
+    /// which limits the wait, else by the calling thread. If another thread reads it already, the call waits for that.
     pub fn get(
         &self,
         key: &Key,
@@ -145,18 +146,18 @@ impl<S: Slice> Cache<S> {
         self.shared().get(key, timeout, self.has_threads(), make)
     }
 
-    /// Has a slice read ahead by a thread of the cache, unless it is there or there is no place for it.
+    /// Queues a slice to be read by a thread of the cache, unless it is ready or there is no place for it.
     pub fn prefetch(&self, key: &Key, priority: u32, make: impl FnOnce() -> Result<S>) -> Result<()> {
         let priority = u64::from(priority);
-        if self.shared().table.lock().want_again(key, priority) {
+        if self.shared().table.lock().reprioritize(key, priority) {
             return Ok(());
         }
-        let slice = self.shared().fitting(make()?)?;
+        let slice = self.shared().check_fits(make()?)?;
         let is_read = self.has_threads() && !slice.is_callers_thread();
         let mut table = self.shared().table.lock();
         let rest = match is_read {
-            true if table.want_again(key, priority) => Some(slice), // another thread was faster
-            true => table.want(key, slice, priority).err(),
+            true if table.reprioritize(key, priority) => Some(slice), // another thread was faster
+            true => table.queue_slice(key, slice, priority).err(),
             false => {
                 table.stats.prefetches_dropped += 1;
                 Some(slice)
@@ -170,51 +171,51 @@ impl<S: Slice> Cache<S> {
     /// Gives a pin back.
     pub fn unpin(&self, number: u64) -> Result<()> {
         let mut table = self.shared().table.lock();
-        let gone = table.unpin(number)?;
+        let dropped = table.unpin(number)?;
         self.shared().unlock(table);
-        drop(gone);
+        drop(dropped);
         Ok(())
     }
 
-    /// Drops a slice: now, or when nobody has it any more.
+    /// Drops a slice: now, or when its last pin is given back.
     pub fn forget(&self, key: &Key) {
         let mut table = self.shared().table.lock();
-        let gone = table.entries.find(key).and_then(|at| table.forget(at));
+        let dropped = table.entries.find(key).and_then(|at| table.forget(at));
         self.shared().unlock(table);
-        drop(gone);
+        drop(dropped);
     }
 
-    /// Drops all slices that nobody has, and what is to be read ahead.
+    /// Drops all slices that are not pinned, and what is queued.
     pub fn forget_all(&self) {
-        self.each(Table::forget_one);
+        self.drop_each(Table::forget_one);
     }
 
-    /// Drops what is to be read ahead and was not begun.
+    /// Drops all prefetches that no thread has started.
     pub fn cancel(&self) {
-        self.each(Table::cancel_one);
+        self.drop_each(Table::cancel_one);
     }
 
     /// Drops what `next` takes out until there is no more.
-    fn each(&self, next: impl Fn(&mut Table<S>) -> Option<S>) {
+    fn drop_each(&self, next: impl Fn(&mut Table<S>) -> Option<S>) {
         loop {
             let mut table = self.shared().table.lock();
-            let gone = next(&mut table);
+            let dropped = next(&mut table);
             self.shared().unlock(table);
-            if gone.is_none() {
+            if dropped.is_none() {
                 return;
             }
         }
     }
 
-    /// What it did, and what it has.
+    /// What it has done, and what it has now.
     pub fn stats(&self) -> Stats {
-        self.shared().table.lock().now()
+        self.shared().table.lock().stats()
     }
 }
 
 impl<S: Slice> Drop for Cache<S> {
     fn drop(&mut self) {
-        // In a child of fork there is no thread to stop, and the lock may be one's that is not there.
+        // A child of fork has none of the threads, and one of them may have held the lock.
         if self.0.is_here() {
             self.shared().stop();
         }

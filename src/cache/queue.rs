@@ -1,4 +1,4 @@
-//! What is wanted: asked for by a thread that waits, or to be read ahead; and who reads what next.
+//! The queue of slices to read, for threads that wait and for prefetches; and what each thread reads next.
 
 use super::entry::{Phase, URGENT};
 use super::evict::Claim;
@@ -7,39 +7,40 @@ use super::list::NONE;
 use super::table::Table;
 use super::Slice;
 
-/// What a thread that reads is to do.
+/// What a thread of the cache does next.
 pub enum Next<S> {
-    /// To read this entry.
+    /// Read this entry.
     Read(u32, Claim<S>),
-    /// To drop what was left out for want of a slot, and ask again.
+    /// Drop this prefetch, for which there is no slot, and ask again.
     Dropped(S),
-    /// To wait.
-    Nothing,
+    /// Wait.
+    Wait,
 }
 
-/// How a slice that is asked for is got.
+/// What a thread that gets a slice does next.
 pub enum Step<S> {
-    /// It is there, and has a pin.
-    There(u32),
-    /// The thread that asks reads it.
+    /// Take it: it is ready, and pinned.
+    Ready(u32),
+    /// Read it into this slot.
     Read(u32, Claim<S>),
-    /// Another thread reads it.
+    /// Wait for another thread that reads it.
     Join(u32),
-    /// It is not known: it has to be made first.
+    /// Make the slice, and ask again.
     Make,
-    /// No slot can be had.
+    /// Wait for a slot.
     Full,
 }
 
-/// The entry of a slice that was queued, and what had to leave the queue; or the slice itself, if it is left out.
-pub type Want<S> = std::result::Result<(u32, Option<S>), S>;
+/// The entry of a slice that was queued, and the prefetch that had to leave the queue for it; or the slice itself, if there
+/// was no place for it.
+pub type Queued<S> = std::result::Result<(u32, Option<S>), S>;
 
 impl<S: Slice> Table<S> {
-    /// How to get a slice, which `made` may have; it has what is to be dropped then. `is_callers`: whether the thread
-    /// that asks reads it, if it has to be read.
-    pub fn step(&mut self, key: &Key, made: &mut Option<S>, is_callers: bool) -> Step<S> {
+    /// What the calling thread does to get a slice. `made` is the slice, if it was made; on return it is what has to be
+    /// dropped. `caller_reads`: the calling thread reads the slice if it has to be read.
+    pub fn step(&mut self, key: &Key, made: &mut Option<S>, caller_reads: bool) -> Step<S> {
         if let Some(at) = self.pin_if_ready(key) {
-            return Step::There(at);
+            return Step::Ready(at);
         }
         if let Some(at) = self.entries.find(key) {
             let is_queued = matches!(self.entries.get(at).phase, Phase::Queued);
@@ -47,24 +48,24 @@ impl<S: Slice> Table<S> {
                 self.stats.joined += 1;
                 return Step::Join(at);
             }
-            if !is_callers {
-                self.count_wanted(at);
+            if !caller_reads {
+                self.count_get_of_queued(at);
                 self.enqueue(at, URGENT);
                 return Step::Join(at);
             }
             let Some(claim) = self.claim(URGENT) else { return Step::Full };
-            self.count_wanted(at);
+            self.count_get_of_queued(at);
             self.entries.get_mut(at).priority = None;
             return Step::Read(at, claim);
         }
         let Some(slice) = made.take() else { return Step::Make };
-        let step = match is_callers {
+        let step = match caller_reads {
             true if self.unused.first != NONE => match self.claim(URGENT) {
                 Some(claim) => self.add(key, slice).map(|at| Step::Read(at, claim)),
                 None => Err(slice),
             },
             true => Err(slice),
-            false => self.want(key, slice, URGENT).map(|(at, left_out)| {
+            false => self.queue_slice(key, slice, URGENT).map(|(at, left_out)| {
                 *made = left_out;
                 Step::Join(at)
             }),
@@ -81,16 +82,16 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// Counts a get of what is queued: of several that ask for it the first one is a miss.
-    fn count_wanted(&mut self, at: u32) {
+    /// Counts a get of a queued slice: the first one is a miss.
+    fn count_get_of_queued(&mut self, at: u32) {
         match self.entries.get(at).priority {
             Some(URGENT) => self.stats.joined += 1,
             _ => self.stats.misses += 1,
         }
     }
 
-    /// Queues a slice that is not there: the entry, or the slice that is left out for want of a place.
-    pub fn want(&mut self, key: &Key, slice: S, priority: u64) -> Want<S> {
+    /// Queues a slice that has no entry.
+    pub fn queue_slice(&mut self, key: &Key, slice: S, priority: u64) -> Queued<S> {
         let last = self.queue.last;
         let left_out = match self.queue.count < self.slot_count {
             true => None,
@@ -109,8 +110,8 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// Whether a slice is there or wanted already; then it is wanted with that priority, too.
-    pub fn want_again(&mut self, key: &Key, priority: u64) -> bool {
+    /// Raises the priority of a slice that has an entry; false if it has none.
+    pub fn reprioritize(&mut self, key: &Key, priority: u64) -> bool {
         let Some(at) = self.entries.find(key) else { return false };
         match self.entries.get(at).phase {
             Phase::Queued => self.enqueue(at, priority),
@@ -120,7 +121,7 @@ impl<S: Slice> Table<S> {
         true
     }
 
-    /// A slice that is there gets the protection of a prefetch, as if it had just been read.
+    /// Protects a ready slice from reads of a lower priority, as if it had just been prefetched.
     fn protect(&mut self, at: u32, priority: u64) {
         if self.entries.get(at).pins == 0 {
             self.unpinned.remove(&mut self.entries, at);
@@ -149,22 +150,22 @@ impl<S: Slice> Table<S> {
         self.queue.insert_after(&mut self.entries, place, at);
     }
 
-    /// Takes a prefetch that was not begun out of the queue, and ends it.
+    /// Takes a prefetch that was not started out of the queue, and frees its entry.
     pub(super) fn drop_queued(&mut self, at: u32) -> Option<S> {
         self.queue.remove(&mut self.entries, at);
         self.stats.prefetches_dropped += 1;
         self.free(at)
     }
 
-    /// The last of the queue, if it is a prefetch: ended.
+    /// Drops the last entry of the queue, if it is a prefetch.
     pub fn cancel_one(&mut self) -> Option<S> {
         let last = self.queue.last;
         let is_prefetch = last != NONE && self.entries.get(last).priority != Some(URGENT);
         is_prefetch.then(|| self.drop_queued(last)).flatten()
     }
 
-    /// A thread that waited has gone. What it waited for is wanted as a prefetch is, if nobody else waits.
-    pub fn leave(&mut self, at: u32) {
+    /// A thread stops waiting for an entry, which becomes a prefetch if no other thread waits for it.
+    pub fn stop_waiting(&mut self, at: u32) {
         let entry = self.entries.get_mut(at);
         entry.waiters -= 1;
         if entry.waiters == 0 {
@@ -179,11 +180,11 @@ impl<S: Slice> Table<S> {
     pub fn next(&mut self) -> Next<S> {
         let at = self.queue.first;
         if at == NONE {
-            return Next::Nothing;
+            return Next::Wait;
         }
         let priority = self.entries.get(at).priority.unwrap_or(0);
         if priority != URGENT && self.starving > 0 {
-            return Next::Nothing;
+            return Next::Wait;
         }
         match self.claim(priority) {
             Some(claim) => {
@@ -192,8 +193,8 @@ impl<S: Slice> Table<S> {
                 self.stats.prefetches += u64::from(is_prefetch);
                 Next::Read(at, claim)
             }
-            None if priority == URGENT => Next::Nothing,
-            None => self.drop_queued(at).map_or(Next::Nothing, Next::Dropped),
+            None if priority == URGENT => Next::Wait,
+            None => self.drop_queued(at).map_or(Next::Wait, Next::Dropped),
         }
     }
 }

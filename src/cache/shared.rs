@@ -1,4 +1,4 @@
-//! The table and its lock, a read that ends whatever happens, and what the threads of a cache do.
+//! The table and its lock, a read that ends even if its thread panics, and the loop of the cache's threads.
 
 use super::evict::Claim;
 use super::key::Key;
@@ -15,9 +15,9 @@ pub struct Shared<S> {
     pub table: Mutex<Table<S>>,
     pub memory: SlotMemory,
     slot_size: usize,
-    /// For threads that get: a slice is there or has failed, or there may be a slot.
+    /// Threads that get a slice wait here: a slice is ready or has failed, or there may be a slot.
     pub changed: Condvar,
-    /// For the threads of the cache: more is queued, there may be a slot, or they are to end.
+    /// The threads of the cache wait here: a slice is queued, there may be a slot, or they are to end.
     pub work: Condvar,
 }
 
@@ -27,8 +27,8 @@ impl<S: Slice> Shared<S> {
         Shared { table: Mutex::new(table), memory, slot_size, changed, work }
     }
 
-    /// The slice, if it fits a slot.
-    pub fn fitting(&self, slice: S) -> Result<S> {
+    /// Returns the slice, or an error if it does not fit a slot.
+    pub fn check_fits(&self, slice: S) -> Result<S> {
         let (size, most) = (slice.size(), self.slot_size);
         match size <= most {
             true => Ok(slice),
@@ -36,7 +36,7 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Gives the table back after a change, and wakes who may go on by it.
+    /// Unlocks the table after a change, and wakes the threads that may go on.
     pub fn unlock(&self, table: MutexGuard<'_, Table<S>>) {
         let (is_awaited, has_work) = (table.waiting > 0, table.has_queued());
         drop(table);
@@ -48,18 +48,18 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Has the calling thread read an entry.
-    pub fn begin(&self, table: &mut Table<S>, at: u32, claim: Claim<S>) -> Reading<'_, S> {
+    /// Starts the read of an entry by the calling thread.
+    pub fn begin(&self, table: &mut Table<S>, at: u32, claim: Claim<S>) -> PendingRead<'_, S> {
         let (key, slice) = table.begin(at);
-        Reading { shared: self, at, key, slot: Some(claim.slot), slice, evicted: claim.evicted }
+        PendingRead { shared: self, at, key, slot: Some(claim.slot), slice, evicted: claim.evicted }
     }
 
-    /// All that a thread of the cache does.
+    /// The loop of a thread of the cache.
     pub fn work(&self) {
         let mut table = self.table.lock();
         while !table.is_stopped {
             match table.next() {
-                Next::Nothing => {
+                Next::Wait => {
                     table = table.wait(&self.work);
                     continue;
                 }
@@ -86,8 +86,8 @@ impl<S: Slice> Shared<S> {
     }
 }
 
-/// A read that was begun. It ends with this, also by a panic.
-pub struct Reading<'c, S: Slice> {
+/// A read that was started. It is recorded as failed when this is dropped without a result, as in a panic.
+pub struct PendingRead<'c, S: Slice> {
     shared: &'c Shared<S>,
     at: u32,
     key: Key,
@@ -96,8 +96,8 @@ pub struct Reading<'c, S: Slice> {
     evicted: Option<S>,
 }
 
-impl<S: Slice> Reading<'_, S> {
-    /// Reads, and pins the slice so often; what one of these pins is, if there are any.
+impl<S: Slice> PendingRead<'_, S> {
+    /// Reads, and pins the slice `pins` times; returns one of the pins, if there are any.
     pub fn run(mut self, pins: u64) -> Result<Option<Pinned>> {
         drop(self.evicted.take());
         let outcome = match (&mut self.slot, &self.slice) {
@@ -115,18 +115,18 @@ impl<S: Slice> Reading<'_, S> {
             return outcome.map(|()| None);
         };
         let mut table = self.shared.table.lock();
-        let gone = table.finish(self.at, slot, slice, &outcome, pins);
+        let dropped = table.finish(self.at, slot, slice, &outcome, pins);
         let pinned = match pins > 0 && outcome.is_ok() {
             true => Some(table.pinned(self.at, &self.shared.memory)),
             false => None,
         };
         self.shared.unlock(table);
-        drop(gone);
+        drop(dropped);
         outcome.and_then(|()| pinned.transpose())
     }
 }
 
-impl<S: Slice> Drop for Reading<'_, S> {
+impl<S: Slice> Drop for PendingRead<'_, S> {
     fn drop(&mut self) {
         if self.slot.is_some() {
             let stopped = Err(fail!(Internal, "the thread that read the slice stopped"));

@@ -21,7 +21,7 @@ pub struct Stats {
     pub misses: u64,
     /// Slices that were read ahead.
     pub prefetches: u64,
-    /// Those of them that were asked for later.
+    /// Prefetched slices that were asked for later.
     pub prefetches_used: u64,
     /// Slices that were to be read ahead and were not: cancelled, or for want of a slot.
     pub prefetches_dropped: u64,

@@ -1,5 +1,5 @@
-//! Which slices are in which slots, which are wanted, and which goes for another. No lock, no thread, no read: what one
-//! thread does to it at a time.
+//! The state of a cache: which slices are in which slots, which are queued, and which is evicted next. It has no lock and no
+//! threads; `shared.rs` has them.
 
 use super::entry::{Entries, Phase};
 use super::key::Key;
@@ -11,20 +11,20 @@ use crate::memory::{Slot, SlotMemory};
 
 pub struct Table<S> {
     pub entries: Entries<S>,
-    /// Entries that nobody uses.
+    /// Free entries.
     pub(super) unused: List,
-    /// Wanted slices, the most urgent first, the first wanted of those before the others.
+    /// Slices to read, by priority; equal ones in the order in which they were asked for.
     pub(super) queue: List,
-    /// Ready slices without a pin, those first that were longest not used.
+    /// Ready slices without a pin, the least recently used first.
     pub(super) unpinned: List,
     pub(super) free_slots: Vec<Slot>,
     pub(super) slot_count: usize,
     pub(super) choose: Option<Box<Choose>>,
     pub(super) candidates: Vec<Candidate>,
-    /// Where the candidates are.
-    pub(super) places: Vec<u32>,
+    /// The entries of the candidates.
+    pub(super) positions: Vec<u32>,
     pub stats: Stats,
-    /// Threads that wait for a slot, before which no prefetch gets one.
+    /// How many threads wait for a slot. Prefetches get none before them.
     pub starving: usize,
     /// Threads that wait for anything.
     pub waiting: usize,
@@ -33,7 +33,7 @@ pub struct Table<S> {
 }
 
 impl<S: Slice> Table<S> {
-    /// Bytes of tables for each slot: it may have a slice, and one more be queued.
+    /// Bytes of tables for each slot: entries for the slice in it and for one in the queue.
     pub const OVERHEAD: usize = Entries::<S>::memory(2)
         + 4 * size_of::<u32>()
         + size_of::<Slot>()
@@ -42,14 +42,14 @@ impl<S: Slice> Table<S> {
 
     pub fn new(slots: Vec<Slot>, choose: Option<Box<Choose>>) -> Result<Table<S>> {
         let slot_count = slots.len();
-        // One for each slot, one for each place of the queue, and one that takes the place of what it evicts.
+        // One for each slot, one for each place of the queue, and one for a slice that evicts another.
         let mut entries = Entries::new(slot_count.saturating_mul(2).saturating_add(1))?;
         let mut unused = List::EMPTY;
         (0..entries.count()).for_each(|at| unused.push(&mut entries, at));
-        let (mut candidates, mut places) = (Vec::new(), Vec::new());
+        let (mut candidates, mut positions) = (Vec::new(), Vec::new());
         if choose.is_some() {
             candidates.try_reserve_exact(slot_count)?;
-            places.try_reserve_exact(slot_count)?;
+            positions.try_reserve_exact(slot_count)?;
         }
         let (queue, unpinned, stats) = (List::EMPTY, List::EMPTY, Stats::default());
         let free_slots = slots;
@@ -62,7 +62,7 @@ impl<S: Slice> Table<S> {
             slot_count,
             choose,
             candidates,
-            places,
+            positions,
             stats,
             starving: 0,
             waiting: 0,
@@ -75,10 +75,10 @@ impl<S: Slice> Table<S> {
         if self.entries.get(at).pins == 0 {
             self.unpinned.remove(&mut self.entries, at);
         }
-        self.use_once(at, 1);
+        self.add_pins(at, 1);
     }
 
-    pub(super) fn use_once(&mut self, at: u32, pins: u64) {
+    pub(super) fn add_pins(&mut self, at: u32, pins: u64) {
         let entry = self.entries.get_mut(at);
         entry.pins += pins;
         entry.uses += pins;
@@ -88,18 +88,18 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// What a caller gets of a slice that is pinned.
+    /// The pin of a pinned slice, for a caller.
     pub fn pinned(&self, at: u32, memory: &SlotMemory) -> Result<Pinned> {
         let entry = self.entries.get(at);
         let (Some(slot), Some(slice)) = (&entry.slot, &entry.slice) else {
             return Err(fail!(Internal, "a slice is pinned that is not there"));
         };
-        // The entry, and which one at that place.
+        // The position of the entry, and its generation.
         let number = (u64::from(entry.generation) << 32) | (u64::from(at) + 1);
         Ok(Pinned { data: memory.address(slot), size: slice.size(), number })
     }
 
-    /// Pins a slice that is there.
+    /// Pins a slice if it is ready.
     pub fn pin_if_ready(&mut self, key: &Key) -> Option<u32> {
         let at = self.entries.find(key)?;
         let is_ready = matches!(self.entries.get(at).phase, Phase::Ready);
@@ -110,7 +110,7 @@ impl<S: Slice> Table<S> {
         })
     }
 
-    /// Gives a pin back. What the slice was, if it goes.
+    /// Gives a pin back. Returns the slice if it leaves the cache.
     pub fn unpin(&mut self, number: u64) -> Result<Option<S>> {
         let at = (number & u64::from(u32::MAX)).wrapping_sub(1);
         let found = self.entries.checked(at);
@@ -120,7 +120,7 @@ impl<S: Slice> Table<S> {
         }
         let entry = self.entries.get_mut(at as u32);
         entry.pins -= 1;
-        Ok(match (entry.pins, entry.is_listed) {
+        Ok(match (entry.pins, entry.has_key) {
             (0, true) => {
                 self.unpinned.push(&mut self.entries, at as u32);
                 None
@@ -130,23 +130,23 @@ impl<S: Slice> Table<S> {
         })
     }
 
-    /// An entry for a slice that is not there. None where all are used.
+    /// Makes an entry for a slice, or returns the slice if all entries are used.
     pub(super) fn add(&mut self, key: &Key, slice: S) -> std::result::Result<u32, S> {
         let at = self.unused.first;
         if at == NONE {
             return Err(slice);
         }
         self.unused.remove(&mut self.entries, at);
-        self.entries.list(at, key);
+        self.entries.insert_key(at, key);
         let entry = self.entries.get_mut(at);
         (entry.slice, entry.priority, entry.uses) = (Some(slice), None, 0);
         entry.is_prefetched = false;
         Ok(at)
     }
 
-    /// Ends an entry that is in no list. What the slice was.
+    /// Frees an entry that is in no list. Returns its slice.
     pub(super) fn free(&mut self, at: u32) -> Option<S> {
-        self.entries.unlist(at);
+        self.entries.remove_key(at);
         let entry = self.entries.get_mut(at);
         entry.phase = Phase::Unused;
         entry.generation = entry.generation.wrapping_add(1);
@@ -157,7 +157,7 @@ impl<S: Slice> Table<S> {
         slice
     }
 
-    /// The slice leaves its entry for the thread that reads it.
+    /// Takes the slice out of its entry, for the thread that reads it.
     pub fn begin(&mut self, at: u32) -> (Key, Option<S>) {
         let entry = self.entries.get_mut(at);
         let (key, slice) = (entry.key, entry.slice.take());
@@ -167,13 +167,14 @@ impl<S: Slice> Table<S> {
         (key, slice)
     }
 
-    /// A read is done: each that waits for it has a pin, or its failure, and `pins` more. What the slice was, if it goes.
+    /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the failure for them.
+    /// Returns the slice if it leaves the cache.
     pub fn finish(&mut self, at: u32, slot: Slot, slice: S, outcome: &Result<()>, pins: u64) -> Option<S> {
         let waiters = self.entries.get(at).waiters;
         if let Err(error) = outcome {
             self.stats.failures += 1;
             self.free_slots.push(slot); // it came from there
-            self.entries.unlist(at);
+            self.entries.remove_key(at);
             self.entries.get_mut(at).phase = Phase::Failed(error.again());
             if waiters == 0 {
                 self.free(at);
@@ -183,9 +184,9 @@ impl<S: Slice> Table<S> {
         self.stats.bytes_read += slice.size() as u64;
         let entry = self.entries.get_mut(at);
         (entry.phase, entry.slot, entry.slice) = (Phase::Ready, Some(slot), Some(slice));
-        let is_listed = entry.is_listed;
-        self.use_once(at, pins + u64::from(waiters));
-        match (self.entries.get(at).pins, is_listed) {
+        let has_key = entry.has_key;
+        self.add_pins(at, pins + u64::from(waiters));
+        match (self.entries.get(at).pins, has_key) {
             (0, true) => {
                 self.unpinned.push(&mut self.entries, at);
                 None
@@ -195,8 +196,8 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// One that waited has seen a failure.
-    pub fn leave_failed(&mut self, at: u32) -> Error {
+    /// Gives the failure of an entry to one of the threads that waited.
+    pub fn take_failure(&mut self, at: u32) -> Error {
         let entry = self.entries.get_mut(at);
         let error = match &entry.phase {
             Phase::Failed(error) => error.again(),
@@ -209,7 +210,8 @@ impl<S: Slice> Table<S> {
         error
     }
 
-    /// Forgets a slice: now if it may go, else when the last pin, read or waiter of it ends. What it was.
+    /// Drops a slice, or takes its key if it is pinned, read or waited for, so that it is dropped after that. Returns the
+    /// slice if it leaves the cache now.
     pub fn forget(&mut self, at: u32) -> Option<S> {
         let entry = self.entries.get(at);
         match entry.phase {
@@ -219,13 +221,13 @@ impl<S: Slice> Table<S> {
                 self.free(at)
             }
             _ => {
-                self.entries.unlist(at);
+                self.entries.remove_key(at);
                 None
             }
         }
     }
 
-    /// Any slice that nobody has pinned, queued ones first: ended.
+    /// Drops one slice that is not pinned, queued ones first.
     pub fn forget_one(&mut self) -> Option<S> {
         self.cancel_one().or_else(|| match self.unpinned.first {
             NONE => None,
@@ -233,8 +235,8 @@ impl<S: Slice> Table<S> {
         })
     }
 
-    /// The counts of now.
-    pub fn now(&self) -> Stats {
+    /// The statistics, with the current counts.
+    pub fn stats(&self) -> Stats {
         let reading = self.slot_count - self.free_slots.len();
         Stats {
             slots: self.slot_count as u64,

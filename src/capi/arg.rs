@@ -1,4 +1,4 @@
-//! What comes in from C is checked here: the only code that trusts a raw pointer.
+//! Checks arguments that come from C. This is the only code that trusts raw pointers.
 
 use super::sized::{Field, SizedStruct};
 use crate::error::{fail, Error, Result};
@@ -19,7 +19,7 @@ pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
     })
 }
 
-/// The same, opened if it is a shard that is not.
+/// As [`part`]; opens it if it is a shard that is not open.
 pub(super) fn open_part(file: &File, part: usize) -> Result<&FilePart> {
     file.open_part(part)?;
     self::part(file, part)
@@ -103,7 +103,7 @@ pub(super) unsafe fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), size) })
 }
 
-/// Places of the caller's to be filled.
+/// An array of the caller's to be filled.
 ///
 /// # Safety
 /// `pointer` is NULL or has room for `count` elements that nobody else touches for `'a`.
@@ -122,7 +122,7 @@ pub(super) unsafe fn places<'a, T>(
 
 fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
     if pointer.is_null() {
-        return Err(fail!(InvalidArgument, "{what} is NULL, but {count} elements are said to be there"));
+        return Err(fail!(InvalidArgument, "{what} is NULL, but its count is {count}"));
     }
     if !pointer.is_aligned() {
         return Err(fail!(InvalidArgument, "{what} is not aligned to {} bytes", align_of::<T>()));
@@ -280,9 +280,9 @@ pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Resul
     unsafe { options(pointer) }
 }
 
-/// What an array of the caller's is called in messages, and one of its elements.
+/// The names of an array and of one of its elements, for messages.
 #[derive(Clone, Copy)]
-pub(super) struct Called(pub &'static str, pub &'static str);
+pub(super) struct ArrayNames(pub &'static str, pub &'static str);
 
 /// Calls `body` with each element of an array of sized structs, whose stride is the size that the first one claims.
 ///
@@ -291,15 +291,15 @@ pub(super) struct Called(pub &'static str, pub &'static str);
 pub(super) unsafe fn for_each<T: SizedStruct>(
     first: *const T,
     count: usize,
-    called: Called,
+    names: ArrayNames,
     mut body: impl FnMut(&T) -> Result<()>,
 ) -> Result<()> {
-    let Called(all, one) = called;
+    let ArrayNames(all, one) = names;
     if count == 0 {
         return Ok(());
     }
     if first.is_null() {
-        return Err(fail!(InvalidArgument, "{all} is NULL, but {count} are said to be there"));
+        return Err(fail!(InvalidArgument, "{all} is NULL, but its count is {count}"));
     }
     let at_element = |at: usize| move |e: Error| e.within(format_args!("{one} {at}"));
     // SAFETY: passed on: the first element says how far the next is.
@@ -314,7 +314,7 @@ pub(super) unsafe fn for_each<T: SizedStruct>(
     Ok(())
 }
 
-/// Calls `body` with an element: as it is where it is of this version, else with a copy.
+/// Calls `body` with an element, or with a copy if the caller's struct has another size than this version's.
 ///
 /// # Safety
 /// `element` has `stride` bytes.
@@ -345,7 +345,7 @@ unsafe fn with_element<T: SizedStruct>(
     body(&unsafe { copy_of(element, stride)? })
 }
 
-/// A yes or no that came as an integer.
+/// A flag that came as an integer.
 pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     match value {
         0 => Ok(false),
@@ -354,7 +354,7 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     }
 }
 
-/// A file's or caller's size as one of this machine's.
+/// A 64-bit size as `usize`.
 pub(super) fn to_usize(size: u64, what: &str) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{what} of {size} bytes does not fit this process's address space"))

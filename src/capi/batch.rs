@@ -1,6 +1,6 @@
 //! The load plan: many reads in one call, in the order that the disk likes, on several threads.
 
-use super::arg::{self, Called};
+use super::arg::{self, ArrayNames};
 use super::component::zt_component;
 use super::guard::guard;
 use super::object::hyperslab;
@@ -12,7 +12,7 @@ use super::status::zt_status;
 use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
 use crate::model::sort::sort;
-use crate::reader::{BatchStats, File, Request, RowsMut, Selection, Wanted};
+use crate::reader::{BatchStats, Component, File, Request, RowsMut, Selection, Wanted};
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::ptr::{null, NonNull};
@@ -77,8 +77,8 @@ pub struct zt_read_stats {
     pub threads: u32,
     /// 1 if reads went past the page cache.
     pub direct: u32,
-    /// Why the reads took the way that they took: one line, lives as long as the library. Where a read past the page
-    /// cache failed and the page cache was taken instead, it tells with which error.
+    /// Why the reads went past the page cache or through it: one line, lives as long as the library. If a read past the
+    /// page cache failed and the page cache was used instead, it has the error.
     pub reason: *const c_char,
 }
 
@@ -140,33 +140,33 @@ unsafe fn plan<'a>(
 ) -> Result<Vec<Request<'a>>> {
     let mut plan: Vec<Request<'a>> = Vec::new();
     plan.try_reserve_exact(count)?;
-    let (mut disjoint_so_far, mut end) = (true, 0);
+    let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
         // SAFETY: NULL or a component that is lent as long as the file is open.
-        let place: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-        if !std::ptr::eq(place.owner(), file) {
+        let handle: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        if !std::ptr::eq(handle.owner(), file) {
             return Err(fail!(InvalidArgument, "its component is of another file"));
         }
         // SAFETY: passed on.
-        let planned = unsafe { add_request(&mut plan, place, request)? };
+        let planned = unsafe { add_request(&mut plan, handle, request)? };
         let Range { start, end: its_end } = planned.dst.as_ptr_range();
         if !planned.dst.is_empty() {
-            disjoint_so_far &= end <= start.addr();
+            is_disjoint &= end <= start.addr();
             end = its_end.addr();
         }
-        disjoint_so_far &= !planned.has_rows();
+        is_disjoint &= !planned.has_rows();
         Ok(())
     };
     // SAFETY: "requests, count: the reads".
     unsafe { arg::for_each(requests, count, REQUESTS, &mut add)? };
-    if !disjoint_so_far {
-        disjoint(&plan)?;
+    if !is_disjoint {
+        check_disjoint(&plan)?;
     }
     Ok(plan)
 }
 
 /// Two requests that fill the same memory would race: refused, whatever is said of it.
-pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
+pub(super) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
     let mut places = Vec::new();
     places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
     for (at, request) in plan.iter().enumerate() {
@@ -184,32 +184,31 @@ pub(super) fn disjoint(plan: &[Request<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// What requests are called in messages.
-pub(super) const REQUESTS: Called = Called("requests", "request");
+/// The names of requests in messages.
+pub(super) const REQUESTS: ArrayNames = ArrayNames("requests", "request");
 
-/// Puts one request more, checked, behind those of `plan`, in which there is room for it: a request is large, and is made
-/// where it stays.
+/// Checks a request and adds it to `plan`, which has memory reserved for it: a request is large, and is made in its place.
 ///
 /// # Safety
 /// The request is as zt_read_batch wants it; its destination is lent for `'a`.
 pub(super) unsafe fn add_request<'p, 'a>(
     plan: &'p mut Vec<Request<'a>>,
-    place: &'a zt_component,
+    handle: &'a zt_component,
     request: &zt_read_request,
 ) -> Result<&'p mut Request<'a>> {
     // SAFETY: passed on.
-    plan.push(unsafe { without_memory(place, request)? });
+    plan.push(unsafe { request_without_dst(handle, request)? });
     let Some(planned) = plan.last_mut() else { return Err(fail!(Internal, "a request was not added")) };
     // SAFETY: passed on.
-    unsafe { give_memory(planned, request)? };
+    unsafe { set_dst(planned, request)? };
     Ok(planned)
 }
 
-/// Gives a request the memory that it fills: what is over is left alone, and may be another request's.
+/// Sets the memory that a request fills. Memory beyond its size is left alone, and may be another request's.
 ///
 /// # Safety
 /// dst has dst_size bytes, which are lent for `'a` as far as they are filled.
-unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
+unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
     let (size, dst_size) = (planned.size(), request.dst_size);
     let row_length = size.checked_div(request.rows).unwrap_or(0);
     if request.dst_stride == 0 || request.dst_stride == row_length {
@@ -241,17 +240,28 @@ unsafe fn give_memory<'a>(planned: &mut Request<'a>, request: &zt_read_request) 
 /// # Safety
 /// The numbers of a hyperslab are as many as the rank says.
 #[inline(always)] // into its place, not moved there: a request is large
-pub(super) unsafe fn without_memory<'a>(
-    place: &'a zt_component,
+pub(super) unsafe fn request_without_dst<'a>(
+    handle: &'a zt_component,
     request: &zt_read_request,
 ) -> Result<Request<'a>> {
-    let component = place.component()?;
+    let component = handle.component()?;
     let convert = match request.convert {
         0 => None,
         other => Some(types::dtype(other)?),
     };
+    // SAFETY: passed on.
+    let selection = unsafe { selection_of(&component, request)? };
+    let verify = arg::flag(request.verify, "zt_read_request.verify")?;
+    component.request_as(&selection, Wanted { convert, verify, tag: request.tag }, &mut [])
+}
+
+/// What a request reads of its component.
+///
+/// # Safety
+/// The numbers of a hyperslab are as many as the rank says.
+unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
     let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
-    let part = if rows > 0 {
+    Ok(if rows > 0 {
         let arrays = [request.start, request.count, request.step];
         if request.length != 0 || arrays.iter().any(|array| !array.is_null()) {
             return Err(fail!(InvalidArgument, "it has both rows and a range or a hyperslab"));
@@ -280,11 +290,10 @@ pub(super) unsafe fn without_memory<'a>(
             }
             (offset, length) => Selection::Range { offset, length },
         }
-    };
-    let verify = arg::flag(request.verify, "zt_read_request.verify")?;
-    component.request_as(&part, Wanted { convert, verify, tag: request.tag }, &mut [])
+    })
 }
 
+/// What a batch did, for C.
 pub(super) fn stats_of(did: &BatchStats) -> zt_read_stats {
     zt_read_stats {
         struct_size: 0,

@@ -96,7 +96,7 @@ impl zt_component {
         self.load_by(|component| component.load())
     }
 
-    /// A buffer of what `load` gives.
+    /// A buffer of the bytes that `load` returns.
     fn load_by<'f>(
         &'f self,
         load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,
@@ -109,7 +109,7 @@ impl zt_component {
         };
         let is_borrowed = owned.is_none();
         self.owner().retain();
-        one.push(zt_buffer { owner: self.place.file().cast_mut(), borrowed, size, owned });
+        one.push(zt_buffer { owner: self.handle.file().cast_mut(), borrowed, size, owned });
         Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_borrowed))
     }
 }

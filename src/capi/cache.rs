@@ -1,6 +1,6 @@
 //! Slices of models that are larger than memory: pinned while they are used, read ahead, evicted for others.
 
-use super::arg::{self, Called};
+use super::arg::{self, ArrayNames};
 use super::batch::zt_read_request;
 use super::cached_slice::{key_of, CachedSlice};
 use super::component::zt_component;
@@ -150,12 +150,12 @@ pub unsafe extern "C" fn zt_cache_create(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::required_struct(options)? };
         // SAFETY: memory and functions as the options say.
-        cache.write(Box::into_raw(try_box(unsafe { made(&options)? })?));
+        cache.write(Box::into_raw(try_box(unsafe { new_cache(&options)? })?));
         Ok(())
     })
 }
 
-unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
+unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     let verify = arg::flag(options.verify, "zt_cache_options.verify")?;
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));
@@ -169,7 +169,7 @@ unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
             let count = size.checked_div(stride).unwrap_or(0);
             // SAFETY: "budget bytes of the caller's, until zt_cache_free".
             let (memory, slots) = unsafe { SlotMemory::of_caller(first, stride, count)? };
-            Memory::Given(memory, slots)
+            Memory::OfCaller(memory, slots)
         }
     };
     let (callback, context) = (options.choose, Context(options.context));
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn zt_cache_prefetch(
         let cache = arg::required(cache, "cache")?;
         // SAFETY: "slices, count"; each as for zt_read_batch.
         unsafe {
-            each(slices, count, |request, component, key| {
+            for_each_slice(slices, count, |request, component, key| {
                 let make = || CachedSlice::new(component, request, cache.verify);
                 cache.cache.prefetch(key, priority, make)
             })
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn zt_cache_drop(
         }
         // SAFETY: "slices, count"; each as for zt_read_batch.
         unsafe {
-            each(slices, count, |_, _, key| {
+            for_each_slice(slices, count, |_, _, key| {
                 cache.cache.forget(key);
                 Ok(())
             })
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
 ///
 /// # Safety
 /// `first` has `count` slices, each as for zt_read_batch.
-unsafe fn each(
+unsafe fn for_each_slice(
     first: *const zt_read_request,
     count: usize,
     mut body: impl FnMut(&zt_read_request, &zt_component, &Key) -> Result<()>,
@@ -377,7 +377,7 @@ unsafe fn each(
         body(request, component, &key)
     };
     // SAFETY: passed on.
-    unsafe { arg::for_each(first, count, Called("slices", "slice"), with_key) }
+    unsafe { arg::for_each(first, count, ArrayNames("slices", "slice"), with_key) }
 }
 
 // What zt_cache_choose_callback is given.

@@ -1,7 +1,7 @@
-//! What a cache reads: a request, whose numbers are its key.
+//! A cached slice: a read request, whose numbers are its key.
 
 use super::arg;
-use super::batch::{without_memory, zt_read_request};
+use super::batch::{request_without_dst, zt_read_request};
 use super::component::zt_component;
 use super::handle_table::zt_file;
 use crate::cache::{Key, Slice};
@@ -9,19 +9,19 @@ use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchStats, Direct, File};
 use std::ptr::{null, null_mut};
 
-/// Which of the arrays of a request are there.
+/// Flags for the arrays of a request that are not NULL.
 const START: u64 = 1;
 const COUNT: u64 = 2;
 const STEP: u64 = 4;
-/// Whether rows, a check or a conversion are asked for: four numbers more.
-const MORE: u64 = 8;
+/// Flag for a request with rows, a digest check or a conversion: its key has four numbers more.
+const HAS_MORE: u64 = 8;
 
-/// The numbers that make a slice: all of the request but where it goes and what the caller calls it.
+/// The key of a slice: all numbers of the request but its destination and its tag.
 ///
 /// # Safety
 /// The request is as zt_read_batch wants it.
 pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_component, Key)> {
-    // A field that is new has to be taken, or passed over, here.
+    // A new field has to be added here: to the key, or as one that does not matter.
     let zt_read_request {
         struct_size: _,
         component,
@@ -57,10 +57,10 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
         row_stride,
         u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
     ];
-    let flags = arrays_there | if more == [0; 4] { 0 } else { MORE };
+    let flags = arrays_there | if more == [0; 4] { 0 } else { HAS_MORE };
     let mut key = Key::new();
     key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
-    if flags & MORE != 0 {
+    if flags & HAS_MORE != 0 {
         key.extend(&more)?;
     }
     if arrays_there != 0 {
@@ -76,10 +76,10 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
 /// The request of a key, without a destination.
 fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
     let flags = key.words().get(3).copied().unwrap_or(0);
-    let count = if flags & MORE == 0 { 4 } else { 8 };
+    let count = if flags & HAS_MORE == 0 { 4 } else { 8 };
     let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
-    let rank = arrays.len().checked_div((flags & !MORE).count_ones() as usize).unwrap_or(0);
+    let rank = arrays.len().checked_div((flags & !HAS_MORE).count_ones() as usize).unwrap_or(0);
     let mut rest = arrays;
     let mut next = |flag: u64| {
         if flags & flag == 0 {
@@ -133,7 +133,7 @@ impl CachedSlice {
         verify: bool,
     ) -> Result<CachedSlice> {
         // SAFETY: passed on.
-        let size = unsafe { without_memory(component, request)? }.size();
+        let size = unsafe { request_without_dst(component, request)? }.size();
         Ok(CachedSlice {
             file: FileReference::new(component),
             component,
@@ -164,7 +164,7 @@ impl Slice for CachedSlice {
         // SAFETY: the component's file is open by the reference.
         let component = arg::required(unsafe { request.component.as_ref() }, "component")?;
         // SAFETY: made of a request that was checked; its arrays are the key's.
-        let mut planned = unsafe { without_memory(component, &request)? };
+        let mut planned = unsafe { request_without_dst(component, &request)? };
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
         }
@@ -187,7 +187,7 @@ struct FileReference(*mut zt_file);
 impl FileReference {
     fn new(component: &zt_component) -> FileReference {
         component.owner().retain();
-        FileReference(component.place.file().cast_mut())
+        FileReference(component.handle.file().cast_mut())
     }
 
     fn get(&self) -> &zt_file {

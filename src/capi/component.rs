@@ -4,7 +4,7 @@ use super::arg;
 use super::guard::guard;
 pub use super::handle_table::zt_component;
 use super::mode::{self, zt_advice};
-use super::progress::{progress as asks, zt_progress_callback};
+use super::progress::{progress as progress_of, zt_progress_callback};
 use super::status::zt_status;
 use super::types::{
     self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
@@ -32,7 +32,7 @@ pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 impl zt_component {
     fn entry(&self) -> Option<&manifest::Component> {
-        self.owner().file().manifest().components.get(self.place.index())
+        self.owner().file().manifest().components.get(self.handle.index())
     }
 
     fn text(&self, text: manifest::TextId) -> *const c_char {
@@ -128,7 +128,7 @@ pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -
 /// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_part(component: Option<&zt_component>) -> usize {
-    component.map_or(0, |c| c.owner().file().part_of(c.place.index()))
+    component.map_or(0, |c| c.owner().file().part_of(c.handle.index()))
 }
 
 /// First stored byte, counted from the start of its file, or part; a multiple of 64 in a .zt file. 0 for NULL.
@@ -153,14 +153,14 @@ pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
     match component.entry().and_then(|e| e.size()) {
         Some(size) => size,
-        None => found_size(component),
+        None => lazy_size(component),
     }
 }
 
 /// Out of the way of the getter, which is called for every component there is.
 #[cold]
 #[inline(never)]
-fn found_size(component: &zt_component) -> u64 {
+fn lazy_size(component: &zt_component) -> u64 {
     component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
 }
 
@@ -182,7 +182,7 @@ pub extern "C" fn zt_component_measure(
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
         let size = arg::required(size, "size")?;
-        size.write(component.measure(&asks(progress, context))?);
+        size.write(component.measure(&progress_of(progress, context))?);
         Ok(())
     })
 }

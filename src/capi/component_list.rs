@@ -86,7 +86,7 @@ unsafe fn list(
     infos: *mut zt_component_info,
     count: usize,
 ) -> Result<usize> {
-    let Range { start, end } = places(file, object)?;
+    let Range { start, end } = component_range(file, object)?;
     let start = start.saturating_add(first).min(end);
     let end = start.saturating_add(count).min(end);
     if count > 0 {
@@ -107,7 +107,7 @@ unsafe fn list(
 }
 
 /// Which of the file's components are listed.
-fn places(file: &zt_file, object: Option<&zt_object>) -> Result<Range<usize>> {
+fn component_range(file: &zt_file, object: Option<&zt_object>) -> Result<Range<usize>> {
     let manifest = file.file().manifest();
     let Some(object) = object else { return Ok(0..manifest.components.len()) };
     if !std::ptr::eq(object.owner(), file) {

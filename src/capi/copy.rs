@@ -7,7 +7,7 @@ use super::object::zt_object;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_encoding};
 use super::writer::{copied_name, open, zt_writer};
-use super::writer_options::{self as description, zt_digest};
+use super::writer_options::{self, zt_digest};
 use crate::writer::Recode;
 use std::ffi::c_char;
 
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn zt_writer_add_copy_as(
         let name = unsafe { copied_name(&object, new_name, new_name_length)? };
         let floats = if floats == 0 { None } else { Some(types::dtype(floats)?) };
         let recode =
-            Recode { encoding: types::encoding(encoding)?, digest: description::digest(digest)?, floats };
+            Recode { encoding: types::encoding(encoding)?, digest: writer_options::digest(digest)?, floats };
         writer.copy_as(object, name, &recode)
     })
 }

@@ -106,16 +106,28 @@ struct Export<T> {
 }
 
 /// Loads the component and describes it; the numbers are in the vector, whose address is final.
-fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
-    let component = place.component()?;
+fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
+    let component = handle.component()?;
     let logical = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => None,
-        _ => Some(component.known_logical().ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?),
+        _ => Some(component.known_logical().ok_or_else(|| {
+            fail!(
+                Unsupported,
+                "DLPack has no type for {:?}",
+                component.logical_name().unwrap_or(component.dtype_name())
+            )
+        })?),
     };
     let plain = component.dtype();
     let plain =
         plain.ok_or_else(|| fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name()))?;
-    let dtype = data_type(plain, logical).ok_or_else(|| fail!(Unsupported, "DLPack has no such type"))?;
+    let dtype = data_type(plain, logical).ok_or_else(|| {
+        fail!(
+            Unsupported,
+            "DLPack has no type for {:?}",
+            component.logical_name().unwrap_or(component.dtype_name())
+        )
+    })?;
     let block = logical.map_or(plain.block(), Logical::block);
     let size = component.size()?;
     if size % block.bytes != 0 {
@@ -127,26 +139,13 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
     }
     let flat = [(size / block.bytes).saturating_mul(block.elements)];
     let shape = shape.unwrap_or(&flat);
-    let (mut numbers, count) = (Vec::new(), product(shape));
-    if count.and_then(|count| block.size(count)) != Some(size) {
+    if product(shape).and_then(|count| block.size(count)) != Some(size) {
         return Err(broken!(Rule::DenseSize, "it has {} elements, not those of its shape", flat[0]));
     }
-    numbers.try_reserve_exact(shape.len().saturating_mul(2))?;
-    for dimension in shape {
-        let signed = i64::try_from(*dimension);
-        numbers.push(signed.map_err(|_| fail!(Unsupported, "DLPack has no dimension of {dimension}"))?);
-    }
-    let mut stride = 1i64;
-    numbers.resize(shape.len().saturating_mul(2), 1); // within what was reserved
-    for (at, dimension) in shape.iter().enumerate().rev() {
-        if let Some(place) = numbers.get_mut(shape.len().saturating_add(at)) {
-            *place = stride;
-        }
-        // Past the largest number only where another dimension is 0, and no stride is ever used.
-        stride = stride.saturating_mul(i64::try_from(*dimension).unwrap_or(i64::MAX).max(1));
-    }
-    let ndim = i32::try_from(shape.len()).map_err(|_| fail!(Unsupported, "too many dimensions"))?;
-    let (buffer, borrowed) = place.load()?;
+    let mut numbers = shape_and_strides(shape)?;
+    let ndim = i32::try_from(shape.len())
+        .map_err(|_| fail!(Unsupported, "DLPack has no tensor of {} dimensions", shape.len()))?;
+    let (buffer, borrowed) = handle.load()?;
     // SAFETY: from load; nobody else has it yet.
     let data = zt_buffer_data(unsafe { buffer.as_ref() });
     let strides = numbers.as_mut_ptr().wrapping_add(shape.len());
@@ -160,11 +159,30 @@ fn export(place: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, V
         byte_offset: 0,
     };
     let flags = match borrowed {
-        true if place.owner().file().mode() == Mode::Private => 0, // the caller's to change
+        true if handle.owner().file().mode() == Mode::Private => 0, // the caller's to change
         true => READ_ONLY,
         false => IS_COPIED,
     };
     Ok((tensor, flags, numbers, buffer))
+}
+
+/// The dimensions, then the row-major strides in elements.
+fn shape_and_strides(shape: &[u64]) -> Result<Vec<i64>> {
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(shape.len().saturating_mul(2))?;
+    for dimension in shape {
+        let signed = i64::try_from(*dimension);
+        numbers.push(signed.map_err(|_| fail!(Unsupported, "DLPack has no dimension of {dimension}"))?);
+    }
+    numbers.resize(shape.len().saturating_mul(2), 1); // within what was reserved
+    let (dimensions, strides) = numbers.split_at_mut(shape.len());
+    let mut next = 1i64;
+    for (dimension, stride) in dimensions.iter().zip(strides).rev() {
+        *stride = next;
+        // Past the largest number only where another dimension is 0, and no stride is ever used.
+        next = next.saturating_mul((*dimension).max(1));
+    }
+    Ok(numbers)
 }
 
 fn product(shape: &[u64]) -> Option<u64> {
@@ -175,22 +193,22 @@ fn product(shape: &[u64]) -> Option<u64> {
 }
 
 /// Boxes what `make` makes of a tensor and its flags, without an allocation that aborts.
-fn hand_out<T>(
-    place: &zt_component,
+fn export_boxed<T>(
+    handle: &zt_component,
     shape: Option<&[u64]>,
     make: impl FnOnce(Tensor, u64) -> T,
 ) -> Result<*mut Export<T>> {
     let mut one: Vec<Export<T>> = Vec::new();
     one.try_reserve_exact(1)?;
-    let (tensor, flags, numbers, buffer) = export(place, shape)?;
+    let (tensor, flags, numbers, buffer) = export(handle, shape)?;
     one.push(Export { managed: make(tensor, flags), numbers, buffer });
     Ok(Box::into_raw(one.into_boxed_slice()).cast())
 }
 
-/// Ends what `hand_out` gave.
-unsafe fn end<T>(export: *mut Export<T>) {
+/// Ends what `export_boxed` gave.
+unsafe fn free_export<T>(export: *mut Export<T>) {
     guard_value((), || {
-        // SAFETY: from hand_out, which boxed a slice of one; a consumer calls its deleter once.
+        // SAFETY: from export_boxed, which boxed a slice of one; a consumer calls its deleter once.
         let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(export, 1)) };
         let buffer = one.first().map_or(null_mut(), |e| e.buffer);
         drop(one);
@@ -201,20 +219,20 @@ unsafe fn end<T>(export: *mut Export<T>) {
 
 unsafe extern "C" fn delete_versioned(tensor: *mut Versioned) {
     if !tensor.is_null() {
-        // SAFETY: ours, as it has this deleter; manager is what hand_out gave.
-        unsafe { end((*tensor).manager.cast::<Export<Versioned>>()) };
+        // SAFETY: ours, as it has this deleter; manager is what export_boxed gave.
+        unsafe { free_export((*tensor).manager.cast::<Export<Versioned>>()) };
     }
 }
 
 unsafe extern "C" fn delete_unversioned(tensor: *mut Unversioned) {
     if !tensor.is_null() {
         // SAFETY: as above.
-        unsafe { end((*tensor).manager.cast::<Export<Unversioned>>()) };
+        unsafe { free_export((*tensor).manager.cast::<Export<Unversioned>>()) };
     }
 }
 
-fn versioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Versioned> {
-    let export = hand_out(place, shape, |tensor, flags| Versioned {
+fn versioned(handle: &zt_component, shape: Option<&[u64]>) -> Result<*mut Versioned> {
+    let export = export_boxed(handle, shape, |tensor, flags| Versioned {
         version: DlpackVersion { major: 1, minor: 1 },
         manager: null_mut(),
         deleter: Some(delete_versioned),
@@ -229,9 +247,10 @@ fn versioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Version
     }
 }
 
-fn unversioned(place: &zt_component, shape: Option<&[u64]>) -> Result<*mut Unversioned> {
+fn unversioned(handle: &zt_component, shape: Option<&[u64]>) -> Result<*mut Unversioned> {
     let deleter = Some(delete_unversioned as unsafe extern "C" fn(*mut Unversioned));
-    let export = hand_out(place, shape, |tensor, _| Unversioned { tensor, manager: null_mut(), deleter })?;
+    let export =
+        export_boxed(handle, shape, |tensor, _| Unversioned { tensor, manager: null_mut(), deleter })?;
     // SAFETY: as above.
     unsafe {
         let managed = &raw mut (*export).managed;

@@ -15,10 +15,10 @@ thread_local! {
     static MESSAGE: RefCell<[u8; MESSAGE_CAPACITY]> = const { RefCell::new([0; MESSAGE_CAPACITY]) };
     /// The rest of it.
     static DETAIL: Cell<Detail> = const { Cell::new(Detail { os_error: 0, rule: c"" }) };
-    /// Whether MESSAGE is of a function of the caller that has not returned, or whose status was not looked at.
-    static SAID: Cell<bool> = const { Cell::new(false) };
-    /// How many guards this thread is inside of.
-    static INSIDE: Cell<u32> = const { Cell::new(0) };
+    /// Whether MESSAGE was set by a callback that has not returned, or whose status was not checked.
+    static IS_CALLBACK_MESSAGE: Cell<bool> = const { Cell::new(false) };
+    /// How many guards are on this thread's stack.
+    static GUARD_DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
 /// What a failure says beside its status and its text.
@@ -41,7 +41,7 @@ const MESSAGE_CAPACITY: usize = crate::error::MESSAGE_LIMIT + 1;
 pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
     match catch_panic(body) {
         Ok(()) => status::value::ZT_OK as zt_status,
-        Err(error) => keep(&error),
+        Err(error) => set_last_error(&error),
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn deliver<T>(
 }
 
 /// Makes it this thread's last failure; its status.
-pub(super) fn keep(error: &Error) -> zt_status {
+pub(super) fn set_last_error(error: &Error) -> zt_status {
     set_message(error.message());
     DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
     status::of(error.cause())
@@ -82,24 +82,24 @@ fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn enter() {
     quiet_hook();
-    if INSIDE.with(|n| n.replace(n.get().saturating_add(1))) == 0 {
-        SAID.set(false);
+    if GUARD_DEPTH.with(|n| n.replace(n.get().saturating_add(1))) == 0 {
+        IS_CALLBACK_MESSAGE.set(false);
     }
 }
 
 fn leave() {
-    INSIDE.with(|n| n.set(n.get().saturating_sub(1)));
+    GUARD_DEPTH.with(|n| n.set(n.get().saturating_sub(1)));
 }
 
 /// The failure that a panic becomes.
 #[cold]
 #[inline(never)] // it is the same for every function
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
-    let said = payload.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let error = Error::new(
         Cause::Internal,
-        format_args!("a bug of this library, please report it: {}", said.unwrap_or("panic")),
+        format_args!("a bug of this library, please report it: {}", text.unwrap_or("panic")),
     );
     // A payload may panic when it is dropped; better to leave it.
     std::mem::forget(payload);
@@ -118,7 +118,7 @@ fn quiet_hook() {
     ONCE.call_once(|| {
         let _ = HOST_HOOK.set(std::panic::take_hook());
         std::panic::set_hook(Box::new(|info| {
-            let inside = INSIDE.try_with(|n| n.get() > 0).unwrap_or(false);
+            let inside = GUARD_DEPTH.try_with(|n| n.get() > 0).unwrap_or(false);
             if let Some(hook) = HOST_HOOK.get().filter(|_| !inside && !crate::threads::is_worker()) {
                 hook(info);
             }
@@ -136,7 +136,7 @@ fn set_message(text: &str) {
 }
 
 /// Keeps what the caller says of its own failure.
-pub(super) fn say(text: &str) {
+pub(super) fn set_callback_message(text: &str) {
     let mut message = [0; MESSAGE_CAPACITY];
     write_message(text, &mut message); // text may be what is there
     MESSAGE.with(|cell| {
@@ -145,19 +145,19 @@ pub(super) fn say(text: &str) {
         }
     });
     DETAIL.set(Detail { os_error: 0, rule: c"" });
-    SAID.set(true);
+    IS_CALLBACK_MESSAGE.set(true);
 }
 
-/// Forgets what a function of the caller said that did not fail.
-pub(super) fn said_nothing() {
-    SAID.set(false);
+/// Drops the message that a callback has set, as it did not fail.
+pub(super) fn clear_callback_message() {
+    IS_CALLBACK_MESSAGE.set(false);
 }
 
-/// The failure of a function of the caller, which may have said why.
+/// The failure of a callback: the message that it has set, or `otherwise`.
 #[cold]
-pub(super) fn said(cause: Cause, otherwise: std::fmt::Arguments<'_>) -> Error {
+pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -> Error {
     MESSAGE.with(|cell| {
-        let message = cell.try_borrow().ok().filter(|_| SAID.take());
+        let message = cell.try_borrow().ok().filter(|_| IS_CALLBACK_MESSAGE.take());
         let text =
             message.as_ref().and_then(|bytes| std::ffi::CStr::from_bytes_until_nul(bytes.as_slice()).ok());
         match text.and_then(|text| text.to_str().ok()) {

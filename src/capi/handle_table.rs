@@ -1,6 +1,6 @@
-//! The handles of an open file, and of its objects and components. What a handle of an object or a component points at: a slot in one table of the file, which leads to
-//! the file, and by its position also to the object or component. Place n stands for object n and
-//! for component n, so that each costs an open file of many objects as little as can be.
+//! The handles of an open file, and of its objects and components. A handle of an object or a component points at an entry of
+//! one table of the file. The entry has the address of the file; its position in the table is the number of the object or
+//! component. Entry n serves object n and component n, so that a file of many objects takes little memory for handles.
 
 use crate::error::{fail, Result};
 use crate::model::manifest::Manifest;
@@ -73,31 +73,31 @@ impl zt_file {
 
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
 pub struct zt_object {
-    place: Handle,
+    handle: Handle,
 }
 
 impl zt_object {
     pub(super) fn owner(&self) -> &zt_file {
-        self.place.owner()
+        self.handle.owner()
     }
 
     pub(super) fn index(&self) -> usize {
-        self.place.index()
+        self.handle.index()
     }
 }
 
 /// One blob of an object; borrowed, lives until the file's last zt_close.
 pub struct zt_component {
-    pub(super) place: Handle,
+    pub(super) handle: Handle,
 }
 
 impl zt_component {
     pub(super) fn owner(&self) -> &zt_file {
-        self.place.owner()
+        self.handle.owner()
     }
 
     pub(super) fn component(&self) -> Result<Component<'_>> {
-        let (owner, index) = (self.owner(), self.place.index());
+        let (owner, index) = (self.owner(), self.handle.index());
         let found = owner.file().component_at(owner.handles().owner_of(index), index);
         found.ok_or_else(|| fail!(Internal, "a component without its entry"))
     }
@@ -109,9 +109,9 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// The file, of which this place is a part.
+    /// The file that owns the table of this handle.
     pub(super) fn owner(&self) -> &zt_file {
-        // SAFETY: the file owns the table of places and is alive as long as they are lent.
+        // SAFETY: the file owns the table of handles and is alive as long as they are lent.
         unsafe { &*self.file }
     }
 
@@ -135,7 +135,7 @@ pub(super) struct HandleTable {
 }
 
 impl HandleTable {
-    /// Room for all places of a file, so that [`HandleTable::fill`] moves nothing.
+    /// Reserves memory for all handles of a file, so that [`HandleTable::fill`] does not move them.
     pub(super) fn reserve(manifest: &Manifest) -> Result<HandleTable> {
         let mut handles = HandleTable::default();
         handles.table.try_reserve_exact(manifest.objects.len().max(manifest.components.len()))?;
@@ -149,13 +149,13 @@ impl HandleTable {
         Ok(handles)
     }
 
-    /// Points every place back to the file.
+    /// Makes the handles, each with the address of the file.
     pub(super) fn fill(&mut self, file: *const zt_file, manifest: &Manifest) {
         let count = manifest.objects.len().max(manifest.components.len());
         self.table.extend(std::iter::repeat_with(|| Handle { file }).take(count));
     }
 
-    /// Where the place of an object or a component is that is known to be there.
+    /// The address of the handle of an object or a component that is known to exist.
     #[inline]
     pub(super) fn address(&self, index: usize) -> *const Handle {
         self.table.as_ptr().wrapping_add(index)
@@ -181,7 +181,7 @@ impl HandleTable {
     }
 }
 
-// Both handles are nothing but a place: what makes the casts above sound.
+// Both types have the layout of a Handle, which makes the casts above sound.
 const _: () = {
     assert!(size_of::<zt_object>() == size_of::<Handle>() && align_of::<zt_object>() == align_of::<Handle>());
     assert!(

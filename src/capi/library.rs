@@ -73,7 +73,7 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     }
     // SAFETY: "NUL-ended".
     let bytes = unsafe { std::ffi::CStr::from_ptr(message) }.to_bytes();
-    guard::say(bytes.utf8_chunks().next().map_or("", |first| first.valid()));
+    guard::set_callback_message(bytes.utf8_chunks().next().map_or("", |first| first.valid()));
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".

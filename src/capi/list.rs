@@ -135,9 +135,7 @@ pub(super) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Re
     // SAFETY: passed on.
     let stride = unsafe { arg::struct_size(infos)? };
     match stride.checked_mul(count) {
-        _ if stride == 0 => {
-            Err(fail!(InvalidArgument, "the array is NULL, but {count} structs are said to be there"))
-        }
+        _ if stride == 0 => Err(fail!(InvalidArgument, "the array is NULL, but its count is {count}")),
         _ if stride % align_of::<T>() != 0 && count > 1 => {
             Err(fail!(InvalidArgument, "{}.struct_size is {stride}: the second is not aligned", T::NAME))
         }

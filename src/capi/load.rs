@@ -1,7 +1,7 @@
 //! Loads: reads that go on while the caller takes what is there.
 
 use super::arg;
-use super::batch::{add_request, disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS};
+use super::batch::{add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS};
 use super::component::zt_component;
 use super::guard::{deliver, guard, guard_value};
 use super::hooks::thread_hooks;
@@ -273,15 +273,16 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
         // SAFETY: NULL or a component of a file that is open, and kept so.
-        let place: &'static zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-        let file = std::ptr::from_ref(place.owner());
+        let handle: &'static zt_component =
+            arg::required(unsafe { request.component.as_ref() }, "component")?;
+        let file = std::ptr::from_ref(handle.owner());
         // Requests of one file mostly follow each other.
         if named.last().is_none_or(|(last, _)| *last != file) {
             named.try_reserve(1)?;
             named.push((file, plan.len()));
         }
         // SAFETY: passed on.
-        let planned = unsafe { add_request(&mut plan, place, request)? };
+        let planned = unsafe { add_request(&mut plan, handle, request)? };
         planned.in_ring = request.dst.is_null() && request.dst_size == 0;
         Ok(())
     };
@@ -289,7 +290,7 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
     let places = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|place| !place.is_empty());
     if plan.iter().any(Request::has_rows) || !places.is_sorted_by(|one, other| one.end <= other.start) {
-        disjoint(&plan)?;
+        check_disjoint(&plan)?;
     }
     Ok((plan, Files::of(named)?))
 }
@@ -312,7 +313,7 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         return Err(fail!(InvalidArgument, "slots of {slot_size} bytes are below {MIN_SLOT_SIZE}"));
     }
     if !ring.is_null() && slot_count == 0 {
-        return Err(fail!(InvalidArgument, "the ring is said to have no slots"));
+        return Err(fail!(InvalidArgument, "zt_load_options.slot_count is 0, but a ring is given"));
     }
     let wanted = plan.iter().filter(|request| request.in_ring);
     if wanted.clone().next().is_none() {
@@ -334,7 +335,9 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         return Ok(Some(Ring::of(memory, slot_size)));
     }
     // No more than all of it takes.
-    let all = wanted.map(|request| request.size().saturating_add(Ring::lead())).fold(0, u64::saturating_add);
+    let all = wanted
+        .map(|request| request.size().saturating_add(Ring::padding_per_request()))
+        .fold(0, u64::saturating_add);
     let all = usize::try_from(all).unwrap_or(usize::MAX);
     let slot_size = if slot_size == 0 { SLOT_SIZE.min(all).max(MIN_SLOT_SIZE) } else { slot_size };
     Ring::new(slot_size, if slot_count == 0 { SLOTS } else { slot_count }).map(Some)

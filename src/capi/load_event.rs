@@ -1,7 +1,7 @@
 //! What a load is asked for, and what it tells.
 
 use super::arg;
-use super::guard::{keep, message};
+use super::guard::{message, set_last_error};
 use super::hooks::zt_thread_hooks;
 use super::read_options::{direct, zt_direct};
 use super::sized::sized_struct;
@@ -151,10 +151,10 @@ pub(super) fn event_of(next: Next) -> zt_load_event {
     };
     let failure = |outcome: &Result<()>| match outcome {
         Ok(()) => (nothing.status, nothing.message),
-        Err(error) => (keep(error), message()),
+        Err(error) => (set_last_error(error), message()),
     };
     match next {
-        Next::Nothing => nothing,
+        Next::TimedOut => nothing,
         Next::Done(outcome) => {
             let (status, message) = failure(&outcome);
             zt_load_event {

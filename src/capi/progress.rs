@@ -1,6 +1,6 @@
 //! Functions of the caller: their context, what they return, and reports of progress.
 
-use super::guard::{said, said_nothing};
+use super::guard::{callback_error, clear_callback_message};
 use super::status::{value, zt_status, NAMES};
 use crate::error::{Cause, Result};
 use std::ffi::c_void;
@@ -29,7 +29,7 @@ impl Context {
 /// What a callback returned, as a result.
 pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     if status == value::ZT_OK as zt_status {
-        said_nothing();
+        clear_callback_message();
         return Ok(());
     }
     let known: [(value, Cause); 10] = [
@@ -55,7 +55,7 @@ pub(super) fn outcome(status: zt_status, doing: &str) -> Result<()> {
         }
         None => Cause::Io,
     };
-    Err(said(cause, format_args!("the caller's {doing} returned status {status}")))
+    Err(callback_error(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
 /// A progress callback as a question: go on? Once it said no it is not called again: other threads may ask before they
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn a_callback_that_stopped_a_call_is_not_called_again() {
         let mut calls = 0u32;
-        let goes_on = progress(Some(stop_at_100), (&raw mut calls).cast());
-        assert_eq!([0, 99, 100, 101, 50].map(|done| goes_on(done, 200)), [true, true, false, false, false]);
-        drop(goes_on);
+        let continues = progress(Some(stop_at_100), (&raw mut calls).cast());
+        assert_eq!([0, 99, 100, 101, 50].map(|done| continues(done, 200)), [true, true, false, false, false]);
+        drop(continues);
         assert_eq!(calls, 3);
         assert!(progress(None, std::ptr::null_mut())(1, 1));
     }

@@ -7,7 +7,7 @@ use super::running_sink::while_running;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use super::writer::{handle, zt_writer};
-use super::writer_options::{self as description, zt_writer_options};
+use super::writer_options::{self, zt_writer_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::sink::ByteSink;
@@ -116,6 +116,6 @@ pub unsafe extern "C" fn zt_writer_create_sink(
         // SAFETY: options NULL or of the size it says.
         let options = unsafe { arg::options(options)? };
         let id = sink.id();
-        handle(Writer::to_sink(try_box(sink)?, &description::writer_options(&options)?)?, id, &options)
+        handle(Writer::to_sink(try_box(sink)?, &writer_options::writer_options(&options)?)?, id, &options)
     })
 }

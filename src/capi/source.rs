@@ -156,21 +156,21 @@ impl ByteSource for CallbackSource {
         let Some(read_many) = self.functions.read_many else {
             return ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst));
         };
-        let mut asked = Vec::new();
-        asked.try_reserve_exact(ranges.len())?;
+        let mut given = Vec::new();
+        given.try_reserve_exact(ranges.len())?;
         let wanted = ranges.iter_mut().filter(|range| !range.dst.is_empty());
-        asked.extend(wanted.map(|range| zt_source_range {
+        given.extend(wanted.map(|range| zt_source_range {
             offset: range.offset,
             dst: range.dst.as_mut_ptr().cast(),
             size: range.dst.len(),
         }));
-        if asked.is_empty() {
+        if given.is_empty() {
             return Ok(());
         }
         // SAFETY: the caller's function; each dst has that many writable bytes.
-        let status = unsafe { read_many(self.context.get(), asked.as_ptr(), asked.len()) };
+        let status = unsafe { read_many(self.context.get(), given.as_ptr(), given.len()) };
         outcome(status, "zt_source.read_many")
-            .map_err(|e| e.within(format_args!("could not read {} ranges", asked.len())))
+            .map_err(|e| e.within(format_args!("could not read {} ranges", given.len())))
     }
 
     fn profile(&self) -> Profile {

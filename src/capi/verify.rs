@@ -132,7 +132,7 @@ pub unsafe extern "C" fn zt_verify(
         // SAFETY: "of the file", or NULL.
         let outcome = match unsafe { only(&options, handles)? } {
             Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
-            None => file.verify_listing(&wanted, &progress, failed, &mut found),
+            None => file.verify_all(&wanted, &progress, failed, &mut found),
         };
         let filled = zt_verify_report {
             struct_size: 0,
@@ -162,7 +162,7 @@ unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(us
     if !std::ptr::eq(component.owner(), file) {
         return Err(other());
     }
-    let at = component.place.index();
+    let at = component.handle.index();
     let owner = file.handles().owner_of(at);
     if object.is_some_and(|object| object.index() != owner) {
         return Err(fail!(InvalidArgument, "zt_verify_options.component is not one of its object"));

@@ -1,11 +1,11 @@
 //! Objects written in one call.
 
-use super::arg::{self, Called};
+use super::arg::{self, ArrayNames};
 use super::guard::guard;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_type};
 use super::writer::{open, zt_writer};
-use super::writer_options::{self as description, zt_component_desc, zt_object_desc};
+use super::writer_options::{self, zt_component_desc, zt_object_desc};
 use crate::error::fail;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
@@ -139,20 +139,20 @@ pub unsafe extern "C" fn zt_writer_add_object(
         // SAFETY: as the doc and the fields say.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
-            let object = description::object_spec(&desc)?;
+            let object = writer_options::object_spec(&desc)?;
             let count = desc.component_count;
             let mut components: Vec<(ComponentSpec<'_>, &[u8])> = Vec::new();
             components.try_reserve_exact(count)?;
             let add = |part: &zt_component_desc| {
-                let (spec, data) = description::component_spec(part)?;
+                let (spec, data) = writer_options::component_spec(part)?;
                 if data.is_none() && part.size != 0 {
                     return Err(fail!(InvalidArgument, "data is NULL, but its size is {}", part.size));
                 }
                 components.push((spec, data.unwrap_or_default()));
                 Ok(())
             };
-            arg::for_each(desc.components, count, Called("components", "component"), add)?;
-            writer.write_object(&object, description::attributes(&desc)?, &components)
+            arg::for_each(desc.components, count, ArrayNames("components", "component"), add)?;
+            writer.write_object(&object, writer_options::attributes(&desc)?, &components)
         }
     })
 }

@@ -7,7 +7,7 @@ use super::sized::sized_struct;
 use super::status::zt_status;
 use super::types::{self, zt_dtype, zt_encoding, zt_type};
 use super::writer::{open, zt_writer};
-use super::writer_options::{self as description, zt_digest};
+use super::writer_options::{self, zt_digest};
 use crate::error::Result;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
@@ -91,7 +91,7 @@ unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
         Ok(DenseSpec {
             logical: types::logical(request.r#type)?,
             encoding: types::encoding(request.encoding)?,
-            digest: description::digest(request.digest)?,
+            digest: writer_options::digest(request.digest)?,
             // SAFETY: as the fields say.
             ..unsafe {
                 let shape = arg::slice(request.shape, request.rank, "shape")?;

@@ -45,7 +45,7 @@ pub struct zt_quantized_desc {
     pub reserved: u32,
     /// The type of scales: ZT_TYPE_F8_E8M0 for powers of two; else ZT_TYPE_NONE.
     pub scales_type: zt_type,
-    /// 1: axis and what follows it is said, which zTensor 2 demands; 0: it is not, as in 1.x, and has to be 0.
+    /// 1: axis and the fields behind it are stated, as zTensor 2 demands; 0: they are not, as in 1.x, and have to be 0.
     pub has_axis: u32,
     /// The dimension that groups lie along.
     pub axis: u64,

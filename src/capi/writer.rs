@@ -5,9 +5,7 @@ use super::guard::{deliver, guard, guard_value};
 use super::object::zt_object;
 use super::running_sink::is_running;
 use super::status::zt_status;
-use super::writer_options::{
-    self as description, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options,
-};
+use super::writer_options::{self, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::reader::{File, Object};
@@ -71,7 +69,7 @@ impl Drop for CloseGuard {
 
 /// The handle of a writer, to the sink of that number or 0.
 pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> Result<*mut zt_writer> {
-    let writer = description::reporting(writer, options)?;
+    let writer = writer_options::reporting(writer, options)?;
     Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
 }
 
@@ -97,7 +95,7 @@ pub unsafe extern "C" fn zt_writer_create(
     deliver(writer, "writer", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        handle(Writer::create(path, &description::writer_options(&options)?)?, 0, &options)
+        handle(Writer::create(path, &writer_options::writer_options(&options)?)?, 0, &options)
     })
 }
 
@@ -128,7 +126,7 @@ pub unsafe extern "C" fn zt_writer_append(
         if options.spec_version != 0 {
             return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
         }
-        let described = description::writer_options(&options)?;
+        let described = writer_options::writer_options(&options)?;
         appending(Writer::open_to_append(path)?, path, &described, &options)
     })
 }
@@ -164,7 +162,7 @@ pub unsafe extern "C" fn zt_writer_begin_object(
                     "zt_writer_begin_object takes no components; write them one by one"
                 ));
             }
-            writer.begin(&description::object_spec(&desc)?, description::attributes(&desc)?)
+            writer.begin(&writer_options::object_spec(&desc)?, writer_options::attributes(&desc)?)
         }
     })
 }
@@ -184,7 +182,7 @@ pub unsafe extern "C" fn zt_writer_add_component(
     guard(|| {
         let writer = open(writer)?;
         // SAFETY: as the doc and the fields say.
-        let (spec, data) = unsafe { description::component_spec(&arg::required_struct(desc)?)? };
+        let (spec, data) = unsafe { writer_options::component_spec(&arg::required_struct(desc)?)? };
         match data {
             Some(data) => writer.component_whole(&spec, data),
             None => writer.component(&spec),
@@ -288,7 +286,7 @@ pub unsafe extern "C" fn zt_writer_finish(
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::struct_size(summary.cast_const())? };
         let writer = close_guard.writer();
-        let did = writer.finish().map_err(|e| writer.give_up(e))?;
+        let did = writer.finish().map_err(|e| writer.abort(e))?;
         let filled = zt_write_summary {
             struct_size: 0,
             file_size: did.file_size,

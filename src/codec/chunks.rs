@@ -7,10 +7,10 @@ use super::walk::Walk;
 use crate::error::{fail, Result};
 use crate::model::encoding::Codec;
 
-/// Who is told how many stored bytes are decoded, and may stop it.
+/// Called with the number of stored bytes that were decoded so far; an error stops decoding.
 pub(super) type Step<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 
-/// Who takes decoded bytes, in order.
+/// Receives decoded bytes, in order.
 pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
 /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was.

@@ -10,7 +10,7 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use miniz_oxide::inflate::core::{decompress, DecompressorOxide};
 use miniz_oxide::inflate::TINFLStatus;
 
-/// So many times its size a stream decodes to at most: 258 bytes take two bits.
+/// The highest ratio of decoded to stored bytes: 258 bytes take two bits.
 const MAX_RATIO: u64 = 1032;
 
 /// A power of two, and no less than a stream refers back to.

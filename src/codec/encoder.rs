@@ -28,7 +28,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Of some level.
+    /// An encoder of that level.
     pub(super) fn new<E: FrameEncoder>(codec: Codec, level: i32) -> Result<Encoder> {
         Ok(Encoder { codec, encoder: try_box(E::new(level)?)? })
     }

@@ -42,7 +42,7 @@ impl EntryRange {
         EntryRange { count: self.count.saturating_add(next.count), ..self }
     }
 
-    /// Those of a range of their frames.
+    /// The entries of a range of frames.
     pub(super) fn part(&self, frames: Range<usize>) -> EntryRange {
         let [first, end] =
             [frames.start, frames.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX).min(self.count));

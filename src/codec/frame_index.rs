@@ -57,7 +57,7 @@ impl Seek {
 }
 
 impl FrameIndex {
-    /// Of all frames, in order.
+    /// The index of all frames of a walk.
     pub(super) fn of<F: FrameFormat>(codec: Codec, mut walk: Walk<'_, F>) -> Result<FrameIndex> {
         let (size, entries) = (KnownSize::NONE, EntryRange::default());
         let mut found = FrameIndex { size, points: Vec::new(), step: 1, entries };

@@ -192,7 +192,7 @@ pub(super) fn runs(
     Ok((known, runs))
 }
 
-/// Those that hold data.
+/// The headers of frames that hold data.
 pub(super) fn with_data(walk: impl Iterator<Item = Result<Header>>) -> impl Iterator<Item = Result<Header>> {
     walk.filter(|header| !header.as_ref().is_ok_and(|header| header.skippable))
 }

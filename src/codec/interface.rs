@@ -39,7 +39,7 @@ pub(super) trait FrameDecoder: Sized {
 
 /// What became of a frame.
 pub(super) enum Decoded {
-    /// So many bytes.
+    /// All of it was decoded, to so many bytes.
     Size(usize),
     /// It holds more than there was room for.
     TooLarge,

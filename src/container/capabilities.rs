@@ -31,7 +31,7 @@ pub enum Roles {
 pub enum LogicalTypes {
     /// No field says one.
     None,
-    /// Those that are dtypes of their own.
+    /// Only types that are dtypes of their own.
     InDtype,
     /// Any, by a field of its own.
     Any,
@@ -143,7 +143,7 @@ pub struct Capabilities {
     /// Bytes that a frame of zstd decodes to at most.
     pub max_frame: u64,
     /// What components and the manifest start at multiples of in its canonical form, if it has one.
-    pub canonical_step: Option<u64>,
+    pub canonical_alignment: Option<u64>,
     /// Whether an append leaves the old manifest and footer where they are.
     pub old_ends_stay: bool,
     /// What is asked before something is written.
@@ -181,7 +181,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     digest_of: DigestOf::Stored,
     usual_digest: None,
     max_frame: 1 << 30,
-    canonical_step: None,
+    canonical_alignment: None,
     old_ends_stay: false,
     write_rules: &NO_RULES,
 };
@@ -202,7 +202,7 @@ pub(crate) fn no_rule(_: Cause) -> Option<Rule> {
 
 impl Capabilities {
     /// An error, with the rule as the container calls it.
-    pub fn call(&self, error: Error) -> Error {
+    pub fn with_own_rule(&self, error: Error) -> Error {
         match (self.rule_of)(error.cause()) {
             Some(rule) => error.called(rule),
             None => error,

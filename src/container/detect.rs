@@ -29,7 +29,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
         }
     }
     let head = ends.head;
-    let is_short = ends.file_size < ztensor_2::ends::LEAST_SIZE;
+    let is_short = ends.file_size < ztensor_2::ends::MIN_SIZE;
     Err(match head.first_chunk::<8>() {
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => fail!(
             Unsupported,
@@ -45,7 +45,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             Rule::Zt2FileTooSmall,
             "the file ends as one of zTensor 2 does, but has {} bytes; the smallest has {}",
             ends.file_size,
-            ztensor_2::ends::LEAST_SIZE
+            ztensor_2::ends::MIN_SIZE
         ),
         _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) => broken!(
             Rule::Zt2HeaderMagic,

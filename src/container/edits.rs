@@ -9,7 +9,7 @@ use crate::model::value::{Attributes, Value};
 pub struct AttributeEdits {
     /// Keys that are taken away; they may be set again.
     pub removed: Vec<String>,
-    /// Those that are set, no key twice.
+    /// Attributes that are set, no key twice.
     pub set: Attributes,
 }
 
@@ -25,7 +25,7 @@ impl AttributeEdits {
     }
 }
 
-/// What becomes of an object that is there.
+/// The edit of an object that the file has.
 #[derive(Debug, Default)]
 pub struct ObjectEdit {
     /// Nothing is left of it.
@@ -36,7 +36,7 @@ pub struct ObjectEdit {
     pub attributes: AttributeEdits,
 }
 
-/// What becomes of the objects that are there; most stay as they are encoded.
+/// The edits of the objects that the file has; most have none, and stay as they are encoded.
 #[derive(Debug, Default)]
 pub struct ObjectEdits {
     /// For each object the number of its edit, counted from 1; nothing at all while there is no edit.
@@ -54,12 +54,12 @@ impl ObjectEdits {
         (self.numbers.get(object).copied()? as usize).checked_sub(1)
     }
 
-    /// What becomes of the object at that position.
+    /// The edit of the object at that position.
     pub fn get(&self, object: usize) -> Option<&ObjectEdit> {
         self.edits.get(self.position(object)?)
     }
 
-    /// The same, to be changed.
+    /// The edit of the object at that position, to be changed.
     pub fn get_mut(&mut self, object: usize) -> Option<&mut ObjectEdit> {
         let at = self.position(object)?;
         self.edits.get_mut(at)

@@ -70,14 +70,14 @@ pub struct Limits {
 }
 
 /// Memory that opening any file may take by default.
-const LEAST_MEMORY: u64 = 256 << 20;
+const DEFAULT_MEMORY: u64 = 256 << 20;
 /// Memory that opening a file with a large manifest may take by default, in bytes for each of its bytes.
 const MEMORY_PER_BYTE: u64 = 16;
 
 impl Limits {
     /// Bytes of memory that opening a file with a manifest of that size may take.
     pub fn memory_for(&self, manifest_size: u64) -> u64 {
-        let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(LEAST_MEMORY);
+        let default = manifest_size.saturating_mul(MEMORY_PER_BYTE).max(DEFAULT_MEMORY);
         self.memory.unwrap_or(default)
     }
 }
@@ -94,12 +94,12 @@ impl Frame {
         self.manifest.end.saturating_sub(self.manifest.start)
     }
 
-    /// Of a `.zt` file: the data is in front of the manifest.
+    /// The frame of a `.zt` file: the data is in front of the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
     }
 
-    /// Of a file whose data begins behind its manifest and goes to its end.
+    /// The frame of a file whose data begins behind its manifest and goes to its end.
     pub fn with_manifest_first(
         container: Container,
         manifest: Range<u64>,

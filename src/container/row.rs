@@ -25,7 +25,7 @@ pub type DecodeScattered = fn(&mut dyn Regions, &Limits, &Budget) -> Result<(Fra
 pub enum Decode {
     /// From its bytes, those of [`Frame::manifest`].
     Whole(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>),
-    /// The same, checked against all rules that it can show.
+    /// From a whole manifest, as `Whole`; the result is validated already.
     Checked(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Validated>),
     /// From the front of a file, where only reading it tells where it ends.
     Front(DecodeFront),
@@ -58,7 +58,7 @@ pub type ReadAt<'r> = &'r dyn Fn(u64, &mut [u8]) -> Result<()>;
 
 /// A file, or the first of a model, that a copy notes something of.
 pub struct OriginOf<'a> {
-    /// Of the file or of all of the model.
+    /// The manifest of the file, or the joint one of the model.
     pub manifest: &'a Manifest,
     /// Where its manifest and its data are.
     pub frame: &'a Frame,
@@ -92,7 +92,7 @@ pub struct EndSearch {
     pub find: FindEnds,
     /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise only one that
     /// is alone is, in a file whose gaps are zero.
-    pub last_counts: bool,
+    pub last_wins: bool,
 }
 
 /// A container.

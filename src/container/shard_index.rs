@@ -31,16 +31,16 @@ impl ShardIndex {
         let mut scan = Scan::new(bytes, "the index", budget)?;
         let (mut scratch, mut passed) = (Vec::new(), PassedKeys::default());
         let (mut is_first, mut has_map) = (true, false);
-        scan.expect(b'{', "an object is due")?;
+        scan.expect(b'{', "expected an object")?;
         while scan.another(std::mem::take(&mut is_first), b'}')? {
             let key = scan.string(&mut scratch)?;
             if key != b"weight_map" {
                 passed.push(budget, ROOT, key)?;
-                scan.expect(b':', "\":\" is due")?;
+                scan.expect(b':', "expected \":\"")?;
                 scan.skip(&mut scratch, &mut passed)?;
                 continue;
             }
-            scan.expect(b':', "\":\" is due")?;
+            scan.expect(b':', "expected \":\"")?;
             if std::mem::replace(&mut has_map, true) {
                 return Err(broken!(Rule::JsonDuplicateKey, "the index has two \"weight_map\""));
             }
@@ -58,13 +58,13 @@ impl ShardIndex {
     fn weight_map(&mut self, scan: &mut Scan<'_>, limits: &Limits, budget: &Budget) -> Result<()> {
         let (mut scratch, mut is_first) = (Vec::new(), true);
         let mut last: Option<TextId> = None;
-        scan.expect(b'{', "an object is due as weight_map")?;
+        scan.expect(b'{', "expected an object as weight_map")?;
         while scan.another(std::mem::take(&mut is_first), b'}')? {
             if self.entries.len() as u64 >= limits.objects {
                 return Err(fail!(Limit, "the index has more than {} tensors", limits.objects));
             }
             let tensor = add_to(budget, &mut self.texts, scan.string(&mut scratch)?)?;
-            scan.expect(b':', "\":\" is due")?;
+            scan.expect(b':', "expected \":\"")?;
             let file = scan.string(&mut scratch)?;
             let file = match last.filter(|last| self.texts.get_bytes(*last) == file) {
                 Some(same) => same,

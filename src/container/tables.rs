@@ -6,7 +6,7 @@ use crate::model::layout::Layout;
 use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
 
 /// The least that a table grows by.
-const LEAST: usize = 64;
+const MIN_GROWTH: usize = 64;
 
 /// Charges a table that grows from `capacity` entries; both tables are there while one is copied to the other.
 #[cold]
@@ -17,7 +17,7 @@ fn growing<T>(
     least: usize,
     grow: impl FnOnce(usize) -> Result<()>,
 ) -> Result<()> {
-    let mut more = capacity.max(LEAST).max(least);
+    let mut more = capacity.max(MIN_GROWTH).max(least);
     if !budget.has(bytes_of::<T>(capacity.saturating_add(more))) {
         more = (capacity / 4).max(least);
     }

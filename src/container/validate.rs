@@ -154,7 +154,7 @@ fn check_component(
     dense.map_or(Ok(()), |object| check_dense_size(manifest.shape(object), c))
 }
 
-/// That all elements are among the decoded bytes.
+/// Checks that all elements are within the decoded bytes.
 #[cold]
 fn check_layout(manifest: &Manifest, object: Option<&Object>, c: &Component, layout: &Layout) -> Result<()> {
     let Layout { decoded_size, start, .. } = *layout;

@@ -22,7 +22,7 @@ pub struct Quantized<'a> {
     pub grouping: Option<Grouping>,
     /// The dtype that codes are packed in.
     pub codes: Dtype,
-    /// Of the scales.
+    /// The dtype and logical type of the scales.
     pub scales: (Dtype, Option<Logical>),
     /// Whether there are zero points beside them.
     pub has_zeros: bool,
@@ -42,26 +42,26 @@ pub struct QuantizedForm {
 /// Rules of a container of what is written, each asked before a byte is. They say which one is broken.
 #[derive(Debug)]
 pub struct WriteRules {
-    /// Of the name of an object, a component or an attribute, which is said first.
+    /// Checks the name of an object, a component or an attribute; the first argument says of which.
     pub name: fn(&str, &str) -> Result<()>,
-    /// Of the name of a shard; none where there are no shards.
+    /// Checks the name of a shard; none if the container has no shards.
     pub shard_name: Option<fn(&str) -> Result<()>>,
-    /// Of a shape.
+    /// Checks a shape.
     pub shape: fn(&[u64]) -> Result<()>,
-    /// Of the value of an attribute; the flag says that it is one of the file.
+    /// Checks the value of an attribute; the flag says that it is one of the file.
     pub value: fn(Value<'_>, bool) -> Result<()>,
     /// Of an object with all of its components, but for where they stand. The flag demands all that its layout does; otherwise
     /// an object that lacks some of it, as those of other writers do, is not judged.
     pub object: Option<CheckObject>,
     /// The format of that name; none where it means nothing.
     pub format: fn(&str) -> Option<Format>,
-    /// Of a format, by the name that the rest of the library has for it.
+    /// Checks a format, by the name that the rest of the library has for it.
     pub format_name: fn(&str) -> Result<()>,
     /// What codes with scales are written as.
     pub quantized: fn(&Quantized<'_>) -> Result<QuantizedForm>,
 }
 
-/// Of a container that takes what the library does.
+/// The rules of a container that takes whatever the library does.
 pub(crate) const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
     shard_name: None,

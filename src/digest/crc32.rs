@@ -6,7 +6,7 @@ use crate::error::{broken, Result, Rule};
 pub(crate) struct Crc32(crc32fast::Hasher);
 
 impl Crc32 {
-    /// Of no bytes so far.
+    /// The CRC of no bytes.
     pub(crate) fn new() -> Crc32 {
         Crc32(crc32fast::Hasher::new())
     }

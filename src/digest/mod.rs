@@ -219,7 +219,7 @@ enum RunningHash {
     Crc32c(u32),
     /// The hash so far.
     Sha256(sha2::Sha256),
-    /// Likewise.
+    /// The hash so far.
     Xxh3(xxhash_rust::xxh3::Xxh3),
 }
 

@@ -103,7 +103,7 @@ fn of_linux(_code: i32) -> Option<&'static str> {
     None
 }
 
-/// Likewise, as Windows says it in English, for what has no kind of its own in the standard library.
+/// The text of an error of Windows, in English, if the standard library has no kind for it.
 #[cfg(windows)]
 fn text(code: i32) -> Option<&'static str> {
     use windows_sys::Win32::Foundation as w;
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn every_text_is_that_of_the_c_library() {
         let mut known = 0;
-        // Those of glibc; musl has shorter ones.
+        // The texts of glibc; musl has shorter ones.
         let has_these_texts =
             io::Error::from_raw_os_error(libc::EIO).to_string().starts_with("Input/output error ");
         for code in 0..200 {

@@ -127,7 +127,7 @@ rules! {
     TorchArchive c"torch-archive",
     EncodingCorrupt c"encoding-corrupt",
     EncodingLength c"encoding-length",
-    // Of zTensor 2, by the names that its reference has for them.
+    // The rules of zTensor 2, by the names of its reference implementation.
     Zt2FileTooSmall c"FileTooSmall",
     Zt2HeaderMagic c"HeaderMagic",
     Zt2FooterMagic c"FooterMagic",

@@ -19,9 +19,9 @@ pub(crate) const PAGE: usize = 4096;
 /// What reads and writes past the page cache have to be multiples of; powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// Of the address.
+    /// What the address is a multiple of.
     pub memory: usize,
-    /// Of the offset and the length.
+    /// What the offset and the length are multiples of.
     pub offset: u64,
 }
 

@@ -38,7 +38,7 @@ mod platform {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::PermissionsExt;
 
-    // Those that know large files on 32-bit machines, too.
+    // The functions that handle large files on 32-bit machines, too.
     #[cfg(not(target_env = "gnu"))]
     use libc::open;
     #[cfg(target_env = "gnu")]
@@ -141,15 +141,15 @@ mod platform {
 
         /// Where a symbolic link leads, as it says; none if the path is no link.
         pub fn link_target(&self) -> std::io::Result<Option<PathBuf>> {
-            const LONGEST: usize = libc::PATH_MAX as usize;
+            const MAX_LINK_SIZE: usize = libc::PATH_MAX as usize;
             let mut found: Vec<u8> = Vec::new();
-            found.try_reserve_exact(LONGEST).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
-            found.resize(LONGEST, 0); // within what was reserved
+            found.try_reserve_exact(MAX_LINK_SIZE).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
+            found.resize(MAX_LINK_SIZE, 0); // within what was reserved
 
             // SAFETY: a NUL-ended string that lives here, and room for as many bytes as it is asked to write.
-            let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), LONGEST) };
+            let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), MAX_LINK_SIZE) };
             match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
-                Some(target) if target.len() < LONGEST => copy(Path::new(OsStr::from_bytes(target)))
+                Some(target) if target.len() < MAX_LINK_SIZE => copy(Path::new(OsStr::from_bytes(target)))
                     .map(Some)
                     .map_err(|_| ErrorKind::OutOfMemory.into()),
                 Some(_) => Err(Error::from_raw_os_error(libc::ENAMETOOLONG)),

@@ -25,13 +25,13 @@ pub struct Stat {
     pub kind: Kind,
     /// Its bytes.
     pub size: u64,
-    /// Who may do what with it.
+    /// Its permissions.
     pub permissions: Permissions,
     /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     pub modified: i64,
 }
 
-/// Of an open file.
+/// The properties of an open file.
 pub fn of_file(file: &File) -> std::io::Result<Stat> {
     match platform::of_file(file) {
         Err(e) if is_refusal(&e) => file.metadata().map(|meta| from_metadata(&meta)),
@@ -39,7 +39,7 @@ pub fn of_file(file: &File) -> std::io::Result<Stat> {
     }
 }
 
-/// Of the file at a path, behind symbolic links.
+/// The properties of the file at a path; symbolic links are followed.
 pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
     match platform::of_path(path) {
         Err(e) if is_refusal(&e) => path.as_path().metadata().map(|meta| from_metadata(&meta)),

@@ -41,7 +41,7 @@ fn run_untimed(
     executor.decide(&jobs)?;
     let threads = executor.threads(options.threads).min(jobs.len()).max(1);
     stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
-    executor.fill(jobs);
+    executor.set_jobs(jobs);
     let delivered = Mutex::new(Delivered::default());
     let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
     threads::run(threads, executor.thread_hooks(), &|| batch.work());
@@ -78,10 +78,10 @@ struct Delivered {
 impl Batch<'_, '_> {
     /// One thread: jobs, until there are no more or one has failed.
     fn work(&self) {
-        let Some(mut tools) = self.executor.tools() else { return };
+        let Some(mut scratch) = self.executor.scratch() else { return };
         let mut worker = Worker { batch: self, of_job: Cell::new(0) };
         while !self.executor.is_stopped() {
-            match self.executor.step(self.requests, &mut tools, &mut worker) {
+            match self.executor.step(self.requests, &mut scratch, &mut worker) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => self.fail(&mut self.delivered.lock(), error),
@@ -117,7 +117,7 @@ struct Worker<'w, 'r, 'b> {
 }
 
 impl Listener for Worker<'_, '_, '_> {
-    fn goes_on(&self, bytes: u64) {
+    fn on_progress(&self, bytes: u64) {
         let mut delivered = self.batch.delivered.lock();
         self.of_job.set(self.of_job.get().saturating_add(bytes));
         delivered.underway = delivered.underway.saturating_add(bytes);
@@ -126,7 +126,7 @@ impl Listener for Worker<'_, '_, '_> {
 
     /// Books a job, and the request with its last one; calls the callbacks.
     #[inline]
-    fn is_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
         let batch = self.batch;
         // The failure in front of the count: who does the last job has to see it.
         let fails = outcome.is_err() && !request.failed.swap(true, Ordering::Relaxed);

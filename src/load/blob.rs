@@ -62,7 +62,7 @@ pub(crate) struct Blob<'f> {
     pub is_laid_out: bool,
 }
 
-/// Of fewer stored bytes than this the headers are walked in no time.
+/// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
 const MIN_INDEXED: u64 = 128 << 10;
 
 /// Most bytes that `stored_size` bytes may decode to.
@@ -83,7 +83,7 @@ impl<'f> Blob<'f> {
         self.is_laid_out.then(|| self.owner.laid_out(self)).flatten()
     }
 
-    /// Bytes that have to be taken together: elements, where they are turned or gathered.
+    /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
         match self.laid_out().is_some_and(|laid_out| laid_out.strides.is_some()) {
             true => self.element_size().max(1),
@@ -104,7 +104,7 @@ impl<'f> Blob<'f> {
         self.owner.named(self, error)
     }
 
-    /// Whole elements are where they belong: turns them to the host's order, checks bools. `place` says where in the
+    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place` says where in the
     /// component a byte of `piece` is.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         if self.entry.swaps() {

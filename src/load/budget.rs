@@ -25,7 +25,7 @@ impl Budget {
     }
 
     /// Waits until so many bytes may be used; none are nothing to wait for.
-    pub(super) fn take(&self, bytes: u64) -> Option<Reservation<'_>> {
+    pub(super) fn reserve(&self, bytes: u64) -> Option<Reservation<'_>> {
         if bytes == 0 {
             return None;
         }
@@ -40,13 +40,13 @@ impl Budget {
     }
 
     /// Counts memory that outlives a job.
-    pub(super) fn keep(&self, bytes: u64) {
+    pub(super) fn add_held(&self, bytes: u64) {
         let mut used = self.used.lock();
         used.held = used.held.saturating_add(bytes);
     }
 
-    /// It is gone.
-    pub(super) fn let_go(&self, bytes: u64) {
+    /// Counts off memory that outlived a job.
+    pub(super) fn release_held(&self, bytes: u64) {
         let mut used = self.used.lock();
         used.held = used.held.saturating_sub(bytes);
         self.notify(&used);

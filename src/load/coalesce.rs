@@ -1,4 +1,4 @@
-//! Short jobs that lie near each other: which are done together, and the one read that fetches the stored bytes of all.
+//! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes of all.
 
 use super::request::Job;
 use super::strategy::{Coalescing, ReadStrategy};
@@ -14,15 +14,22 @@ pub struct Extent {
     end: u64,
     /// Stored bytes of all of them.
     pub stored: u64,
-    /// Those of them that are not for a destination, and take memory.
+    /// Stored bytes that do not go to a destination, and need temporary memory.
     temporary: u64,
-    how: ReadMany,
+    read_many: ReadMany,
 }
 
 impl Extent {
     /// A job that reads for itself.
     pub fn of_one(offset: u64) -> Extent {
-        Extent { count: 1, start: offset, end: offset, stored: 0, temporary: 0, how: ReadMany::OneByOne }
+        Extent {
+            count: 1,
+            start: offset,
+            end: offset,
+            stored: 0,
+            temporary: 0,
+            read_many: ReadMany::OneByOne,
+        }
     }
 }
 
@@ -30,14 +37,15 @@ impl Extent {
 pub fn adjacent<'j, 'a: 'j>(
     first: &Job<'a>,
     next: impl Iterator<Item = &'j Job<'a>>,
-    many: &Coalescing,
+    limits: &Coalescing,
 ) -> Extent {
     let start = first.offset;
-    let mut extent = Extent { count: 0, stored: 0, end: start, how: many.how, ..Extent::of_one(start) };
+    let mut extent =
+        Extent { count: 0, stored: 0, end: start, read_many: limits.read_many, ..Extent::of_one(start) };
     let (mut last, mut delivered) = (start, 0u64);
-    for job in next.take(many.count).take_while(|job| job.source == first.source) {
-        let Some(stored) = job.coalescable(many.short) else { break };
-        // Not always by place: a load may have an order of its own.
+    for job in next.take(limits.max_count).take_while(|job| job.source == first.source) {
+        let Some(stored) = job.coalescable(limits.max_short) else { break };
+        // Jobs of a load need not be sorted by offset.
         if job.offset < last {
             break;
         }
@@ -46,13 +54,13 @@ pub fn adjacent<'j, 'a: 'j>(
         let all = extent.stored.saturating_add(stored);
         let temporary = extent.temporary.saturating_add(if job.is_in_place() { 0 } else { stored });
         delivered = delivered.saturating_add(job.bytes());
-        let fits = delivered <= many.delivered
-            && match many.how {
-                ReadMany::Anywhere => all <= many.most && temporary <= many.capacity,
-                ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= many.most,
+        let fits = delivered <= limits.max_delivered
+            && match limits.read_many {
+                ReadMany::Anywhere => all <= limits.max_total && temporary <= limits.max_temporary,
+                ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= limits.max_total,
             };
-        // The first is done in any case.
-        if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(many.gap)) {
+        // The first job is taken in any case.
+        if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(limits.max_gap)) {
             break;
         }
         extent.count = extent.count.saturating_add(1);
@@ -64,12 +72,13 @@ pub fn adjacent<'j, 'a: 'j>(
     }
 }
 
-/// Where the stored bytes of jobs were put.
+/// Where the stored bytes of coalesced jobs are.
 pub enum Fetched {
-    /// All in the bounce from `place` on, as they are in the source from `start` on.
-    Together { start: u64, place: usize },
-    /// In the destinations; those that are for none one after the other in the bounce.
-    Apart(usize),
+    /// In the bounce from `place` on, a copy of the source from `start` on.
+    Contiguous { start: u64, place: usize },
+    /// In the destinations. Those of jobs that have no destination for stored bytes follow each other in the bounce; the next
+    /// begins there.
+    Scattered(usize),
 }
 
 impl Fetched {
@@ -77,9 +86,9 @@ impl Fetched {
     pub fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
         let size = || usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
         let from = match self {
-            Fetched::Apart(_) if job.is_in_place() => return Ok(None),
-            Fetched::Apart(next) => std::mem::replace(next, next.saturating_add(size())),
-            Fetched::Together { start, place } => {
+            Fetched::Scattered(_) if job.is_in_place() => return Ok(None),
+            Fetched::Scattered(next) => std::mem::replace(next, next.saturating_add(size())),
+            Fetched::Contiguous { start, place } => {
                 let from = usize::try_from(job.offset.saturating_sub(*start)).unwrap_or(usize::MAX);
                 place.saturating_add(from)
             }
@@ -95,33 +104,33 @@ pub fn fetch(
     extent: &Extent,
     bounce: &mut Bounce,
 ) -> Result<Fetched> {
-    let Extent { start, end, temporary, how, .. } = *extent;
+    let Extent { start, end, temporary, read_many, .. } = *extent;
     let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let route = strategy.route(start, size as u64);
-    let scatters = match how {
+    let scatters = match read_many {
         ReadMany::Anywhere => true,
         ReadMany::Adjacent => !route.is_direct(),
         ReadMany::OneByOne => false,
     };
     if scatters {
-        let gaps = if how == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, start) };
+        let gaps = if read_many == ReadMany::Anywhere { Some(0) } else { gaps_between(jobs, start) };
         if let Some(gaps) = gaps {
             let memory = usize::try_from(temporary.saturating_add(gaps)).unwrap_or(usize::MAX);
             let own = usize::try_from(temporary).unwrap_or(usize::MAX);
-            let start = (gaps > 0 || how == ReadMany::Adjacent).then_some(start);
+            let start = (gaps > 0 || read_many == ReadMany::Adjacent).then_some(start);
             let mut read = |memory: &mut [u8]| strategy.read_many(&mut scatter(jobs, start, memory, own)?);
             match memory {
                 0 => read(&mut [])?,
                 _ => bounce.fill(memory, read)?,
             }
-            return Ok(Fetched::Apart(0));
+            return Ok(Fetched::Scattered(0));
         }
     }
     let place = strategy.fetch_place(route, start, size, bounce)?.start;
-    Ok(Fetched::Together { start, place })
+    Ok(Fetched::Contiguous { start, place })
 }
 
-/// Bytes between the jobs from `start` on; none where two want the same bytes.
+/// The sum of the gaps between the jobs from `start` on; none if two jobs overlap.
 fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
     let mut at = start;
     jobs.iter().try_fold(0u64, |sum, job| {
@@ -131,8 +140,8 @@ fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
     })
 }
 
-/// The places of the jobs' bytes: their destinations, or the first `own` bytes of `memory`. With what is between them
-/// from `start` on, for which the rest of `memory` is, where that is read, too.
+/// The ranges to read: stored bytes go to the jobs' destinations, or to the first `own` bytes of `memory`. With `start`,
+/// the gaps from there on are read, too, into the rest of `memory`.
 fn scatter<'m>(
     jobs: &'m mut [Job<'_>],
     start: Option<u64>,
@@ -184,14 +193,22 @@ mod tests {
             Job { source: 0, request: 0, offset: 100 * at, dst, kind }
         };
         let jobs: Vec<Job<'_>> = (0_u64..).zip(memory.chunks_mut(size)).map(job).collect();
-        let (short, most, how) = (64 << 10, 2 << 20, ReadMany::Adjacent);
-        let many = Coalescing { short, gap: 0, most, capacity: most, delivered, count: 512, how };
-        adjacent(&jobs[0], jobs.iter(), &many).count
+        let max_total = 2 << 20;
+        let limits = Coalescing {
+            max_short: 64 << 10,
+            max_gap: 0,
+            max_total,
+            max_temporary: max_total,
+            max_delivered: delivered,
+            max_count: 512,
+            read_many: ReadMany::Adjacent,
+        };
+        adjacent(&jobs[0], jobs.iter(), &limits).count
     }
 
-    /// One thread would do the work of all: a page of stored bytes may be a hundred megabytes of decoded ones.
+    /// Else one thread would decode them all: a page of stored bytes may be a hundred megabytes of decoded ones.
     #[test]
-    fn what_decodes_to_many_bytes_is_not_all_done_by_who_reads_it() {
+    fn jobs_that_decode_to_many_bytes_are_not_coalesced() {
         assert_eq!(together(100, 2 << 20), 8);
         assert_eq!(together(1 << 20, 2 << 20), 2);
         assert_eq!(together(4 << 20, 2 << 20), 1);

@@ -13,7 +13,7 @@ impl Blob<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let swap = self.entry.swaps();
-        let mut turned = Vec::new();
+        let mut swapped = Vec::new();
         let mut base = 0u64;
         let mut give = |chunk: &[u8]| -> Result<()> {
             self.check_bools(chunk, |at| base.saturating_add(at))?;
@@ -21,11 +21,11 @@ impl Blob<'_> {
             if !swap {
                 return body(chunk);
             }
-            turned.clear();
-            turned.try_reserve(chunk.len())?;
-            turned.extend_from_slice(chunk);
-            swap_in_place(&mut turned, self.entry.width());
-            body(&turned)
+            swapped.clear();
+            swapped.try_reserve(chunk.len())?;
+            swapped.extend_from_slice(chunk);
+            swap_in_place(&mut swapped, self.entry.width());
+            body(&swapped)
         };
         match &self.laid_out() {
             Some(laid_out) => self.for_each_laid_out(laid_out, &mut give),

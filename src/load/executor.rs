@@ -1,11 +1,11 @@
-//! Jobs that wait in a queue, and the step by which a thread takes the next ones and does them: the one way of all reads
-//! that are more than a single one.
+//! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those of `run_one`
+//! go through it.
 
-use super::bounce_memory;
+use super::bounces;
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
 use super::perform::{finish, Performer, Shared};
-use super::request::{BatchOptions, Job, JobKind, Placed, Request};
+use super::request::{BatchOptions, Job, JobKind, Request, StoredSpan};
 use super::split::{self, Source};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
@@ -24,38 +24,38 @@ pub struct Executor<'a> {
     pub options: BatchOptions,
     pub sources: Vec<Source<'a>>,
     strategies: Vec<ReadStrategy<'a>>,
-    /// Jobs that no thread has taken yet: the next one is the last.
+    /// Jobs that no thread has taken yet. The last one is taken first.
     queue: Mutex<Vec<Job<'a>>>,
     pub shared: Shared,
-    /// Requests that are handed out piece by piece.
+    /// Requests that are copied to the slots of a ring piece by piece.
     pub oversized: Vec<Oversized<'a>>,
 }
 
-/// How one source was read so far.
+/// How one source has been read so far.
 pub struct SourceStats {
     pub stored_bytes: u64,
     pub direct_bytes: u64,
-    /// Why so.
+    /// Why reads were direct or not.
     pub reason: &'static CStr,
 }
 
-/// Who hears what becomes of the jobs of a thread.
+/// Is called when a thread's jobs make progress.
 pub trait Listener {
-    /// So many bytes of a job that is not done are there.
-    fn goes_on(&self, bytes: u64);
+    /// So many more bytes of a job that is not done were read.
+    fn on_progress(&self, bytes: u64);
 
-    /// A job of that request, so many bytes, was done.
-    fn is_done(&mut self, number: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>);
+    /// A job of that request, of so many bytes, ended.
+    fn on_job_done(&mut self, number: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>);
 }
 
-/// What a thread keeps from one step to the next.
-pub struct Tools<'a> {
+/// Memory that a thread keeps from one step to the next.
+pub struct Scratch<'a> {
     bounce: Bounce,
     taken: Vec<Job<'a>>,
 }
 
 impl<'a> Executor<'a> {
-    /// For requests, which learn which of its sources is theirs.
+    /// An executor for these requests; each of them gets the number of its source.
     pub fn new(requests: &mut [Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
@@ -65,14 +65,14 @@ impl<'a> Executor<'a> {
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
         let threads = match options.threads {
-            0 => threads.min(bounce_memory::threads_within(options.in_flight)),
+            0 => threads.min(bounces::threads_within(options.in_flight)),
             _ => threads,
         };
         let options = BatchOptions { chunk_size, threads, ..*options };
         for source in &mut sources {
-            source.capacity = bounce_memory::bounce(&options, &source.profile).capacity();
+            source.capacity = bounces::of_thread(&options, &source.profile).capacity();
         }
-        let bounces = sources.iter().map(|s| bounce_memory::bounces(&options, &s.profile)).max().unwrap_or(0);
+        let bounces = sources.iter().map(|s| bounces::total_size(&options, &s.profile)).max().unwrap_or(0);
         Ok(Executor {
             options,
             sources,
@@ -83,12 +83,12 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Decides how each source is read. `places` are all that will be, by source.
-    pub fn decide(&mut self, places: &[impl Placed]) -> Result<()> {
+    /// Decides how each source is read. `places` are all bytes that will be read, in the order of the sources.
+    pub fn decide(&mut self, places: &[impl StoredSpan]) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
         for (number, source) in self.sources.iter().enumerate() {
-            // None, where all that is read of it is empty.
+            // 0, if all that is read of it is empty.
             let count = rest.partition_point(|place| place.source() as usize <= number);
             let (of_source, others) = rest.split_at(count);
             rest = others;
@@ -98,12 +98,12 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Threads that read, where the caller wants so many.
+    /// How many threads read, if the caller wants `wanted`; 0 if the library is to say.
     pub fn threads(&self, wanted: usize) -> usize {
         match self.options.threads {
             few if wanted == 0
                 && few < MIN_DIRECT_THREADS
-                && !self.is_callers()
+                && !self.needs_calling_thread()
                 && self.strategies.iter().any(ReadStrategy::may_go_direct) =>
             {
                 MIN_DIRECT_THREADS
@@ -112,8 +112,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Whether sources want to be read by the threads that call the library, and no other.
-    pub fn is_callers(&self) -> bool {
+    /// Whether a source may be read only by threads that call the library.
+    pub fn needs_calling_thread(&self) -> bool {
         self.sources.iter().any(|source| source.profile.callers_thread)
     }
 
@@ -122,14 +122,14 @@ impl<'a> Executor<'a> {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
     }
 
-    /// Jobs that are done when all that are there already were taken.
-    pub fn fill(&mut self, mut jobs: Vec<Job<'a>>) {
+    /// Sets the jobs, the first of which is done first.
+    pub fn set_jobs(&mut self, mut jobs: Vec<Job<'a>>) {
         jobs.reverse();
         self.queue = Mutex::new(jobs);
     }
 
-    /// Jobs that are done before all that are there already.
-    pub fn put_first(&self, jobs: &mut Vec<Job<'a>>) -> Result<()> {
+    /// Adds jobs that are done before all others.
+    pub fn push_front(&self, jobs: &mut Vec<Job<'a>>) -> Result<()> {
         let mut queue = self.queue.lock();
         queue.try_reserve(jobs.len())?;
         queue.extend(jobs.drain(..).rev());
@@ -146,26 +146,26 @@ impl<'a> Executor<'a> {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// What a thread needs.
-    pub fn tools(&self) -> Option<Tools<'a>> {
-        let bounces = self.sources.iter().map(|source| bounce_memory::bounce(&self.options, &source.profile));
-        bounces.max_by_key(Bounce::capacity).map(|bounce| Tools { bounce, taken: Vec::new() })
+    /// Memory for a thread; none if there are no sources.
+    pub fn scratch(&self) -> Option<Scratch<'a>> {
+        let bounces = self.sources.iter().map(|source| bounces::of_thread(&self.options, &source.profile));
+        bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 
-    /// Does the next job, and those that may be done with it; false if there is none. `listener` hears of each.
+    /// Does the next job, and those that may be done with it; false if there is none. Calls `listener` for each.
     pub fn step(
         &self,
         requests: &[Request<'a>],
-        tools: &mut Tools<'a>,
+        scratch: &mut Scratch<'a>,
         listener: &mut impl Listener,
     ) -> Result<bool> {
-        let Some((strategy, extent)) = self.take(tools)? else { return Ok(false) };
-        let Tools { bounce, taken } = tools;
+        let Some((strategy, extent)) = self.take_next(scratch)? else { return Ok(false) };
+        let Scratch { bounce, taken } = scratch;
         let fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
         if fetched.is_some() {
             strategy.count_stored(extent.stored);
         }
-        // Where one read for all fails, each for itself says why.
+        // If the read for all of them failed, each is read by itself, and says why that fails.
         let mut fetched = fetched;
         for job in taken.iter_mut() {
             let Some(request) = requests.get(job.request as usize) else { continue };
@@ -173,26 +173,20 @@ impl<'a> Executor<'a> {
             let outcome = match &mut fetched {
                 None => {
                     let step = |bytes| {
-                        listener.goes_on(bytes);
+                        listener.on_progress(bytes);
                         match self.is_stopped() {
                             true => Err(fail!(Cancelled, "stopped")),
                             false => Ok(()),
                         }
                     };
                     let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
-                    match job.kind {
-                        JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
-                            Some(whole) => whole.fill(&mut performer, offset, job.dst),
-                            None => Err(fail!(Internal, "a piece of no request")),
-                        },
-                        _ => performer.perform(job, request),
-                    }
+                    self.perform(job, request, &mut performer)
                 }
                 Some(fetched) => fetched
                     .next(job, bounce)
                     .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(()))),
             };
-            listener.is_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
+            listener.on_job_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
             if self.is_stopped() {
                 break;
             }
@@ -201,23 +195,38 @@ impl<'a> Executor<'a> {
         Ok(true)
     }
 
-    /// The next job, and those that may be done with it, among the tools.
-    fn take(&self, tools: &mut Tools<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
+    /// Does a job by reads of its own.
+    fn perform(
+        &self,
+        job: &mut Job<'a>,
+        request: &Request<'a>,
+        performer: &mut Performer<'_, '_>,
+    ) -> Result<()> {
+        match job.kind {
+            JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
+                Some(whole) => whole.fill(performer, offset, job.dst),
+                None => Err(fail!(Internal, "a piece of no request")),
+            },
+            _ => performer.perform(job, request),
+        }
+    }
+
+    /// Takes the next job, and those that may be done with it, into `scratch`.
+    fn take_next(&self, scratch: &mut Scratch<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
         let mut queue = self.queue.lock();
         let Some(first) = queue.last() else { return Ok(None) };
         let Some(strategy) = self.strategies.get(first.source as usize) else { return Ok(None) };
-        let extent = match strategy.coalescing(tools.bounce.capacity(), self.options.threads) {
-            Some(many) => adjacent(first, queue.iter().rev(), &many),
+        let extent = match strategy.coalescing(scratch.bounce.capacity(), self.options.threads) {
+            Some(limits) => adjacent(first, queue.iter().rev(), &limits),
             None => Extent::of_one(first.offset),
         };
-        tools.taken.try_reserve(extent.count)?;
+        scratch.taken.try_reserve(extent.count)?;
         let left = queue.len().saturating_sub(extent.count);
-        tools.taken.extend(queue.drain(left..).rev());
+        scratch.taken.extend(queue.drain(left..).rev());
         Ok(Some((strategy, extent)))
     }
 
-    /// Whether reads went past the page cache, and why they went the way that they went. Of several sources, that of one
-    /// whose reads did.
+    /// Whether reads went past the page cache, and why or why not. Of several sources, that of one whose reads did.
     pub fn route_taken(&self) -> (bool, &'static CStr) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
         let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);

@@ -41,7 +41,7 @@ pub fn frame_runs(
     let (known, runs) = codec.runs(stored, least, size)?;
     blob.check_size(codec, known)?;
     let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
-    // Where elements have to be turned, a run must not cut one.
+    // Where elements have to be byte-swapped, a run must not cut one.
     let width = blob.entry.width() as u64;
     let splits_element =
         blob.entry.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));

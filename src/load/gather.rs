@@ -20,7 +20,7 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Of elements of `unit` bytes. The shape has no dimension of zero, and all fits 64 bits.
+    /// For elements of `unit` bytes. The shape has no dimension of zero, and all sizes fit 64 bits.
     pub fn new(shape: &[u64], strides: &[u64], unit: usize) -> Result<Gather> {
         let mut gather = Gather { dims: [(1, 0); MAX_RANK], rank: 0, unit };
         for (count, stride) in shape.iter().zip(strides).filter(|(count, _)| **count != 1) {

@@ -5,7 +5,7 @@
 //! schedule   jobs that wait, and the threads' steps that take them             executor.rs
 //! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
-//! finish     hash, decode, gather, turn to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
+//! finish     hash, decode, gather, swap to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
 //!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs, budget.rs
 //! ```
 //!
@@ -21,7 +21,7 @@
 
 mod batch;
 mod blob;
-mod bounce_memory;
+mod bounces;
 mod budget;
 mod coalesce;
 mod decoded;
@@ -59,5 +59,7 @@ pub(crate) use ring::Ring;
 pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
-pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};
+pub(crate) use stored::{
+    for_each_chunk, in_memory, is_callback_source, with_range, zeroed, StoredBytes, READ_CHUNK,
+};
 pub(crate) use streaming::{Load, LoadOptions, Next};

@@ -31,10 +31,10 @@ impl<'a> Oversized<'a> {
     fn make(&self, performer: &mut Performer<'_, '_>) -> Result<AlignedBuffer> {
         let size = self.request.size();
         let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
-        performer.shared.budget.keep(size);
+        performer.shared.budget.add_held(size);
         let outcome = performer.read_whole(&self.request, bytes.as_mut_slice());
         if outcome.is_err() {
-            performer.shared.budget.let_go(size);
+            performer.shared.budget.release_held(size);
         }
         outcome.map(|()| bytes)
     }
@@ -56,7 +56,7 @@ impl<'a> Oversized<'a> {
         state.left = state.left.saturating_sub(1);
         if state.left == 0 {
             state.bytes = None;
-            performer.shared.budget.let_go(size);
+            performer.shared.budget.release_held(size);
         }
         Ok(())
     }

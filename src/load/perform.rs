@@ -1,4 +1,4 @@
-//! One job: its stored bytes are read, hashed, decoded, taken apart, turned to the host's order, checked, converted.
+//! One job: its stored bytes are read, hashed, decoded, taken apart, byte-swapped to the host's order, checked, converted.
 
 use super::blob::Blob;
 use super::budget::Budget;
@@ -76,7 +76,7 @@ impl Performer<'_, '_> {
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
             JobKind::Convert(to) => {
-                let _reservation = self.shared.budget.take(blob.unborrowed_size());
+                let _reservation = self.shared.budget.reserve(blob.unborrowed_size());
                 self.strategy.count_stored(blob.entry.stored_size);
                 blob.convert_into(*to, job.dst)
             }
@@ -149,7 +149,7 @@ impl Performer<'_, '_> {
         if count <= self.bounce.capacity() {
             return body(self.strategy.fetch(route, offset, count, self.bounce)?);
         }
-        let _reservation = self.shared.budget.take(size);
+        let _reservation = self.shared.budget.reserve(size);
         let mut bytes = AlignedBuffer::zeroed(count)?; // on huge pages
         self.strategy.read(route, offset, bytes.as_mut_slice(), self.bounce)?;
         body(bytes.as_slice())
@@ -336,7 +336,7 @@ pub(super) fn take_part(
             take_blocks(blob, &window, whole.get(from(window.source_offset)..).unwrap_or_default(), now)
         }),
         Part::Range { offset, .. } => {
-            // It may begin and end within an element: whole ones are turned, and cut.
+            // It may begin and end within an element: whole ones are swapped, then cut.
             swap_in_place(whole, if blob.entry.swaps() { blob.entry.width() } else { 1 });
             let wanted = whole.get(from(*offset)..).and_then(|rest| rest.get(..dst.len()));
             let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;

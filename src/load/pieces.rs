@@ -1,8 +1,8 @@
-//! What of a load goes into the slots of a ring: requests, and parts of those that are larger than a slot.
+//! The pieces of a load: requests, and the parts of requests that are larger than a slot of the ring.
 
 use super::executor::Executor;
 use super::oversized::Oversized;
-use super::request::{BatchOptions, Job, Part, Placed, Request};
+use super::request::{BatchOptions, Job, Part, Request, StoredSpan};
 use super::ring::{Ring, PAGE};
 use super::split;
 use crate::codec::Coding;
@@ -10,7 +10,7 @@ use crate::error::{fail, Error, Result};
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
 
-/// In which order requests are begun.
+/// The order in which requests are started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// As disks like it: by file, and by place in it.
@@ -18,27 +18,27 @@ pub enum Order {
     Position,
     /// As they are given.
     Given,
-    /// Those of the most bytes first.
+    /// The largest first.
     Largest,
 }
 
-/// Where the bytes of a piece are among those of its request, and in memory.
+/// A request, or a part of one that fits a slot: where its bytes are in the request, and in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Piece {
-    /// The first piece of its request, which stands for it.
+    /// The number of the first piece of its request, in which the request's state is kept.
     pub first: u32,
     /// The first byte, counted in the request.
     pub offset: u64,
     /// The slot, once it has one.
     pub slot: Option<u32>,
-    /// Where it is: an address.
+    /// The address of its bytes.
     pub address: usize,
-    /// Whether the consumer has it, and did not give it back.
+    /// Whether the consumer has it, and has not given it back.
     pub is_held: bool,
-    /// Of a first piece: how many of the request are not done yet, and of how many the consumer did not hear.
+    /// Of a first piece: how many pieces of the request are not done, and how many had no event that was taken.
     pub undone: u32,
-    pub unheard: u32,
-    /// Of a first piece: the request failed, and the consumer was told.
+    pub unreported: u32,
+    /// Of a first piece: the request failed, and its failure is an event.
     pub failed: bool,
 }
 
@@ -48,25 +48,29 @@ const MIN_ALIGNED: u64 = 64 << 10;
 /// Pieces are no smaller than this, or than the slots.
 const MIN_PIECE: u64 = 64 << 10;
 
-/// The first piece is no larger, and the next ones are about as large as all before them: who waits is idle until then.
+/// The largest first piece; each next one is about as large as all before it. The consumer is idle until the first is there.
 const FIRST_PIECE: u64 = 512 << 10;
 
-/// What pieces in temporary memory begin at multiples of.
+/// Pieces of an oversized request begin at multiples of this in its temporary memory.
 const ALIGNMENT: u64 = 64;
 
-/// Cuts what does not fit a slot; `pieces` tells of each.
-pub fn cut<'a>(asked: Vec<Request<'a>>, slot_size: usize, options: &BatchOptions) -> Result<Cut<'a>> {
+/// Splits the requests that do not fit a slot.
+pub fn split_requests<'a>(
+    originals: Vec<Request<'a>>,
+    slot_size: usize,
+    options: &BatchOptions,
+) -> Result<SplitRequests<'a>> {
     let (mut requests, mut pieces, mut oversized) = (Vec::new(), Vec::new(), Vec::new());
-    requests.try_reserve_exact(asked.len())?;
-    pieces.try_reserve_exact(asked.len())?;
-    for request in asked {
+    requests.try_reserve_exact(originals.len())?;
+    pieces.try_reserve_exact(originals.len())?;
+    for request in originals {
         let (first, in_ring) = (requests.len(), request.in_ring);
         requests.try_reserve(1)?;
         match in_ring && request.size() > slot_size as u64 {
             false => requests.push(request),
             true => {
                 let blob = request.blob;
-                parts(request, slot_size, options, &mut requests, &mut oversized)
+                split_to_slots(request, slot_size, options, &mut requests, &mut oversized)
                     .map_err(|e| blob.named(e))?;
             }
         }
@@ -77,26 +81,27 @@ pub fn cut<'a>(asked: Vec<Request<'a>>, slot_size: usize, options: &BatchOptions
         pieces.try_reserve(count)?;
         let mut offset = 0u64;
         for request in of_this {
-            let unheard = if offset == 0 { count as u64 } else { 0 };
-            let unheard = u32::try_from(unheard).unwrap_or(u32::MAX);
+            let unreported = if offset == 0 { count as u64 } else { 0 };
+            let unreported = u32::try_from(unreported).unwrap_or(u32::MAX);
             let address = request.address();
-            pieces.push(Piece { first, offset, address, unheard, undone: unheard, ..Piece::default() });
+            pieces.push(Piece { first, offset, address, unreported, undone: unreported, ..Piece::default() });
             offset = offset.saturating_add(request.size());
         }
     }
-    Ok(Cut { requests, pieces, oversized })
+    Ok(SplitRequests { requests, pieces, oversized })
 }
 
-/// Pieces, each a request of its own, and the requests that are made whole first.
-pub struct Cut<'a> {
+/// The requests of a load, split to pieces: each is a request of its own, of which `pieces` has the state. `oversized` are
+/// those that are read whole into temporary memory first.
+pub struct SplitRequests<'a> {
     pub requests: Vec<Request<'a>>,
     pub pieces: Vec<Piece>,
     pub oversized: Vec<Oversized<'a>>,
 }
 
-/// The parts of a request, each of which fits a slot and is read by one thread. But for the first one they begin where a
-/// block of the disk does.
-fn parts<'a>(
+/// Splits a request to parts that each fit a slot and are read by one thread. All but the first begin where a block of the
+/// disk does.
+fn split_to_slots<'a>(
     whole: Request<'a>,
     slot_size: usize,
     options: &BatchOptions,
@@ -113,17 +118,17 @@ fn parts<'a>(
         _ => {
             let mut whole = whole;
             whole.wanted.verify = has_digest;
-            return made_whole(whole, slot_size, options, requests, oversized);
+            return add_oversized(whole, slot_size, options, requests, oversized);
         }
     };
     let page = PAGE as u64;
-    // What one thread reads at a time is copied while it is in the processor's cache.
+    // A piece is what one thread reads at a time, so that it is still in the processor's cache when it is copied.
     let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size.max(MIN_PIECE));
     let most = (most / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());
     let mut at = start;
     while at < end {
-        // The first ones are there soon.
+        // Small pieces first: the consumer waits for them.
         let before = at.saturating_sub(start).max(FIRST_PIECE);
         let step = before.checked_next_power_of_two().unwrap_or(most).min(most);
         let phase = blob.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
@@ -138,8 +143,8 @@ fn parts<'a>(
     Ok(())
 }
 
-/// The pieces of a request that is made whole in temporary memory, which has to be within the budget.
-fn made_whole<'a>(
+/// Adds the pieces of a request that is read whole into temporary memory, which has to be within `in_flight`.
+fn add_oversized<'a>(
     whole: Request<'a>,
     slot_size: usize,
     options: &BatchOptions,
@@ -153,7 +158,7 @@ fn made_whole<'a>(
             "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
         ));
     }
-    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "more than 2^32 requests"))?;
+    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "a load of more than 2^32 requests"))?;
     // Whole elements, whatever they are.
     let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
@@ -169,8 +174,8 @@ fn made_whole<'a>(
     Ok(())
 }
 
-/// Where in a slot, from `used` on, a request's bytes go.
-pub fn place(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
+/// The offset in a slot, at `used` or behind it, at which a request's bytes go; none if they do not fit.
+pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
     let from_page = match &request.part {
@@ -183,14 +188,14 @@ pub fn place(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -
         .map(|start| (PAGE, request.blob.entry.offset.saturating_add(start)));
     let aligned = [in_page, Some((64, 0)), Some((1, 0)).filter(|_| used == 0)];
     aligned.into_iter().flatten().find_map(|(unit, phase)| {
-        let lead = lead(next, unit, phase);
-        let at = used.checked_add(lead)?;
+        let skipped = bytes_to_phase(next, unit, phase);
+        let at = used.checked_add(skipped)?;
         ring.address(slot, at, size).map(|_| at)
     })
 }
 
-/// Bytes from an address to the next one that lies in its unit, a power of two, as `place` lies in one.
-fn lead(address: usize, unit: usize, place: u64) -> usize {
+/// Bytes from an address to the next one that has the remainder of `place` by `unit`, a power of two.
+fn bytes_to_phase(address: usize, unit: usize, place: u64) -> usize {
     let mask = unit.saturating_sub(1);
     let phase = usize::try_from(place & mask as u64).unwrap_or(0); // less than the unit
     phase.wrapping_sub(address) & mask
@@ -203,7 +208,7 @@ pub struct StoredRange {
     stored_bytes: u64,
 }
 
-impl Placed for StoredRange {
+impl StoredSpan for StoredRange {
     fn source(&self) -> u32 {
         self.source
     }
@@ -231,7 +236,7 @@ impl StoredRange {
     }
 }
 
-/// What all requests read, by source and place.
+/// The stored bytes that the requests read, sorted by source and offset.
 pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
     let mut ranges = Vec::new();
     ranges.try_reserve_exact(requests.len())?;
@@ -240,7 +245,7 @@ pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
     Ok(ranges)
 }
 
-/// The pieces that go into the ring, in the order in which they are begun.
+/// The pieces that go into the ring, in the order in which they are started.
 pub fn ring_order(requests: &[Request<'_>], pieces: &[Piece], order: Order) -> Result<Vec<u32>> {
     let numbered = || (0u32..).zip(requests);
     let mut sorted = Vec::new();
@@ -272,7 +277,7 @@ fn whole_size(requests: &[Request<'_>], pieces: &[Piece], first: u32) -> u64 {
 /// A piece that could not be cut into jobs, and why.
 pub type Refused = (u32, Error);
 
-/// The jobs of the requests that have memory of their own, in the order in which they are begun.
+/// The jobs of the requests that have memory of their own, in the order in which they are started.
 pub fn own_jobs<'a>(
     requests: &mut [Request<'a>],
     executor: &Executor<'a>,
@@ -298,14 +303,14 @@ pub fn own_jobs<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{lead, PAGE};
+    use super::{bytes_to_phase, PAGE};
 
-    /// Also of places that an address of 32 bits could not count.
+    /// Also for places beyond 32 bits.
     #[test]
-    fn a_lead_brings_an_address_to_the_place_s_phase() {
+    fn an_address_is_moved_to_the_remainder_of_a_place() {
         for place in [0, 64, 4095, 4096, u64::from(u32::MAX), (5 << 32) + 1000, u64::MAX] {
             for address in [0, 1, 4000, 4096, 123_456_789] {
-                let at = address + lead(address, PAGE, place);
+                let at = address + bytes_to_phase(address, PAGE, place);
                 assert_eq!(at as u64 % PAGE as u64, place % PAGE as u64, "{address} for {place}");
                 assert!(at - address < PAGE);
             }

@@ -1,7 +1,8 @@
-//! What of a load is begun, done, reported and given back. No thread, no read: [`super::streaming`] does those.
+//! The state of a load: which pieces are started, done, reported and given back. [`super::streaming`] has the threads and
+//! the reads.
 
 use super::executor::Listener;
-use super::pieces::{place, Piece};
+use super::pieces::{place_in_slot, Piece};
 use super::request::{BatchStats, Request};
 use super::ring::Ring;
 use crate::error::{fail, Error, Result};
@@ -13,15 +14,15 @@ use std::sync::atomic::Ordering;
 pub struct Event {
     /// The caller's name for the request.
     pub tag: u64,
-    /// Whether the bytes are there.
+    /// Why there are no bytes, if there are none.
     pub outcome: Result<()>,
-    /// Where they are: an address.
+    /// Their address.
     pub address: usize,
     /// How many.
     pub size: usize,
     /// The first one, counted in the request.
     pub offset: u64,
-    /// Whether nothing more comes of the request.
+    /// Whether this is the last event of the request.
     pub last: bool,
     /// The slot that they are in; none in memory of the request's own.
     pub slot: Option<u32>,
@@ -36,31 +37,31 @@ pub struct Placed {
     pub at: usize,
 }
 
-/// What changes in the course of a load.
+/// The state of a load that changes while it runs.
 pub struct Pending {
     pieces: Vec<Piece>,
-    /// Those that go into the ring, in the order in which they are begun, and how many were.
+    /// The pieces that go into the ring, in the order in which they are started, and how many were.
     order: Vec<u32>,
-    begun: usize,
-    /// How many pieces are in each slot that were not given back.
+    started: usize,
+    /// For each slot, how many of its pieces were not given back.
     slots: Vec<usize>,
     free: Vec<u32>,
-    /// The slot that is given out at the moment, and how much of it was.
+    /// The slot that gets the next pieces, and how many of its bytes are taken.
     open: Option<(u32, usize)>,
-    /// The first piece of the request that is in temporary memory: there is one at a time.
-    made_whole: Option<u32>,
-    /// Threads that make jobs of pieces just now.
+    /// The first piece of the oversized request that is in temporary memory now: there is one at a time.
+    oversized_request: Option<u32>,
+    /// How many threads are making jobs of pieces now.
     staging: usize,
-    /// What the consumer has to hear, of which piece.
+    /// Events that no consumer has taken: a piece, and its failure if it has one.
     events: VecDeque<(u32, Option<Error>)>,
     /// Pieces that are not done.
     undone: usize,
     failure: Option<Error>,
     /// Whether an event was taken.
-    is_heard: bool,
+    is_event_taken: bool,
     /// Nothing is reported any more.
     is_closed: bool,
-    /// Threads that work; where there are none, the consumers do.
+    /// How many threads work; if there are none, the consumers do.
     pub threads: usize,
     pub stats: BatchStats,
 }
@@ -70,16 +71,16 @@ impl Pending {
     pub fn new(pieces: Vec<Piece>, order: Vec<u32>, slots: usize) -> Result<Pending> {
         let mut pending = Pending {
             order,
-            begun: 0,
+            started: 0,
             slots: Vec::new(),
             free: Vec::new(),
             open: None,
-            made_whole: None,
+            oversized_request: None,
             staging: 0,
             events: VecDeque::new(),
             undone: pieces.len(),
             failure: None,
-            is_heard: false,
+            is_event_taken: false,
             is_closed: false,
             threads: 0,
             stats: BatchStats::default(),
@@ -94,12 +95,12 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Whether there will be no event any more, once those that are there were taken.
+    /// Whether no event will be added.
     pub fn is_done(&self) -> bool {
         self.is_closed || self.undone == 0
     }
 
-    /// How it ended, or goes.
+    /// How it ended, or the first failure so far.
     pub fn outcome(&self) -> Result<()> {
         self.failure.as_ref().map_or(Ok(()), |error| Err(error.again()))
     }
@@ -110,7 +111,8 @@ impl Pending {
         self.is_closed = true;
     }
 
-    /// Whether there was something to stop: events that nobody will take are, too, unless the load is `ending`.
+    /// Stops the load, and returns whether there was something to stop: events that nobody has taken count, too, unless the
+    /// load is `ending`.
     pub fn cancel(&mut self, ending: bool) -> bool {
         let stops = !self.is_done() || (!ending && !self.events.is_empty());
         if stops {
@@ -121,32 +123,32 @@ impl Pending {
         stops
     }
 
-    /// Whether all jobs were made that there will be.
-    pub fn is_all_begun(&self) -> bool {
-        self.begun == self.order.len() && self.staging == 0
+    /// Whether the jobs of all pieces were made.
+    pub fn are_all_started(&self) -> bool {
+        self.started == self.order.len() && self.staging == 0
     }
 
     /// Whether there is room for the next piece.
     pub fn has_space(&self, ring: &Ring<'_>, requests: &[Request<'_>]) -> bool {
-        let next = self.order.get(self.begun).and_then(|piece| requests.get(*piece as usize));
-        next.filter(|next| !self.has_to_wait(next))
-            .is_some_and(|next| !self.free.is_empty() || self.in_open(ring, next).is_some())
+        let next = self.order.get(self.started).and_then(|piece| requests.get(*piece as usize));
+        next.filter(|next| !self.waits_for_oversized(next))
+            .is_some_and(|next| !self.free.is_empty() || self.place_in_open_slot(ring, next).is_some())
     }
 
-    /// Whether the next piece is of a request that needs temporary memory which another has.
-    fn has_to_wait(&self, next: &Request<'_>) -> bool {
-        let first = self.order.get(self.begun).and_then(|piece| self.pieces.get(*piece as usize));
+    /// Whether the next piece is of an oversized request, while another has the temporary memory.
+    fn waits_for_oversized(&self, next: &Request<'_>) -> bool {
+        let first = self.order.get(self.started).and_then(|piece| self.pieces.get(*piece as usize));
         next.piece.is_some()
-            && self.made_whole.is_some_and(|made| first.is_none_or(|piece| piece.first != made))
+            && self.oversized_request.is_some_and(|made| first.is_none_or(|piece| piece.first != made))
     }
 
-    fn in_open(&self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
+    fn place_in_open_slot(&self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
         let (slot, used) = self.open?;
-        place(ring, slot as usize, used, request).map(|at| (slot, at))
+        place_in_slot(ring, slot as usize, used, request).map(|at| (slot, at))
     }
 
-    /// Gives the next pieces a place, as many as there is room for and `placed` was reserved for; false for none. Until
-    /// [`Pending::staging_ended`] their jobs are still to come.
+    /// Gives the next pieces a place in the ring, as many as there is space for and as fit the capacity of `placed`; false if
+    /// there is none. The caller makes their jobs, and calls [`Pending::staging_ended`].
     pub fn give_places(
         &mut self,
         ring: &Ring<'_>,
@@ -154,23 +156,25 @@ impl Pending {
         placed: &mut Vec<Placed>,
     ) -> bool {
         while placed.len() < placed.capacity() {
-            let Some(piece) = self.order.get(self.begun).copied() else { break };
+            let Some(piece) = self.order.get(self.started).copied() else { break };
             let Some(request) = requests.get(piece as usize) else { break };
-            if self.has_to_wait(request) {
+            if self.waits_for_oversized(request) {
                 break;
             }
-            let Some((slot, at)) = self.in_open(ring, request).or_else(|| self.in_next(ring, request)) else {
+            let Some((slot, at)) =
+                self.place_in_open_slot(ring, request).or_else(|| self.place_in_next_slot(ring, request))
+            else {
                 break;
             };
             let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
             self.open = Some((slot, at.saturating_add(size)));
-            self.begun = self.begun.saturating_add(1);
+            self.started = self.started.saturating_add(1);
             if let (Some(in_slot), Some(entry)) =
                 (self.slots.get_mut(slot as usize), self.pieces.get_mut(piece as usize))
             {
                 *in_slot = in_slot.saturating_add(1);
                 if request.piece.is_some() {
-                    self.made_whole = Some(entry.first);
+                    self.oversized_request = Some(entry.first);
                 }
                 entry.slot = Some(slot);
                 entry.address = ring
@@ -186,17 +190,17 @@ impl Pending {
         true
     }
 
-    /// The jobs of the pieces are there.
+    /// The jobs of the pieces were made.
     pub fn staging_ended(&mut self) {
         self.staging = self.staging.saturating_sub(1);
     }
 
-    /// A place in the next slot; what was open is full.
-    fn in_next(&mut self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
+    /// A place in a free slot, which becomes the open one.
+    fn place_in_next_slot(&mut self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
         let slot = self.free.last().copied()?;
-        let at = place(ring, slot as usize, 0, request)?;
+        let at = place_in_slot(ring, slot as usize, 0, request)?;
         self.free.pop();
-        // It has pieces in it: an empty one would have had room.
+        // The slot that was open has pieces: an empty one would have had space.
         self.open = Some((slot, 0));
         Some((slot, at))
     }
@@ -204,27 +208,27 @@ impl Pending {
     /// Takes the next event.
     pub fn next_event(&mut self, requests: &[Request<'_>]) -> Option<Event> {
         let (number, failure) = self.events.pop_front()?;
-        self.is_heard = true;
+        self.is_event_taken = true;
         let request = requests.get(number as usize)?;
         let is_failure = failure.is_some();
         let piece = self.pieces.get_mut(number as usize)?;
         let (first, offset, address, slot) = (piece.first, piece.offset, piece.address, piece.slot);
         piece.is_held = !is_failure && slot.is_some();
         let of_request = self.pieces.get_mut(first as usize)?;
-        of_request.unheard = of_request.unheard.saturating_sub(1);
+        of_request.unreported = of_request.unreported.saturating_sub(1);
         Some(Event {
             tag: request.wanted.tag,
             outcome: failure.map_or(Ok(()), Err),
             address: if is_failure { 0 } else { address },
             size: if is_failure { 0 } else { usize::try_from(request.size()).unwrap_or(usize::MAX) },
             offset,
-            last: is_failure || of_request.unheard == 0,
+            last: is_failure || of_request.unreported == 0,
             slot: slot.filter(|_| !is_failure),
             piece: number,
         })
     }
 
-    /// The consumer gives a piece back, which is in that slot; whether somebody may have waited for that.
+    /// The consumer gives back a piece that is in that slot. Returns whether a thread may wait for the space.
     pub fn release(&mut self, piece: u32, slot: u32) -> bool {
         let piece = self.pieces.get_mut(piece as usize);
         let Some(piece) = piece.filter(|piece| piece.is_held && piece.slot == Some(slot)) else {
@@ -232,13 +236,13 @@ impl Pending {
         };
         piece.is_held = false;
         match piece.slot {
-            Some(slot) => self.leave(slot),
+            Some(slot) => self.leave_slot(slot),
             None => false,
         }
     }
 
-    /// One piece less in a slot; whether somebody may have waited for that.
-    fn leave(&mut self, slot: u32) -> bool {
+    /// Takes one piece off the count of a slot. Returns whether a thread may wait for the space.
+    fn leave_slot(&mut self, slot: u32) -> bool {
         let Some(pieces) = self.slots.get_mut(slot as usize) else { return false };
         *pieces = pieces.saturating_sub(1);
         if *pieces > 0 {
@@ -248,11 +252,11 @@ impl Pending {
             Some((open, _)) if open == slot => self.open = Some((slot, 0)), // filled from its start again
             _ => self.free.push(slot),                                      // within what was reserved
         }
-        self.begun < self.order.len()
+        self.started < self.order.len()
     }
 
-    /// A job was done, `last` of its piece's.
-    fn book(&mut self, done: Done, keep_going: bool, reported: &mut Reported) {
+    /// Records that jobs of a piece were done, and adds its event.
+    fn record(&mut self, done: Done, keep_going: bool, notifications: &mut Notifications) {
         let Done { piece: number, last, is_failed, has_digest, failure } = done;
         let Some(piece) = self.pieces.get(number as usize) else { return };
         let (first, slot) = (piece.first, piece.slot);
@@ -261,24 +265,24 @@ impl Pending {
             of_request.failed = true;
             self.failure.get_or_insert(error.again());
             self.events.push_back((number, Some(error))); // within what was reserved
-            reported.events = reported.events.saturating_add(1);
-            reported.stops |= !keep_going;
+            notifications.events = notifications.events.saturating_add(1);
+            notifications.is_stopped |= !keep_going;
             self.is_closed |= !keep_going;
         }
         if !last || self.is_closed {
             return;
         }
         self.undone = self.undone.saturating_sub(1);
-        reported.ends |= self.undone == 0;
+        notifications.is_last |= self.undone == 0;
         of_request.undone = of_request.undone.saturating_sub(1);
         let is_whole = of_request.undone == 0;
-        if is_whole && self.made_whole == Some(first) {
-            self.made_whole = None;
-            reported.freed = true;
+        if is_whole && self.oversized_request == Some(first) {
+            self.oversized_request = None;
+            notifications.has_freed = true;
         }
         if of_request.failed || is_failed {
-            reported.freed |= slot.is_some_and(|slot| self.leave(slot));
-            reported.events = reported.events.saturating_add(1); // it may have been the last
+            notifications.has_freed |= slot.is_some_and(|slot| self.leave_slot(slot));
+            notifications.events = notifications.events.saturating_add(1); // it may have been the last
             return;
         }
         if is_whole {
@@ -286,17 +290,17 @@ impl Pending {
         }
         self.stats.digests_verified = self.stats.digests_verified.saturating_add(u64::from(has_digest));
         self.events.push_back((number, None)); // within what was reserved
-        reported.events = reported.events.saturating_add(1);
+        notifications.events = notifications.events.saturating_add(1);
     }
 }
 
-/// What a thread did that the consumers do not know yet.
+/// Collects what a thread did, and records all of it under one lock.
 pub struct Report<'p> {
     pending: &'p Mutex<Pending>,
     keep_going: bool,
     bytes: u64,
     done: Vec<Done>,
-    reported: Reported,
+    notifications: Notifications,
 }
 
 /// A job that failed, or the last one of its piece.
@@ -310,44 +314,44 @@ struct Done {
     failure: Option<Error>,
 }
 
-/// What became of a report.
+/// Whom to wake after a report.
 #[derive(Clone, Copy, Default)]
-pub struct Reported {
-    /// Events, or the end.
+pub struct Notifications {
+    /// How many consumers have something to take: an event, or the end.
     pub events: usize,
-    /// No more is to be done.
-    pub stops: bool,
-    /// There is room in the ring.
-    pub freed: bool,
-    /// Nothing is left to be done: of that every consumer has to hear.
-    pub ends: bool,
+    /// No more jobs are to be done.
+    pub is_stopped: bool,
+    /// Space in the ring became free.
+    pub has_freed: bool,
+    /// Nothing is left to be done: every consumer has to be woken.
+    pub is_last: bool,
     /// No consumer has taken an event yet.
-    pub unheard: bool,
+    pub no_event_taken: bool,
 }
 
 impl<'p> Report<'p> {
     pub fn new(pending: &'p Mutex<Pending>, keep_going: bool) -> Report<'p> {
-        Report { pending, keep_going, bytes: 0, done: Vec::new(), reported: Reported::default() }
+        Report { pending, keep_going, bytes: 0, done: Vec::new(), notifications: Notifications::default() }
     }
 
-    /// Books all of it.
-    pub fn deliver(mut self) -> Reported {
+    /// Records all of it.
+    pub fn deliver(mut self) -> Notifications {
         if self.bytes > 0 || !self.done.is_empty() {
             let mut pending = self.pending.lock();
             pending.stats.bytes = pending.stats.bytes.saturating_add(self.bytes);
             for done in std::mem::take(&mut self.done) {
-                pending.book(done, self.keep_going, &mut self.reported);
+                pending.record(done, self.keep_going, &mut self.notifications);
             }
-            self.reported.unheard = !pending.is_heard;
+            self.notifications.no_event_taken = !pending.is_event_taken;
         }
-        self.reported
+        self.notifications
     }
 }
 
 impl Listener for Report<'_> {
-    fn goes_on(&self, _bytes: u64) {}
+    fn on_progress(&self, _bytes: u64) {}
 
-    fn is_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
         if outcome.is_ok() {
             self.bytes = self.bytes.saturating_add(bytes);
         }
@@ -362,7 +366,7 @@ impl Listener for Report<'_> {
         let done = Done { piece, last, is_failed, has_digest, failure };
         match self.done.try_reserve(1) {
             Ok(()) => self.done.push(done),
-            Err(_) => self.pending.lock().book(done, self.keep_going, &mut self.reported),
+            Err(_) => self.pending.lock().record(done, self.keep_going, &mut self.notifications),
         }
     }
 }

@@ -77,7 +77,7 @@ pub struct BatchStats {
     pub threads: u32,
     /// Reads went past the page cache.
     pub direct: bool,
-    /// Why they went the way that they went.
+    /// Why reads went past the page cache or through it.
     pub reason: &'static CStr,
 }
 
@@ -280,7 +280,7 @@ impl<'a> Request<'a> {
         self.size
     }
 
-    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be turned.
+    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be byte-swapped.
     pub(super) fn covering(&self) -> Range<u64> {
         match &self.part {
             Part::Whole => 0..self.blob.size,
@@ -325,7 +325,7 @@ pub enum JobKind {
     Serial,
     /// A whole component, converted on the way.
     Convert(Dtype),
-    /// So many bytes, which are read into temporary memory, then converted or taken apart to rows.
+    /// So many bytes are read into temporary memory, then converted or copied to rows.
     Temporary(u64),
     /// From that byte on, of the request of that number which is made whole in temporary memory first.
     Piece { of: u32, offset: u64 },
@@ -373,7 +373,7 @@ impl Job<'_> {
 }
 
 /// Stored bytes that will be read.
-pub trait Placed {
+pub trait StoredSpan {
     /// Which of the sources of the batch they are in.
     fn source(&self) -> u32;
     /// Where they begin in it.
@@ -382,7 +382,7 @@ pub trait Placed {
     fn stored_bytes(&self) -> u64;
 }
 
-impl Placed for Job<'_> {
+impl StoredSpan for Job<'_> {
     fn source(&self) -> u32 {
         self.source
     }

@@ -23,8 +23,8 @@ unsafe impl Send for Ring<'_> {}
 unsafe impl Sync for Ring<'_> {}
 
 impl<'a> Ring<'a> {
-    /// Bytes that one more request may take beside its own.
-    pub fn lead() -> u64 {
+    /// Bytes that alignment may cost one request.
+    pub fn padding_per_request() -> u64 {
         PAGE as u64
     }
 
@@ -65,7 +65,7 @@ impl<'a> Ring<'a> {
     /// Some bytes of a slot, to be filled.
     ///
     /// # Safety
-    /// Nobody else has any of these bytes until what is lent is gone, and it is gone before the ring is.
+    /// No other reference to any of these bytes exists as long as this slice, which is dropped before the ring.
     pub unsafe fn slice_mut(&self, slot: usize, at: usize, size: usize) -> Option<&'a mut [u8]> {
         let start = self.address(slot, at, size)?;
         // SAFETY: that many bytes, initialised (what C gives counts as such), and no other's as the caller says.

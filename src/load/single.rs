@@ -2,7 +2,7 @@
 //! jobs is needed.
 //!
 //! Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read into their
-//! place. It spares half of the instructions of a short read; where bytes have to be turned, looked at, decoded, gathered or
+//! place. It spares half of the instructions of a short read; where bytes have to be byte-swapped, looked at, decoded, gathered or
 //! converted, it does not apply, nor where they do not fit: then the jobs say why.
 
 use super::blob::Blob;

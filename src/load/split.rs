@@ -34,10 +34,10 @@ pub struct Source<'s> {
 /// The sources of the requests; each request has the number of its own.
 pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
     let mut sources: Vec<Source<'a>> = Vec::new();
-    let mut numbers = Numbers::new();
+    let mut numbers = SourceNumbers::new();
     for request in requests {
         let bytes = request.blob.source;
-        request.source = numbers.of(std::ptr::from_ref(bytes).addr())?;
+        request.source = numbers.number_of(std::ptr::from_ref(bytes).addr())?;
         if request.source as usize == sources.len() {
             sources.try_reserve(1)?;
             sources.push(Source { bytes, owner: request.blob.owner, profile: bytes.profile(), capacity: 0 });
@@ -47,23 +47,24 @@ pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
 }
 
 /// Addresses, numbered from 0 in the order in which they first come.
-struct Numbers {
+struct SourceNumbers {
     last: Option<(usize, u32)>,
     all: HashMap<usize, u32, SeedableRandomState>,
 }
 
-impl Numbers {
-    fn new() -> Numbers {
-        Numbers { last: None, all: HashMap::with_hasher(crate::hash::state()) }
+impl SourceNumbers {
+    fn new() -> SourceNumbers {
+        SourceNumbers { last: None, all: HashMap::with_hasher(crate::hash::state()) }
     }
 
-    fn of(&mut self, address: usize) -> Result<u32> {
+    fn number_of(&mut self, address: usize) -> Result<u32> {
         match self.last {
             // Requests of one file mostly follow each other.
             Some((last, number)) if last == address => return Ok(number),
-            _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "memory could not be had"))?,
+            _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not allocate memory"))?,
         }
-        let next = u32::try_from(self.all.len()).map_err(|_| fail!(Limit, "more than 2^32 sources"))?;
+        let next = u32::try_from(self.all.len())
+            .map_err(|_| fail!(Limit, "a batch or load of more than 2^32 sources"))?;
         let number = *self.all.entry(address).or_insert(next); // within what was reserved
         self.last = Some((address, number));
         Ok(number)
@@ -318,17 +319,17 @@ pub fn aligned_chunks(
 
 #[cfg(test)]
 mod tests {
-    use super::{aligned_chunks, Numbers};
+    use super::{aligned_chunks, SourceNumbers};
 
-    /// So many sources, each of which comes twice, that looking through them all each time would take minutes.
+    /// Each source comes twice, and a linear search through so many would take minutes.
     #[test]
     fn sources_are_numbered_in_the_order_in_which_they_come() {
         const SOURCES: usize = 300_000;
-        let mut numbers = Numbers::new();
+        let mut numbers = SourceNumbers::new();
         for round in 0..2 {
             for at in 0..SOURCES {
-                assert_eq!(numbers.of(at << 6).unwrap() as usize, at, "round {round}");
-                assert_eq!(numbers.of(at << 6).unwrap() as usize, at, "round {round}, once more");
+                assert_eq!(numbers.number_of(at << 6).unwrap() as usize, at, "round {round}");
+                assert_eq!(numbers.number_of(at << 6).unwrap() as usize, at, "round {round}, once more");
             }
         }
         assert_eq!(numbers.all.len(), SOURCES);

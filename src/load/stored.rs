@@ -34,14 +34,14 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// So many bytes as memory counts them.
+/// A size as `usize`.
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
 }
 
 /// Whether each read is a call of somebody else's, who may go a long way for it.
-pub fn is_called(source: &dyn ByteSource) -> bool {
+pub fn is_callback_source(source: &dyn ByteSource) -> bool {
     source.page_cache().is_none() && source.slice(0..0).is_none()
 }
 
@@ -111,24 +111,24 @@ impl<'s> StoredBytes<'s> {
             return Ok(StoredReader::Borrowed(bytes));
         }
         let is_small = self.size <= SMALL_READ as u64;
-        self.read_by(if is_small || self.is_in_page_cache() { SMALL_READ } else { READ_CHUNK })
+        self.read_in_steps(if is_small || self.is_in_page_cache() { SMALL_READ } else { READ_CHUNK })
     }
 
-    /// Likewise if no disk has to be waited for.
+    /// As [`StoredBytes::reader`]; none if a disk had to be waited for.
     pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
         match self.borrow() {
             Some(bytes) => Ok(Some(StoredReader::Borrowed(bytes))),
-            None if self.is_in_page_cache() => self.read_by(SMALL_READ).map(Some),
+            None if self.is_in_page_cache() => self.read_in_steps(SMALL_READ).map(Some),
             None => Ok(None),
         }
     }
 
-    fn read_by(&self, step: usize) -> Result<StoredReader<'s>> {
+    fn read_in_steps(&self, step: usize) -> Result<StoredReader<'s>> {
         let size = in_memory(self.size)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(step.min(size))?;
         let (source, start) = (self.source, self.start);
-        Ok(StoredReader::Read(ReadWindow { source, start, size, bytes, from: UNREAD }))
+        Ok(StoredReader::Read(ReadWindow { source, start, size, bytes, window_start: UNREAD }))
     }
 }
 
@@ -147,7 +147,7 @@ pub struct ReadWindow<'s> {
     size: usize,
     bytes: Vec<u8>,
     /// Where the first of them is within the range.
-    from: usize,
+    window_start: usize,
 }
 
 /// Before the first read.
@@ -176,13 +176,13 @@ impl ReadWindow<'_> {
             return Ok(None);
         }
         let end = at.saturating_add(count);
-        if at < self.from || end > self.from.saturating_add(self.bytes.len()) {
-            self.from = UNREAD; // for the read may fail
+        if at < self.window_start || end > self.window_start.saturating_add(self.bytes.len()) {
+            self.window_start = UNREAD; // for the read may fail
             self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
             self.source.read_at(self.start.saturating_add(at as u64), &mut self.bytes)?;
-            self.from = at;
+            self.window_start = at;
         }
-        let at = at.saturating_sub(self.from);
+        let at = at.saturating_sub(self.window_start);
         Ok(self.bytes.get(at..at.saturating_add(count)))
     }
 }

@@ -1,10 +1,10 @@
-//! The bytes' way from the disk: through the page cache, or past it where they are not in memory.
+//! Decides whether a read goes through the page cache, or past it because the bytes are not in memory.
 //!
-//! Fast path: direct reads of what is not in memory. 2.05 GiB that were evicted come in 1.25 s, by buffered reads in 2.88.
-//! They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory, nor where the file system does
-//! not say that it has them; then all goes through the page cache.
+//! Fast path: direct reads of what is not in memory. 2.05 GiB that were evicted take 1.25 s, by buffered reads 2.88 s.
+//! They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory, nor for file systems that do
+//! not report that they have them; then all goes through the page cache.
 
-use super::request::{BatchOptions, Direct, Placed};
+use super::request::{BatchOptions, Direct, StoredSpan};
 use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
@@ -21,26 +21,26 @@ const MIN_DIRECT_BATCH: u64 = 16 << 20;
 /// Shorter reads than this go through the page cache.
 const MIN_DIRECT_READ: u64 = 128 << 10;
 
-/// Most short reads that are done as one: with what is between them, as many pieces as one call of Linux takes.
-const FEW: usize = 512;
+/// Most short reads that are coalesced: with the gaps between them, as many ranges as one call of Linux takes.
+const MAX_COALESCED: usize = 512;
 
-/// Most short reads that are done as one where a request takes longer than to look at so many.
-const MANY: usize = 4096;
+/// Most short reads that are coalesced for a slow source, where a request takes longer than a look at so many jobs.
+const MAX_COALESCED_SLOW: usize = 4096;
 
-/// Places of the batch that are looked at to estimate how much of it is in memory: one in each mebibyte, of a large
-/// batch so many.
+/// How many places of a large batch are sampled to estimate how much of it is in memory. Of a small batch it is one in each
+/// mebibyte.
 const RESIDENCY_SAMPLES: u64 = 48;
 
-/// What of a batch is in memory, by the sample.
+/// How much of a batch is in memory, by the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Residency {
     /// Next to nothing.
     Nothing,
-    /// Some: each part has to be looked at.
+    /// Some: each read has to be sampled.
     Some,
     /// Next to everything.
     All,
-    /// Not asked, or not reported: the page cache is the safe guess.
+    /// Not sampled, or not reported by the system.
     Unknown,
 }
 
@@ -60,29 +60,29 @@ pub struct ReadStrategy<'a> {
     no_direct_reason: &'static CStr,
 }
 
-/// The handle for them, and what places are drawn by that are looked at.
+/// The handle for direct reads, and the random state that chooses the places to sample.
 struct DirectReads {
     file: DirectFile,
     random: SeedableRandomState,
 }
 
-/// Which reads are done together.
+/// The limits of reads that are coalesced.
 #[derive(Clone, Copy, Debug)]
 pub struct Coalescing {
     /// Bytes of the longest read that is done with others.
-    pub short: u64,
-    /// Bytes between two of them that are rather read than skipped.
-    pub gap: u64,
-    /// Bytes of all of them: with what is between, where that is read, too.
-    pub most: u64,
-    /// Bytes of what is read that may be for no destination.
-    pub capacity: u64,
-    /// Bytes that all of them deliver: to decode many takes longer than a read, and other threads may want some.
-    pub delivered: u64,
-    /// Reads.
-    pub count: usize,
-    /// How.
-    pub how: ReadMany,
+    pub max_short: u64,
+    /// Bytes of the largest gap between two of them that is read rather than skipped.
+    pub max_gap: u64,
+    /// Bytes of all of them together, with the gaps if these are read, too.
+    pub max_total: u64,
+    /// Bytes that go to temporary memory instead of a destination.
+    pub max_temporary: u64,
+    /// Bytes that all of them deliver: decoding may take longer than the read, and is better done by several threads.
+    pub max_delivered: u64,
+    /// How many reads.
+    pub max_count: usize,
+    /// How the source reads several ranges.
+    pub read_many: ReadMany,
 }
 
 impl<'a> ReadStrategy<'a> {
@@ -102,11 +102,11 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// For reads of these places, which are all of the source.
+    /// The strategy for these reads, which are all that the batch reads of the source.
     pub fn new(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
-        places: &[impl Placed],
+        places: &[impl StoredSpan],
     ) -> Result<ReadStrategy<'a>> {
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
@@ -148,28 +148,35 @@ impl<'a> ReadStrategy<'a> {
         Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
-    /// Which reads are done together, by one of so many threads that read `capacity` bytes of a bounce at once at most;
-    /// none where each may as well be its own.
+    /// The limits for coalesced reads by one of so many threads, whose bounce buffer has `capacity` bytes. None if coalescing
+    /// is no use.
     pub fn coalescing(&self, capacity: usize, threads: usize) -> Option<Coalescing> {
         let profile = self.source.profile();
-        let Profile { gap, largest_request, read_many: how, .. } = profile;
-        let capacity = capacity as u64;
-        let most = largest_request.min(capacity);
-        let short = MAX_SHORT_READ as u64;
-        let usual = Coalescing { short, gap, most, capacity, delivered: most, count: FEW, how };
-        Some(match how {
+        let Profile { gap: max_gap, largest_request, read_many, .. } = profile;
+        let max_temporary = capacity as u64;
+        let max_total = largest_request.min(max_temporary);
+        let usual = Coalescing {
+            max_short: MAX_SHORT_READ as u64,
+            max_gap,
+            max_total,
+            max_temporary,
+            max_delivered: max_total,
+            max_count: MAX_COALESCED,
+            read_many,
+        };
+        let slow = Coalescing { max_delivered: u64::MAX, max_count: MAX_COALESCED_SLOW, ..usual };
+        Some(match read_many {
             _ if largest_request == 0 => return None,
-            // A disk wants longer ones than memory does, and where they go past the page cache, most are copied to their
-            // place anyway.
-            _ if self.may_go_direct() => Coalescing { short: 1 << 20, ..usual },
-            // What is longer comes nearly as well alone.
-            _ if profile.gathers() && how != ReadMany::Anywhere => {
-                Coalescing { short: most / 4, delivered: u64::MAX, count: MANY, ..usual }
+            // Longer reads pay on a disk than in memory, and most direct reads go through the bounce buffer anyway.
+            _ if self.may_go_direct() => Coalescing { max_short: 1 << 20, ..usual },
+            // A longer read takes hardly more time alone.
+            _ if profile.gathers() && read_many != ReadMany::Anywhere => {
+                Coalescing { max_short: max_total / 4, ..slow }
             }
             ReadMany::OneByOne | ReadMany::Adjacent => usual,
             ReadMany::Anywhere => {
-                let (short, most, delivered) = (largest_request, profile.bytes_at_once(threads), u64::MAX);
-                Coalescing { short, gap: u64::MAX, most, delivered, count: MANY, ..usual }
+                let max_total = profile.bytes_at_once(threads);
+                Coalescing { max_short: largest_request, max_gap: u64::MAX, max_total, ..slow }
             }
         })
     }
@@ -189,7 +196,7 @@ impl<'a> ReadStrategy<'a> {
         self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Those that were counted.
+    /// The stored bytes that were counted.
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes.load(Ordering::Relaxed)
     }
@@ -199,7 +206,7 @@ impl<'a> ReadStrategy<'a> {
         self.direct_bytes.load(Ordering::Relaxed)
     }
 
-    /// Why they went the way that they went.
+    /// Why reads were direct or not.
     pub fn reason(&self) -> &'static CStr {
         let cached_bytes = self.cached_bytes.load(Ordering::Relaxed);
         match (self.direct_bytes() > 0, cached_bytes > 0) {
@@ -215,8 +222,8 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// The way of a job's bytes: a handle for direct reads of them, or none and the page cache. To be asked once for
-    /// each, as it looks at memory and keeps count.
+    /// Decides whether a job's bytes are read directly or through the page cache. To be called once for each job, as it
+    /// samples what is in memory, and counts.
     pub fn route(&self, offset: u64, size: u64) -> Route<'_> {
         let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
         let via_cache = |in_memory| Route { direct: None, in_memory };
@@ -235,18 +242,18 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// Whether most of a few places are in memory, or not known not to be.
+    /// Samples three places of a range. True unless two or more are known not to be in memory.
     fn seems_resident(&self, direct: &DirectReads, offset: u64, size: u64) -> bool {
         let places = (0..3).map(|k| random_offset(offset, size, direct.random.hash_one((offset, k))));
         places.filter(|at| self.resident(*at) == Some(false)).count() < 2
     }
 
-    /// The handle of a way; once a direct read was refused, no other is tried.
+    /// The handle of a direct route. Once a direct read was refused, no other is tried.
     fn direct_handle<'w>(&self, route: Route<'w>) -> Option<&'w DirectFile> {
         route.direct.filter(|_| !self.refused.load(Ordering::Relaxed))
     }
 
-    /// Books a direct read; the first that is refused is the last that is tried.
+    /// Counts a direct read, or remembers that it was refused.
     fn record_direct(&self, size: u64, done: bool) {
         match done {
             true => _ = self.direct_bytes.fetch_add(size, Ordering::Relaxed),
@@ -266,8 +273,8 @@ impl<'a> ReadStrategy<'a> {
         self.source.read_at(offset, dst)
     }
 
-    /// Bytes of a long component that are read at a time: `hot`, so that the processor has them still, unless a read of so
-    /// few takes the source as long as one of many.
+    /// How many bytes of a long component are read at a time: `hot`, so that they are in the processor's cache when they are
+    /// used, unless the source takes as long for a read of few bytes as for one of many.
     pub fn worth_a_read(&self, route: Route<'_>, hot: usize) -> usize {
         match self.source.profile() {
             _ if route.is_direct() => BOUNCE_SIZE,
@@ -285,9 +292,9 @@ impl<'a> ReadStrategy<'a> {
         self.source.page_cache().and_then(|cache| cache.resident(offset))
     }
 
-    /// The bytes from `offset` on where they lie, if they can be lent and no disk has to be waited for: who needs a few
-    /// of each page is spared a call for them, or a copy of the rest. Of a file that is a mapping, which
-    /// [`crate::source::map`] is wary of: the last byte is always asked for, as a file that was cut short has it no more.
+    /// The bytes from `offset` on, lent, if they are in memory: a caller who needs a few bytes of each page needs no call for
+    /// them, and no copy of the rest. The last byte is always asked for: a mapped file that was cut short while it was open
+    /// has it no more (see [`crate::source::map`]).
     pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
         let end = offset.checked_add(size)?;
         let bytes = self.source.slice(offset..end)?;
@@ -309,7 +316,7 @@ impl<'a> ReadStrategy<'a> {
         bounce.part(place)
     }
 
-    /// Puts the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and says where they are in it.
+    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and returns where they are there.
     pub fn fetch_place(
         &self,
         route: Route<'_>,
@@ -344,20 +351,20 @@ impl Route<'_> {
     }
 }
 
-/// Somewhere in a range. Not always at the same place: asking may make the kernel read the page that is asked for.
+/// A random offset in a range. It is random because asking for a page may make the kernel read it.
 fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
     offset.saturating_add(random.checked_rem(size).unwrap_or(0))
 }
 
 /// Stored bytes that are read.
-fn stored_bytes(places: &[impl Placed]) -> u64 {
-    places.iter().map(Placed::stored_bytes).fold(0, u64::saturating_add)
+fn stored_bytes(places: &[impl StoredSpan]) -> u64 {
+    places.iter().map(StoredSpan::stored_bytes).fold(0, u64::saturating_add)
 }
 
-/// How much of the bytes at these places is in memory, by samples evenly spaced; none where the system does not report it.
+/// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not report it.
 fn sample(
     cache: Option<&dyn PageCache>,
-    places: &[impl Placed],
+    places: &[impl StoredSpan],
     random: &SeedableRandomState,
 ) -> Option<Residency> {
     let (mut resident, mut answered) = (0u64, 0u64);

@@ -1,8 +1,9 @@
 //! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
-//! What the consumer has not given back is not filled again: the ring is all the memory that a slow one takes.
+//! A slot is filled again only when the consumer has given it back, so that a slow consumer takes no more memory than the
+//! ring.
 
-use super::executor::{Executor, Listener, SourceStats, Tools};
-use super::pieces::{self, Cut, Order};
+use super::executor::{Executor, Listener, Scratch, SourceStats};
+use super::pieces::{self, Order, SplitRequests};
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
 use super::ring::Ring;
@@ -15,33 +16,33 @@ use std::sync::atomic::Ordering;
 use std::sync::Condvar;
 use std::time::{Duration, Instant};
 
-/// Requests that are given a place in the ring at a time: their reads may be done together.
+/// How many requests get a place in the ring at a time: their reads may be coalesced.
 const MAX_STAGED: usize = 512;
 
 /// How to load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
-    /// As a batch is read.
+    /// How requests are read.
     pub batch: BatchOptions,
-    /// What comes first.
+    /// The order of requests.
     pub order: Order,
     /// A request that fails is reported, and the others go on.
     pub keep_going: bool,
 }
 
-/// What a consumer hears.
+/// What [`Load::next`] returns.
 pub enum Next {
-    /// Of a request.
+    /// The bytes of a request, or its failure.
     Event(Event),
-    /// Nothing within the time.
-    Nothing,
-    /// There will be nothing more.
+    /// There was no event within the time.
+    TimedOut,
+    /// There will be no more events.
     Done(Result<()>),
 }
 
-/// Requests that are being done. Whoever has one runs [`Load::work`] on some threads.
+/// Requests that are being read. Its owner runs [`Load::work`] on some threads.
 pub struct Load<'a> {
-    // In front of the ring, into whose memory its jobs point.
+    // Declared before the ring, so that it is dropped first: its jobs point into the ring's memory.
     executor: Executor<'a>,
     /// Pieces, each a request of its own.
     requests: Vec<Request<'a>>,
@@ -49,37 +50,42 @@ pub struct Load<'a> {
     keep_going: bool,
     wanted_threads: usize,
     pending: Mutex<Pending>,
-    /// Wait for something to do.
+    /// Workers wait here for something to do.
     workers: Condvar,
-    /// Wait for an event.
+    /// Consumers wait here for an event.
     consumers: Condvar,
     started: Instant,
 }
 
 /// What a step did.
 enum Step {
-    Something,
+    Worked,
     /// There is nothing to do now.
-    Nothing,
+    Idle,
     /// There will be nothing to do.
-    End,
+    Finished,
 }
 
 impl<'a> Load<'a> {
-    /// Checks all that manifests can say of the requests. Nothing is read before [`Load::work`].
-    pub fn new(asked: Vec<Request<'a>>, ring: Option<Ring<'a>>, options: &LoadOptions) -> Result<Load<'a>> {
+    /// Checks the requests as far as manifests allow. Nothing is read before [`Load::work`].
+    pub fn new(
+        requests: Vec<Request<'a>>,
+        ring: Option<Ring<'a>>,
+        options: &LoadOptions,
+    ) -> Result<Load<'a>> {
         let (slots, slot_size) =
             ring.as_ref().map_or((0, usize::MAX), |ring| (ring.slots(), ring.slot_size()));
-        if slots == 0 && asked.iter().any(|request| request.in_ring) {
+        if slots == 0 && requests.iter().any(|request| request.in_ring) {
             return Err(fail!(InvalidArgument, "requests go into a ring of no slots"));
         }
-        let Cut { mut requests, pieces, oversized } = pieces::cut(asked, slot_size, &options.batch)?;
+        let SplitRequests { mut requests, pieces, oversized } =
+            pieces::split_requests(requests, slot_size, &options.batch)?;
         let mut executor = Executor::new(&mut requests, &options.batch)?;
         executor.oversized = oversized;
         executor.decide(&pieces::stored_ranges(&requests)?)?;
         let order = pieces::ring_order(&requests, &pieces, options.order)?;
         let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;
-        executor.fill(jobs);
+        executor.set_jobs(jobs);
         let load = Load {
             executor,
             requests,
@@ -96,15 +102,15 @@ impl<'a> Load<'a> {
                 return Err(error);
             }
             if let Some(request) = load.requests.get(number as usize) {
-                load.report_to(|report| report.is_done(number, request, 0, Err(error)));
+                load.report_to(|report| report.on_job_done(number, request, 0, Err(error)));
             }
         }
         Ok(load)
     }
 
-    /// Threads that should run [`Load::work`]; none, where sources want to be read by the consumers'.
+    /// How many threads should run [`Load::work`]; 0 if a source may be read only by the consumers.
     pub fn threads(&self) -> usize {
-        match self.executor.is_callers() || self.requests.is_empty() {
+        match self.executor.needs_calling_thread() || self.requests.is_empty() {
             true => 0,
             false => self.executor.threads(self.wanted_threads),
         }
@@ -115,23 +121,23 @@ impl<'a> Load<'a> {
         self.executor.thread_hooks()
     }
 
-    /// How many threads work; where there are none, [`Load::next`] does.
+    /// Sets how many threads work; if none do, [`Load::next`] does.
     pub fn set_threads(&self, threads: usize) {
         self.pending.lock().threads = threads;
         self.consumers.notify_all();
     }
 
-    /// One thread: until there is nothing left to do.
+    /// The loop of one thread, until there is nothing left to do.
     pub fn work(&self) {
         let guard = PanicGuard(self);
-        if let Some(mut tools) = self.executor.tools() {
+        if let Some(mut scratch) = self.executor.scratch() {
             loop {
-                match self.step(&mut tools) {
-                    Step::Something => {}
-                    Step::End => break,
-                    Step::Nothing => {
+                match self.step(&mut scratch) {
+                    Step::Worked => {}
+                    Step::Finished => break,
+                    Step::Idle => {
                         let pending = self.pending.lock();
-                        if !self.is_workable(&pending) && !self.is_over(&pending) {
+                        if !self.is_workable(&pending) && !self.is_finished(&pending) {
                             drop(pending.wait(&self.workers));
                         }
                     }
@@ -141,29 +147,29 @@ impl<'a> Load<'a> {
         std::mem::forget(guard);
     }
 
-    /// The next event; waits for it so long, or for ever. Any number of threads may wait.
-    pub fn next(&self, most: Option<Duration>) -> Next {
+    /// The next event; waits for it no longer than `timeout`. Any number of threads may wait.
+    pub fn next(&self, timeout: Option<Duration>) -> Next {
         let started = Instant::now();
-        let (mut tools, mut has_worked) = (None, false);
+        let (mut scratch, mut has_worked) = (None, false);
         loop {
             let mut pending = self.pending.lock();
             if let Some(event) = pending.next_event(&self.requests) {
-                self.leave_work(&pending);
+                self.hand_over_work(&pending);
                 return Next::Event(event);
             }
             if pending.is_done() {
                 return Next::Done(pending.outcome());
             }
-            let left = most.map(|most| most.saturating_sub(started.elapsed()));
+            let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
             let is_late = left == Some(Duration::ZERO);
             if pending.threads == 0 && self.is_workable(&pending) && !(has_worked && is_late) {
                 drop(pending);
                 has_worked = true;
-                tools = tools.or_else(|| self.executor.tools());
-                match &mut tools {
-                    Some(tools) => {
+                scratch = scratch.or_else(|| self.executor.scratch());
+                match &mut scratch {
+                    Some(scratch) => {
                         let guard = PanicGuard(self);
-                        self.step(tools);
+                        self.step(scratch);
                         std::mem::forget(guard);
                     }
                     None => self.fail(fail!(Internal, "a load of no source")),
@@ -173,23 +179,23 @@ impl<'a> Load<'a> {
             match left {
                 None => drop(pending.wait(&self.consumers)),
                 Some(_) if is_late => {
-                    self.leave_work(&pending);
-                    return Next::Nothing;
+                    self.hand_over_work(&pending);
+                    return Next::TimedOut;
                 }
                 Some(left) => drop(pending.wait_for(&self.consumers, left)),
             }
         }
     }
 
-    /// A consumer that did jobs goes: another one that waits takes over, where there are no workers.
-    fn leave_work(&self, pending: &Pending) {
+    /// Called when a consumer that did jobs returns: if there are no workers, another consumer that waits takes over.
+    fn hand_over_work(&self, pending: &Pending) {
         if pending.threads == 0 && self.is_workable(pending) {
             self.consumers.notify_one();
         }
     }
 
-    /// Gives a piece back: its memory, in that slot, may be filled again. Of one that was given back, or never lent, nothing
-    /// happens.
+    /// Gives a piece back: its memory, in that slot, may be filled again. A piece that was given back or was never lent is
+    /// ignored.
     pub fn release(&self, piece: u32, slot: u32) {
         let mut pending = self.pending.lock();
         let wakes = pending.release(piece, slot);
@@ -203,12 +209,12 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Stops: no job is begun any more, and who waits is woken. What is done already stays so.
+    /// Stops: no job is started any more, and all that wait are woken. What is done stays valid.
     pub fn cancel(&self) {
         self.stop(false);
     }
 
-    /// Stops for good. What was read without an event that anybody took was read all the same.
+    /// Stops when the load is dropped: events that nobody took do not make it a cancelled load.
     pub fn end(&self) {
         self.stop(true);
     }
@@ -253,25 +259,25 @@ impl<'a> Load<'a> {
         self.wake_all();
     }
 
-    /// Whether no job is left to be taken, and none will be made. It asks what changes under the lock of `pending`, as who
-    /// stops wakes those that wait only after that.
-    fn is_over(&self, pending: &Pending) -> bool {
+    /// Whether no job is left to be taken, and none will be made. The caller holds the lock of `pending`: a stop changes the
+    /// state under that lock before it wakes those that wait.
+    fn is_finished(&self, pending: &Pending) -> bool {
         pending.is_done()
             || self.executor.is_stopped()
-            || (pending.is_all_begun() && self.executor.next_request().is_none())
+            || (pending.are_all_started() && self.executor.next_request().is_none())
     }
 
-    /// Whether there is a job, or a piece that there is room for.
+    /// Whether there is a job, or a piece for which there is space.
     fn is_workable(&self, pending: &Pending) -> bool {
         self.executor.next_request().is_some()
             || self.ring.as_ref().is_some_and(|ring| pending.has_space(ring, &self.requests))
     }
 
-    fn step(&self, tools: &mut Tools<'a>) -> Step {
+    fn step(&self, scratch: &mut Scratch<'a>) -> Step {
         if self.executor.is_stopped() {
-            return Step::End;
+            return Step::Finished;
         }
-        // What goes into the ring comes first: all else can be read while the ring waits for its consumer.
+        // Pieces for the ring come first: all others can be read while the ring waits for its consumer.
         let next = self.executor.next_request().and_then(|next| self.requests.get(next as usize));
         let staged = match &self.ring {
             Some(ring) if next.is_none_or(|next| !next.in_ring) => self.stage(ring),
@@ -280,22 +286,22 @@ impl<'a> Load<'a> {
         let done = staged.and_then(|staged| {
             let mut done = Ok(false);
             self.report_to(|report| {
-                done = self.executor.step(&self.requests, tools, report);
+                done = self.executor.step(&self.requests, scratch, report);
             });
             done.map(|done| done || staged)
         });
         match done {
-            Ok(true) => Step::Something,
-            Ok(false) if self.is_over(&self.pending.lock()) => Step::End,
-            Ok(false) => Step::Nothing,
+            Ok(true) => Step::Worked,
+            Ok(false) if self.is_finished(&self.pending.lock()) => Step::Finished,
+            Ok(false) => Step::Idle,
             Err(error) => {
                 self.fail(error);
-                Step::End
+                Step::Finished
             }
         }
     }
 
-    /// Makes jobs of the next pieces for which there is room in the ring; false if there is none.
+    /// Makes jobs of the next pieces for which there is space in the ring; false if there are none.
     fn stage(&self, ring: &Ring<'a>) -> Result<bool> {
         let mut placed = Vec::new();
         placed.try_reserve_exact(MAX_STAGED.min(self.requests.len()))?;
@@ -322,38 +328,40 @@ impl<'a> Load<'a> {
                         let Executor { sources, options, .. } = &self.executor;
                         let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
                         if let Err(error) = made {
-                            report.is_done(*piece, request, 0, Err(error));
+                            report.on_job_done(*piece, request, 0, Err(error));
                         }
                     }
                     None => outcome = Err(fail!(Internal, "a piece is in no slot")),
                 }
             }
         });
-        outcome.and_then(|()| self.executor.put_first(&mut jobs))
+        outcome.and_then(|()| self.executor.push_front(&mut jobs))
     }
 
-    /// Collects what `body` reports, and tells the consumers of it.
+    /// Records what `body` reports, and wakes the consumers and workers that it concerns.
     fn report_to(&self, body: impl FnOnce(&mut Report<'_>)) {
         let mut report = Report::new(&self.pending, self.keep_going);
         body(&mut report);
-        let reported = report.deliver();
-        if reported.stops {
+        let notifications = report.deliver();
+        if notifications.is_stopped {
             self.executor.shared.stop.store(true, Ordering::Relaxed);
         }
-        match reported.events {
-            _ if reported.stops || reported.freed || reported.ends => self.wake_all(),
+        match notifications.events {
+            _ if notifications.is_stopped || notifications.has_freed || notifications.is_last => {
+                self.wake_all()
+            }
             0 => {}
             1 => self.consumers.notify_one(),
             _ => self.consumers.notify_all(),
         }
-        // Where every processor reads, a consumer that is woken would wait for the end of a time slice.
-        if reported.events > 0 && reported.unheard && !reported.ends {
+        // If every processor is busy with reads, the consumer that was woken would wait for the end of a time slice.
+        if notifications.events > 0 && notifications.no_event_taken && !notifications.is_last {
             std::thread::yield_now();
         }
     }
 }
 
-/// Where a thread panics, nobody waits for what it had begun.
+/// Fails the load if a thread panics, so that no other thread waits for its jobs.
 struct PanicGuard<'l, 'a>(&'l Load<'a>);
 
 impl Drop for PanicGuard<'_, '_> {

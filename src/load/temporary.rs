@@ -22,14 +22,14 @@ impl Performer<'_, '_> {
     /// Fills `dst`, or the request's rows.
     pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         let size = request.decoded_size();
-        let _reservation = self.shared.budget.take(size.saturating_add(request.blob.unborrowed_size()));
+        let _reservation = self.shared.budget.reserve(size.saturating_add(request.blob.unborrowed_size()));
         let mut decoded = zeroed(in_memory(size)?)?;
         self.read_packed(request, &mut decoded)?;
         let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
-        let Some(rows) = rows else { return put(request, &decoded, dst, request.size()) };
+        let Some(rows) = rows else { return store(request, &decoded, dst, request.size()) };
         let row_size = decoded.len().checked_div(rows.row_count()).unwrap_or(0).max(1);
         let mut filled = rows.zip(decoded.chunks(row_size));
-        filled.try_for_each(|(row, decoded)| put(request, decoded, row, request.size()))
+        filled.try_for_each(|(row, decoded)| store(request, decoded, row, request.size()))
     }
 
     /// Fills `dst` with all that a request without rows asks for, on this thread.
@@ -59,7 +59,7 @@ impl Performer<'_, '_> {
 }
 
 /// Copies or converts decoded bytes to their place, of `all` that the request delivers.
-fn put(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<()> {
+fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<()> {
     match request.wanted.convert {
         Some(to) => convert(decoded, request.blob.element_type()?, to, dst, all),
         None if decoded.len() == dst.len() => {

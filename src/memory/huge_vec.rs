@@ -191,23 +191,23 @@ mod tests {
 
     #[test]
     fn entries_are_what_was_put_in_however_the_table_grew() {
-        const MANY: usize = 400_000; // more than four huge pages of them
+        const COUNT: usize = 400_000; // more than four huge pages of them
         let reserve: [fn(&mut HugeVec<Entry>, usize); 4] = [
             |_, _| {},
             |t, n| t.try_reserve(n % 7).unwrap(),
             |t, n| t.try_reserve_exact(if n % 50_000 == 0 { 50_000 } else { 0 }).unwrap(),
-            |t, n| t.try_reserve_exact(if n == 0 { MANY } else { 1 }).unwrap(),
+            |t, n| t.try_reserve_exact(if n == 0 { COUNT } else { 1 }).unwrap(),
         ];
         for reserve in reserve {
             let mut vec = HugeVec::default();
             assert!(vec.is_empty() && vec.capacity() == 0);
-            for n in 0..MANY {
+            for n in 0..COUNT {
                 reserve(&mut vec, n);
                 vec.push(entry(n)).unwrap();
                 assert!(vec.len() == n + 1 && vec.capacity() > n);
             }
             assert!(vec.iter().enumerate().all(|(n, found)| *found == entry(n)));
-            assert!(vec.capacity() * size_of::<Entry>() < 2 * MANY * size_of::<Entry>() + HUGE_PAGE);
+            assert!(vec.capacity() * size_of::<Entry>() < 2 * COUNT * size_of::<Entry>() + HUGE_PAGE);
             vec[5] = entry(9);
             vec.truncate(6);
             vec.truncate(10);

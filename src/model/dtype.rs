@@ -275,7 +275,7 @@ impl Dtype {
         self.bits() as usize / 8
     }
 
-    /// Whether elements that are stored big-endian, or little-endian, have to be turned to be in the host's order.
+    /// Whether elements that are stored big-endian, or little-endian, have to be byte-swapped to be in the host's order.
     pub const fn swaps(self, stored_big_endian: bool) -> bool {
         self.size() > 1 && stored_big_endian != cfg!(target_endian = "big")
     }

@@ -97,7 +97,7 @@ impl Encoding {
         Encoding::written().find(|encoding| encoding.name() == Some(name))
     }
 
-    /// Those that files are written with.
+    /// The encodings that can be written.
     pub fn written() -> impl Iterator<Item = Encoding> {
         Encoding::KNOWN.into_iter().filter(|encoding| encoding.is_written())
     }
@@ -148,7 +148,7 @@ pub(crate) enum Coding {
 pub(crate) struct Codec(&'static EncodingWithCodec);
 
 impl Coding {
-    /// Of an encoding; none of one that this version does not know.
+    /// The coding of an encoding; none if this version does not know it.
     #[inline]
     pub(crate) fn of(encoding: Encoding) -> Option<Coding> {
         match (encoding, encoding.with_codec()) {

@@ -39,7 +39,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Those of the spec.
+    /// The formats of the spec.
     pub(crate) const KNOWN: [Format; 4] =
         [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
 
@@ -157,7 +157,7 @@ pub struct Manifest {
     pub components: HugeVec<Component>,
     /// The less usual texts of components.
     pub rare_names: HugeVec<RareNames>,
-    /// Of components whose elements are not all of their decoded bytes, one after the other.
+    /// The layouts of components whose elements are not simply all of their decoded bytes in order.
     pub layouts: HugeVec<Layout>,
     /// Strides, layout by layout.
     pub strides: Vec<u64>,
@@ -248,12 +248,12 @@ impl Manifest {
 
     /// Keeps `role`, or finds the copy that is there.
     pub fn intern_role(&mut self, role: &str) -> Result<TextId> {
-        const KEPT: usize = 8;
+        const MAX_CACHED_ROLES: usize = 8;
         if let Some(known) = self.known_role(role) {
             return Ok(known);
         }
         let text = self.texts.add(role)?;
-        if self.role_cache.len() < KEPT {
+        if self.role_cache.len() < MAX_CACHED_ROLES {
             self.role_cache.try_reserve(1)?;
             self.role_cache.push(text);
         }

@@ -53,8 +53,8 @@ impl<T, F: Fn(&T, &T) -> Ordering> Items for Ordered<'_, T, F> {
 /// Calls itself for the smaller half alone, so at most once for each bit of a length. `depth`: how often halves may be uneven
 /// before they are sorted by what no order of the items makes slow.
 fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth: u32) {
-    const FEW: usize = 12;
-    while end - start > FEW {
+    const MAX_INSERTION_SORT: usize = 12;
+    while end - start > MAX_INSERTION_SORT {
         if depth == 0 {
             heap_sort(items, start, end - start);
             return;

@@ -18,7 +18,7 @@ impl TextId {
         self.start as usize
     }
 
-    /// The same text where `by` bytes more stand in front of it.
+    /// The text after `by` bytes were put in front of its arena.
     pub fn moved(self, by: u32) -> Option<TextId> {
         Some(TextId { start: self.start.checked_add(by)?, ..self })
     }

@@ -4,7 +4,7 @@
 //! opens in two thirds of the time. It does not apply to long texts, of which the standard library checks more at once.
 
 /// Longer texts are left to the standard library.
-const SHORT: usize = 64;
+const MAX_SHORT: usize = 64;
 
 /// Where the state that follows a state stands in a row: six bits of it for each.
 const fn place(state: u64) -> u64 {
@@ -13,7 +13,7 @@ const fn place(state: u64) -> u64 {
 
 /// Between characters.
 const WHOLE: u64 = 0;
-/// Whatever follows, it is not UTF-8.
+/// The text is not UTF-8, whatever follows.
 const WRONG: u64 = 1;
 /// One, two or three more bytes of a character follow.
 const ONE: u64 = 2;
@@ -62,7 +62,7 @@ static ROWS: [u64; 256] = {
 /// Whether it is UTF-8.
 #[inline]
 pub fn is_utf8(text: &[u8]) -> bool {
-    if text.len() > SHORT {
+    if text.len() > MAX_SHORT {
         return std::str::from_utf8(text).is_ok();
     }
     let row = |byte: &u8| ROWS.get(usize::from(*byte)).copied().unwrap_or_default();

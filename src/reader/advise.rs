@@ -18,7 +18,7 @@ impl File {
         })
     }
 
-    /// The same of one of its files: the others, shards, are opened later.
+    /// As [`File::advise_all`], for one of its files. Shards get their advice when they are opened.
     pub(super) fn advise_whole(&self, source: &dyn ByteSource, size: u64, advice: Advice) -> Result<()> {
         if advice == Advice::Normal || source.page_cache().is_none() {
             return Ok(());

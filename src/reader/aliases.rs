@@ -1,5 +1,5 @@
-//! Components that are the very same bytes of the file, as tied weights are: what was found out about these bytes for
-//! one holds for all. A file may name the same bytes a million times; looking at them costs their size once.
+//! Components that share the same bytes of the file, as tied weights do: what is known of the bytes for one holds for all.
+//! A file may name the same bytes a million times; they are read once.
 
 use crate::error::Result;
 use crate::model::manifest::Component;
@@ -8,15 +8,15 @@ use crate::model::sort::sort;
 /// Which components share their bytes.
 #[derive(Default)]
 pub(super) struct Aliases {
-    /// For each component the number of its range among those that several have, from 1; 0 where it has its own.
-    /// Empty where no two have the same.
+    /// For each component the number of its range, from 1, if several components share it; 0 if not. Empty if no two
+    /// components share a range.
     ranges: Vec<u32>,
     count: usize,
 }
 
 impl Aliases {
-    /// Those of the files that `part_of` has numbered for each component, in `n log n` comparisons; in none where
-    /// components follow each other.
+    /// Finds them; `part_of` is the number of the file that a component is in. Takes `n log n` comparisons, or `n` if the
+    /// components are in the order of their offsets.
     pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<Aliases> {
         let stored = || (0u32..).zip(components).filter(|(_, c)| c.stored_size > 0);
         let mut next = (0, 0);
@@ -51,12 +51,12 @@ impl Aliases {
         Ok(aliases)
     }
 
-    /// How many ranges several components have.
+    /// How many ranges are shared by several components.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Which of these ranges a component has, if it has one of them.
+    /// The number of the shared range that a component has, from 0, if it has one.
     pub fn range(&self, component: usize) -> Option<usize> {
         let number = self.ranges.get(component).copied().unwrap_or(0);
         usize::try_from(number).unwrap_or(0).checked_sub(1)

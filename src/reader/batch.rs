@@ -4,8 +4,8 @@ use super::file::File;
 use super::object::{Component, Object};
 use crate::error::{fail, Error, Result};
 use crate::load::{
-    self, is_called, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part, Progress,
-    Request, Slab, Wanted,
+    self, is_callback_source, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part,
+    Progress, Request, Slab, Wanted,
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
@@ -194,7 +194,7 @@ impl<'f> Component<'f> {
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
         let part = self.selected(&Selection::Slab(*slab)).map_err(|e| self.wrap(e))?;
         let threads = if dst.len() < MIN_THREADED { 1 } else { self.threads() };
-        match threads < 2 && is_called(self.likely_source()) {
+        match threads < 2 && is_callback_source(self.likely_source()) {
             // Windows of a slab that a source is called for may come with one call.
             true => self.run_on(part, None, dst, threads),
             false => self.run(part, None, dst, threads),

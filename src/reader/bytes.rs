@@ -1,7 +1,7 @@
-//! The ways to a component's bytes, cheapest first: lent, copied, decoded, converted.
+//! Access to a component's bytes: lent, copied, decoded, converted.
 
 use super::object::Component;
-use crate::codec::{Coding, KnownSize};
+use crate::codec::{Codec, Coding, KnownSize};
 use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
@@ -14,25 +14,25 @@ use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
 
-/// What would work on a component.
+/// What can be done with a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
     /// Its bytes can be lent.
     pub map: bool,
-    /// Its bytes can be had.
+    /// Its decoded bytes can be read.
     pub read: bool,
-    /// A range can be had without the rest.
+    /// A range of them can be read without the rest.
     pub range: bool,
-    /// Its stored bytes can go from the disk to their place as they are.
+    /// Its bytes can be read past the page cache to their destination, without a copy.
     pub direct: bool,
     /// It has a digest that can be checked.
     pub verify: bool,
-    /// Its pages are its own.
+    /// No other component has bytes in its pages.
     pub page_exclusive: bool,
 }
 
 impl<'f> Component<'f> {
-    /// What would work.
+    /// What can be done with it.
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
         let is_open = self.is_open();
@@ -61,20 +61,19 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Decoded bytes. Where neither manifest nor shape gives them, the frame headers or, if they do not
-    /// either, decoding once finds it out; the answer is kept, also where it is a
-    /// failure that is the file's.
+    /// The decoded size. If neither manifest nor shape gives it, the frame headers do, or else decoding once. The answer is
+    /// kept, also a failure that is the file's fault.
     pub fn size(&self) -> Result<u64> {
         self.decoded_size().map_err(|e| self.wrap(e))
     }
 
-    /// Decoded bytes as far as that is known without a look at stored ones: declared, or found before.
+    /// The decoded size, if it is known without reading stored bytes: it is declared, or was found before.
     pub fn known_size(&self) -> Option<u64> {
-        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.size_place()))
+        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.lazy_size_index()))
     }
 
-    /// Decoded bytes, by decoding all where nothing else tells; `progress` is called then with the stored bytes that were
-    /// decoded and all of them, and false stops it.
+    /// The decoded size. If only decoding can find it, `progress` is called with the stored bytes that were decoded and all
+    /// of them; false stops it.
     pub fn measure(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<u64> {
         let total = self.stored_size();
         let mut step = |done| match progress(done, total) {
@@ -96,9 +95,9 @@ impl<'f> Component<'f> {
             Coding::Raw => return Ok(self.stored_size()),
             Coding::Compressed(codec) => codec,
         };
-        self.file.lazy_sizes.get_or_find(self.size_place(), || {
+        self.file.lazy_sizes.get_or_find(self.lazy_size_index(), || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
-            match codec.known_size(self.stored()?.reader()?)? {
+            match self.size_by_frames(codec)? {
                 KnownSize::Exact(size) => Ok(size),
                 KnownSize::AtMost(_) => {
                     self.stored()?.with_all(|stored| codec.decode_counted(stored, limit, step))
@@ -107,19 +106,18 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Where its size is kept: components of the same bytes have the same.
-    fn size_place(&self) -> usize {
+    /// The decoded size, as far as the headers of its frames give it.
+    pub(super) fn size_by_frames(&self, codec: Codec) -> Result<KnownSize> {
+        codec.known_size(self.stored()?.reader()?)
+    }
+
+    /// The position of its size in `File::lazy_sizes`. Components that share their bytes have one position.
+    fn lazy_size_index(&self) -> usize {
         let shared = self.file.aliases.range(self.index);
         shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }
 
-    /// Refuses what this version does not know how to read.
-    pub(super) fn check_known(&self) -> Result<()> {
-        self.coding().map(drop)
-    }
-
-    /// What there is between its stored and its decoded bytes: the only way to these. Refuses what this version does
-    /// not know how to read.
+    /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes through here.
     #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
         if self.entry.dtype.is_none() {
@@ -158,7 +156,7 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
+    /// Where its elements are, unless they are simply all of its decoded bytes in order.
     pub(super) fn laid_out(&self) -> Option<LaidOut<'f>> {
         let (manifest, shape) = (&self.file.manifest, self.object().shape());
         let layout = manifest.layout(self.entry)?;
@@ -182,7 +180,7 @@ impl<'f> Component<'f> {
         self.borrow_inner().map_err(|e| self.wrap(e))
     }
 
-    /// Refuses what is not stored as it is in memory.
+    /// Refuses a component that is not stored as it is in memory.
     fn check_lendable(&self) -> Result<()> {
         match self.coding()? {
             Coding::Raw => {}
@@ -220,16 +218,16 @@ impl<'f> Component<'f> {
         self.run(Part::Whole, None, dst, self.threads())
     }
 
-    /// Threads that reading it is worth.
+    /// How many threads read it.
     pub(super) fn threads(&self) -> usize {
         match self.file.threads_for(self.entry.size().unwrap_or(0)) {
             1 => 1,
-            // A host's own source is called by its own thread, unless it or the call's options say otherwise.
+            // A source of callbacks is read by the calling thread, unless its profile allows more.
             threads => threads.min(self.likely_source().profile().concurrency.max(1)),
         }
     }
 
-    /// Does a read of it: on the caller's thread, or on as many as the file was opened with.
+    /// Reads a part of it, on the calling thread or on several.
     pub(super) fn run(
         &self,
         part: Part,
@@ -243,7 +241,7 @@ impl<'f> Component<'f> {
         self.blob().and_then(|blob| load::run_one(&blob, part, convert, dst)).map_err(|e| self.wrap(e))
     }
 
-    /// Does a read of it as a batch of this one request.
+    /// Reads a part of it as a batch of this one request.
     pub(super) fn run_on(
         &self,
         part: Part,
@@ -272,7 +270,7 @@ impl<'f> Component<'f> {
         if self.entry.logical == LogicalType::Other {
             let name = self.logical_name().unwrap_or_default();
             let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.check_known().err().unwrap_or(why)));
+            return Err(self.wrap(self.coding().err().unwrap_or(why)));
         }
         self.run(Part::Whole, Some(to), dst, 1)
     }
@@ -282,7 +280,7 @@ impl<'f> Component<'f> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
     }
 
-    /// The same with its elements as `to`.
+    /// As [`Component::for_each_decoded`], with its elements converted to `to`.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
@@ -291,13 +289,13 @@ impl<'f> Component<'f> {
             converted.clear();
             converted.try_reserve(in_memory(size)?)?;
             converted.resize(in_memory(size)?, 0);
-            // What is done next with it has to stay in the cache: it is as if that were all.
+            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk were all.
             convert::convert(chunk, from, to, &mut converted, size)?;
             body(&converted)
         })
     }
 
-    /// Copies its stored bytes, as they are; of an unknown encoding, too.
+    /// Copies its stored bytes as they are, of an unknown encoding, too.
     pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
         let size = self.entry.stored_size;
         let capacity = dst.len();
@@ -326,9 +324,9 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Whether its digest, if it has one, says the same in a container whose digests are `of` those bytes, for the same
-    /// stored bytes.
-    pub(crate) fn keeps_its_digest(&self, of: DigestOf) -> Result<bool> {
+    /// Whether a copy of its stored bytes may keep its digest in a container whose digests are `of` stored or of decoded
+    /// bytes. True if it has no digest.
+    pub(crate) fn can_keep_digest(&self, of: DigestOf) -> Result<bool> {
         let own = digest_of(self.entry);
         let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
         let is_sha256 = match self.parse_digest(text) {
@@ -343,7 +341,7 @@ impl<'f> Component<'f> {
         self.parse_digest(self.digest()?).ok()?.algorithm()
     }
 
-    /// What its digest says.
+    /// Parses a digest of this component.
     pub(crate) fn parse_digest(&self, text: &str) -> Result<Digest> {
         digest::parse_of(text, digest_of(self.entry))
     }
@@ -361,7 +359,7 @@ impl<'f> Component<'f> {
         self.file.manifest.layout(self.entry)?.checksum
     }
 
-    /// Checks that CRC-32: of a compressed component by decoding it, else of what the file has.
+    /// Checks the CRC-32 of an archive: by decoding a compressed component, else by reading the bytes that it is of.
     fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
         if self.entry.encoding.is_compressed() {
             return self.blob()?.for_each_decoded(&mut |_| Ok(()));
@@ -392,7 +390,7 @@ fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
 
-/// What is lent for no bytes at all: aligned, and not NULL.
+/// What is lent for an empty component: aligned, and not NULL.
 #[repr(align(64))]
 struct Aligned([u8; 64]);
 static EMPTY: Aligned = Aligned([0; 64]);

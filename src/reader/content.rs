@@ -1,4 +1,5 @@
-//! What tells the content of a file from that of others, wherever its bytes are: see `container::content_digest`.
+//! The content digest of a file, which does not depend on where its bytes are (`container::content_digest`), and its
+//! canonical form.
 
 use super::file::File;
 use super::parts::FilePart;
@@ -15,7 +16,7 @@ impl File {
         let algorithm = found.ok_or_else(|| {
             fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
         })?;
-        let part = self.only_file()?;
+        let part = self.only_part("has no content digest")?;
         let digest = with_range(part.source.as_ref(), part.frame.manifest.clone(), |bytes| {
             container::content_digest(&part.frame, bytes, algorithm)
         });
@@ -27,7 +28,7 @@ impl File {
     /// and what belongs to nothing, and no tensor: digests are taken as the file has them. Unsupported where the container has
     /// no such form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
-        let part = self.only_file()?;
+        let part = self.only_part("has no canonical form")?;
         let (frame, source) = (&part.frame, part.source.as_ref());
         let found =
             with_range(source, frame.manifest.clone(), |bytes| {
@@ -56,15 +57,5 @@ impl File {
                     .map(Some)
             }
         })
-    }
-
-    fn only_file(&self) -> Result<&FilePart> {
-        match self.manifest_count() {
-            1 => Ok(&self.parts.first),
-            count => Err(self.in_file(fail!(
-                Unsupported,
-                "a model of {count} files has no content digest, but each of its files may"
-            ))),
-        }
     }
 }

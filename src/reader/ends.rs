@@ -1,34 +1,34 @@
-//! Both ends of a file, in as few reads as they take where a read may be a journey.
+//! Reads both ends of a file, in as few reads as possible where a read may be slow.
 
 use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
-use crate::load::{in_memory, is_called, with_range, zeroed};
+use crate::load::{in_memory, is_callback_source, with_range, zeroed};
 use crate::memory::AlignedBuffer;
 use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
-/// Bytes of the tail that are read at once where a read may be slow: most manifests are in them.
+/// Bytes of the tail that are read at once where a read may be slow: most manifests are within them.
 const TAIL_GUESS: u64 = 64 << 10;
 
 /// What was read of a source to find out what it is.
 pub struct Ends {
     head: [u8; HEAD_BYTES],
     head_size: usize,
-    /// A longer front, where one was asked for and the source does not lend it.
+    /// A longer head, if one was needed and the source does not lend its bytes.
     front: AlignedBuffer,
-    /// How long it is.
+    /// Bytes of the longer head; 0 if none was needed.
     front_size: u64,
     tail: Vec<u8>,
     /// Where the tail begins.
-    start: u64,
+    tail_start: u64,
     size: u64,
 }
 
 impl Ends {
-    /// Reads them; of the tail no more than `most` bytes that are not looked at for sure.
-    pub fn read(source: &dyn ByteSource, most: u64) -> Result<Ends> {
+    /// Reads both ends. Of the tail, no more than `max_tail` bytes are read beyond those that are needed for sure.
+    pub fn read(source: &dyn ByteSource, max_tail: u64) -> Result<Ends> {
         let size = source.size();
-        let guess = if is_called(source) { TAIL_GUESS.min(most) } else { 0 };
+        let guess = if is_callback_source(source) { TAIL_GUESS.min(max_tail) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
         let mut tail = zeroed(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX))?;
         let head_size = usize::try_from(size).unwrap_or(HEAD_BYTES).min(HEAD_BYTES);
@@ -54,12 +54,12 @@ impl Ends {
             front: AlignedBuffer::zeroed(0)?,
             front_size: 0,
             tail,
-            start,
+            tail_start: start,
             size,
         })
     }
 
-    /// Which container it is, by as much of its front as that takes.
+    /// Detects the container. Reads a longer head if that takes one.
     pub fn detect(&mut self, source: &dyn ByteSource, limits: &Limits) -> Result<Detected> {
         loop {
             let seen = container::Ends { file_size: self.size, head: self.head(source), tail: self.tail() };
@@ -97,29 +97,29 @@ impl Ends {
         self.head.get(..self.head_size).unwrap_or_default()
     }
 
-    /// The last bytes that show which file it is.
+    /// The last bytes of the file, by which a container is detected.
     pub fn tail(&self) -> &[u8] {
         self.tail.last_chunk::<END_BYTES>().map_or(&self.tail, |last| last)
     }
 
-    /// Where the tail begins that was read.
-    pub(super) fn start(&self) -> u64 {
-        self.start
+    /// The position in the file where the tail begins that was read.
+    pub(super) fn tail_start(&self) -> u64 {
+        self.tail_start
     }
 
-    /// What of `range` is in the tail, where that is more than what shows which file it is.
-    pub(super) fn part(&self, range: &Range<u64>) -> Option<&[u8]> {
-        let from = usize::try_from(range.start.max(self.start).checked_sub(self.start)?).ok()?;
-        let to = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
+    /// The bytes of `range` that are in the tail, if more of it was read than a container is detected by.
+    pub(super) fn in_tail(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let from = usize::try_from(range.start.max(self.tail_start).checked_sub(self.tail_start)?).ok()?;
+        let to = usize::try_from(range.end.checked_sub(self.tail_start)?).ok()?;
         self.tail.get(from..to).filter(|_| self.tail.len() > END_BYTES && range.end <= self.size)
     }
 
-    /// Bytes that are held while the bytes of `range` are looked at.
-    pub fn held(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
+    /// Bytes of memory that [`Ends::with_range`] holds while `body` runs.
+    pub fn bytes_to_hold(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
         let all = range.end.saturating_sub(range.start);
-        match self.part(range) {
+        match self.in_tail(range) {
             _ if source.slice(range.clone()).is_some() => 0,
-            Some(_) if range.start >= self.start => self.tail.len() as u64,
+            Some(_) if range.start >= self.tail_start => self.tail.len() as u64,
             Some(_) => all.saturating_add(self.tail.len() as u64),
             None => all,
         }
@@ -132,18 +132,18 @@ impl Ends {
         range: Range<u64>,
         body: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        let Some(there) = self.part(&range).filter(|_| source.slice(range.clone()).is_none()) else {
+        let Some(known) = self.in_tail(&range).filter(|_| source.slice(range.clone()).is_none()) else {
             return with_range(source, range, body);
         };
-        if range.start >= self.start {
-            return body(there);
+        if range.start >= self.tail_start {
+            return body(known);
         }
         let size = in_memory(range.end.saturating_sub(range.start))?;
         let mut bytes = AlignedBuffer::zeroed(size)?;
-        let missing = size.saturating_sub(there.len());
+        let missing = size.saturating_sub(known.len());
         let (front, back) = bytes.as_mut_slice().split_at_mut(missing);
         source.read_at(range.start, front)?;
-        back.copy_from_slice(there);
+        back.copy_from_slice(known);
         body(bytes.as_slice())
     }
 }

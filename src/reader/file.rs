@@ -3,7 +3,7 @@
 use super::aliases::Aliases;
 use super::identity::{self, Identity};
 use super::index::NameIndex;
-use super::later::ShardOpener;
+use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
@@ -25,7 +25,7 @@ pub struct File {
     /// What opens the shards among them.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
-    /// Of all parts: objects and components in their order.
+    /// The joint manifest of all parts: their objects and components in the order of the parts.
     pub(super) manifest: Manifest,
     pub(super) names: NameIndex,
     pub(super) strict: bool,
@@ -88,17 +88,14 @@ impl File {
         self.parts.get(index)
     }
 
-    /// Its only file that has a manifest: a model of several cannot be changed.
-    pub(crate) fn only_part(&self) -> Result<&FilePart> {
+    /// Its only file that has a manifest. If there are several, the error says that a model `cannot` what was asked for.
+    pub(crate) fn only_part(&self, cannot: &str) -> Result<&FilePart> {
         match self.manifest_count() {
             1 => Ok(&self.parts.first),
-            count => {
-                let why = fail!(
-                    Unsupported,
-                    "a model of {count} files cannot be changed, but each of its files can"
-                );
-                Err(self.in_file(why))
-            }
+            count => Err(self.in_file(fail!(
+                Unsupported,
+                "a model of {count} files {cannot}; open one of its files instead"
+            ))),
         }
     }
 
@@ -128,7 +125,7 @@ impl File {
             for part in self.parts().take(self.manifest_count()).skip(1) {
                 let of_part = part.identity()?;
                 identity.modified = identity.modified.max(of_part.modified);
-                identity.source = identity::both(identity.source, of_part.source);
+                identity.source = identity::combine(identity.source, of_part.source);
                 hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());
             }
             (identity.size, identity.manifest_hash) = (self.size(), identity::hash(&hashes));

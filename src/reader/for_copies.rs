@@ -8,7 +8,7 @@ use crate::error::{broken, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 
-/// Which stored bytes a component has, and what they decode to follows from: the same for two components that have the same.
+/// Identifies the stored bytes of a component and how they are decoded: two components with equal values have equal elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
     bytes: (u64, usize, u64, u64),
@@ -18,14 +18,14 @@ pub struct StoredPlace {
 }
 
 impl StoredPlace {
-    /// The number of the open file, which of its parts, the first byte there, and how many.
+    /// The number of the open file, the number of the part, the offset of the first byte there, and the size.
     pub fn bytes(&self) -> (u64, usize, u64, u64) {
         self.bytes
     }
 }
 
 impl File {
-    /// No other open file of this process has or had it.
+    /// A number that no other file of this process has or had.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -44,23 +44,19 @@ impl Component<'_> {
         for_each_window(&self.stored()?, body)
     }
 
-    /// Whether its stored bytes are in memory, or mapped and the file's.
+    /// Whether its stored bytes can be borrowed: they are mapped or in memory.
     pub(crate) fn borrows_stored(&self) -> bool {
         self.stored().is_ok_and(|stored| stored.borrow().is_some())
     }
 
-    /// Whether its stored bytes give `size` as the decoded size by themselves, if anything does; an error if they give
-    /// another.
-    pub(crate) fn gives_its_size(&self, size: u64) -> Result<bool> {
+    /// Whether the headers of its frames give `size` as the decoded size; false if they give none, an error if they give
+    /// another. True for raw components.
+    pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
         let codec = match Coding::of(self.entry.encoding) {
             Some(Coding::Compressed(codec)) => codec,
             Some(Coding::Raw) | None => return Ok(true),
         };
-        let known = self
-            .stored()
-            .and_then(|stored| stored.reader())
-            .and_then(|r| codec.known_size(r))
-            .map_err(|e| self.wrap(e))?;
+        let known = self.size_by_frames(codec).map_err(|e| self.wrap(e))?;
         match known {
             KnownSize::Exact(exact) if exact == size => Ok(true),
             KnownSize::AtMost(most) if size <= most => Ok(false),
@@ -72,9 +68,8 @@ impl Component<'_> {
         }
     }
 
-    /// That it can be decoded, and that `check` takes what comes out, chunk by chunk, with the position of the
-    /// first element of each.
-    pub(crate) fn check_decodes(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+    /// Decodes it, and gives `check` each chunk with the position of the chunk's first element.
+    pub(crate) fn check_decoded_chunks(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         let width = self.entry.width() as u64;
         let mut base = 0u64;
         self.for_each_decoded(&mut |chunk| {
@@ -84,22 +79,22 @@ impl Component<'_> {
         })
     }
 
-    /// Whether its file says how many bytes it has.
-    pub(crate) fn states_its_size(&self) -> bool {
+    /// Whether the container of its file has the sizes of components.
+    pub(crate) fn file_states_sizes(&self) -> bool {
         self.file_part().capabilities().states_sizes
     }
 
-    /// Whether its bytes cannot fail to decode: they are stored as they are.
+    /// Whether its stored bytes are its decoded bytes, so that decoding cannot fail.
     pub(crate) fn is_raw(&self) -> bool {
         matches!(Coding::of(self.entry.encoding), Some(Coding::Raw)) && !self.is_laid_out()
     }
 
-    /// Whether its stored bytes alone do not say where its elements are.
+    /// Whether its elements have strides, or are behind a header that is compressed with them.
     pub(crate) fn is_laid_out(&self) -> bool {
         self.laid_out().is_some()
     }
 
-    /// Its stored bytes, unless these are not all that says what its elements are.
+    /// Identifies its stored bytes; none if they alone do not determine its elements.
     pub(crate) fn stored_place(&self) -> Option<StoredPlace> {
         let entry = self.entry;
         let place = StoredPlace {
@@ -111,13 +106,13 @@ impl Component<'_> {
         Some(place).filter(|_| !self.is_laid_out())
     }
 
-    /// Whether any byte but zero is true in its file.
+    /// Whether every byte but zero is true in the container of its file.
     pub(crate) fn any_byte_is_true(&self) -> bool {
         self.file_part().capabilities().any_byte_is_true
     }
 
-    /// Whether a bool of it is neither 0 nor 1.
-    pub(crate) fn has_odd_bools(&self) -> Result<bool> {
+    /// Whether it has a bool byte that is neither 0 nor 1.
+    pub(crate) fn has_noncanonical_bools(&self) -> Result<bool> {
         let mut odd = false;
         self.for_each_decoded(&mut |chunk| {
             odd |= chunk.iter().any(|b| *b > 1);

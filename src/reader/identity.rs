@@ -1,4 +1,4 @@
-//! What tells a file from others: its name in messages, and what changes when its content does.
+//! What distinguishes a file from others: its name in messages, and numbers that change with its content.
 
 use super::open_options::OpenOptions;
 use crate::container::Frame;
@@ -9,7 +9,7 @@ use crate::source::ByteSource;
 use std::fmt;
 use std::path::Path;
 
-/// What changes when the content of a file does, as far as its manifest shows it.
+/// Numbers that change when the content of a file does, as far as its manifest shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Bytes of the file.
@@ -20,7 +20,7 @@ pub struct Identity {
     pub manifest_offset: u64,
     /// The first 8 bytes of the SHA-256 of the manifest, big-endian.
     pub manifest_hash: u64,
-    /// What the source says of all bytes; 0 where it says nothing.
+    /// [`ByteSource::identity`] of the file; 0 if the source has none.
     pub source: u64,
 }
 
@@ -49,7 +49,7 @@ impl OpenOptions {
 }
 
 impl Identity {
-    /// That of an open file. Reads the manifest.
+    /// The identity of an open file. Reads the manifest.
     pub(super) fn of(source: &dyn ByteSource, frame: &Frame, modified: i64) -> Result<Identity> {
         let range = frame.manifest.clone();
         let manifest_offset = range.start;
@@ -59,8 +59,8 @@ impl Identity {
     }
 }
 
-/// What the sources of two parts say, as one number; 0 where both say nothing.
-pub(super) fn both(one: u64, other: u64) -> u64 {
+/// One number from [`ByteSource::identity`] of two parts; 0 if both are 0.
+pub(super) fn combine(one: u64, other: u64) -> u64 {
     match u128::from(one) << 64 | u128::from(other) {
         0 => 0,
         both => hash(&both.to_be_bytes()),

@@ -1,4 +1,4 @@
-//! Finding things in a manifest: by name, and who shares whose pages.
+//! Finds objects by name, and components that share no page with another.
 
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, PageMap};
@@ -25,7 +25,7 @@ impl NameIndex {
         places.saturating_mul(bytes_of::<u32>(1).saturating_add(1)).saturating_add(64)
     }
 
-    /// Looks at every name once. `duplicate` says of two objects of one name whether that is an error, or the first is
+    /// Looks at every name once. `duplicate` is called for two objects of one name: it returns an error, or the first one is
     /// the one that is found (0.1).
     pub fn build(manifest: &Manifest, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
@@ -50,7 +50,7 @@ impl NameIndex {
         Ok(NameIndex { table, hasher })
     }
 
-    /// The position of the object of that name. Bytes that are no UTF-8 are nobody's name.
+    /// The position of the object of that name.
     pub fn find(&self, manifest: &Manifest, name: &[u8]) -> Option<usize> {
         let hash = hash(&self.hasher, name);
         let found = self.table.find(hash, |at| {
@@ -61,7 +61,7 @@ impl NameIndex {
     }
 }
 
-/// Of the bytes alone: `hash_one` of a slice hashes its length before them, which a single name needs not.
+/// The hash of the bytes alone: `hash_one` of a slice hashes its length, too, which a single name does not need.
 #[inline(always)]
 fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
@@ -69,7 +69,7 @@ fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     state.finish()
 }
 
-/// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
+/// Marks the components whose pages hold no byte of another component, nor bytes outside of the range that is the file.
 pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Result<()> {
     let page_end = |c: &Component| pages.border_after(c.end());
     let candidate = |c: &Component| pages.is_border(c.offset) && has_bytes(c) && pages.is_own_up_to(c.end());
@@ -89,7 +89,7 @@ pub fn mark_page_exclusive(components: &mut [Component], pages: &Pages) -> Resul
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();
-        // Itself, and whoever stands at the very same bytes, which is sharing too.
+        // It counts itself, and every component that begins at the same byte.
         let within = sharers.iter().take_while(|s| **s < page_end(component)).take(2).count();
         component.set_page_exclusive(within == 1);
     }

@@ -1,16 +1,16 @@
-//! Whether some bytes of a file are one CBOR map, found without decoding it: only heads are looked at, and no
-//! more is read than it takes to see that they are not.
+//! Tells whether some bytes of a file are one CBOR map, without decoding it: it looks at the heads of items only, and
+//! stops reading at the first one that shows that they are not.
 
 use crate::error::Result;
 use crate::load::zeroed;
 use crate::source::ByteSource;
 use std::ops::Range;
 
-/// Bytes that may still be looked at. What is in a file decides how much there is to look at, so it is counted.
-pub(super) struct Budget(pub u64);
+/// Bytes that may still be read. The file's content decides how much there is to read, so it is counted.
+pub(super) struct ByteBudget(pub u64);
 
-impl Budget {
-    /// Whether so many bytes are still within it.
+impl ByteBudget {
+    /// Takes `bytes` from the budget; false if they are more than is left.
     pub fn spend(&mut self, bytes: u64) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(0);
@@ -18,24 +18,24 @@ impl Budget {
     }
 }
 
-/// Containers that are open within each other; attributes may have 64 of them.
-const MOST_OPEN: usize = 128;
+/// The deepest nesting of arrays and maps; attributes may have 64 levels.
+const MAX_DEPTH: usize = 128;
 
-/// Whether `range` is exactly one well-formed map; none where the budget does not suffice to tell.
+/// Whether `range` is exactly one well-formed map; none if the budget ran out.
 pub(super) fn is_one_map(
     source: &dyn ByteSource,
     range: Range<u64>,
-    budget: &mut Budget,
+    budget: &mut ByteBudget,
 ) -> Result<Option<bool>> {
     let mut heads =
-        Heads { source, at: range.start, end: range.end, window: Vec::new(), window_start: 0, budget };
-    let mut open: Vec<Option<u64>> = Vec::new(); // items that follow in each container; none: up to a break
-    open.try_reserve_exact(MOST_OPEN)?;
+        Heads { source, position: range.start, end: range.end, window: Vec::new(), window_start: 0, budget };
+    let mut open: Vec<Option<u64>> = Vec::new(); // items left in each open array or map; none: until a break
+    open.try_reserve_exact(MAX_DEPTH)?;
     loop {
         let head = match heads.next()? {
             Next::Head(head) => head,
             Next::Malformed => return Ok(Some(false)),
-            Next::Spent => return Ok(None),
+            Next::OverBudget => return Ok(None),
         };
         if open.is_empty() && head.major != MAP {
             return Ok(Some(false));
@@ -50,22 +50,22 @@ pub(super) fn is_one_map(
             (MAP, Some(pairs)) => Some(pairs.saturating_mul(2)),
             (ARRAY, count) => count,
             (BYTES | TEXT | MAP, None) => None,
-            (TAG, Some(_)) => continue, // what it is about follows
+            (TAG, Some(_)) => continue, // the tagged item follows
             (SIMPLE, None) => match open.pop() {
-                Some(None) => Some(0), // the end of the container, which is an item of the one around it
+                Some(None) => Some(0), // a break ends an array or a map, which is an item of the outer one
                 _ => return Ok(Some(false)),
             },
             (_, Some(_)) => Some(0),
             (_, None) => return Ok(Some(false)),
         };
         if items != Some(0) {
-            if open.len() == MOST_OPEN {
+            if open.len() == MAX_DEPTH {
                 return Ok(Some(false));
             }
             open.push(items); // within what was reserved
             continue;
         }
-        // An item is complete; so may be those around it.
+        // An item is complete, and perhaps the arrays and maps that end with it.
         while let Some(Some(left)) = open.last_mut() {
             *left = left.saturating_sub(1);
             if *left > 0 {
@@ -74,7 +74,7 @@ pub(super) fn is_one_map(
             open.pop();
         }
         if open.is_empty() {
-            return Ok(Some(heads.at == heads.end));
+            return Ok(Some(heads.position == heads.end));
         }
     }
 }
@@ -95,27 +95,27 @@ struct Head {
 enum Next {
     Head(Head),
     Malformed,
-    Spent,
+    OverBudget,
 }
 
-/// Heads, read piece by piece: little at first, for most of what looks like a map is none.
+/// Heads, read through a window that grows from little: most of what looks like a map is none.
 struct Heads<'a> {
     source: &'a dyn ByteSource,
-    at: u64,
+    position: u64,
     end: u64,
     window: Vec<u8>,
     window_start: u64,
-    budget: &'a mut Budget,
+    budget: &'a mut ByteBudget,
 }
 
 impl Heads<'_> {
-    const FIRST: usize = 256;
-    const LARGEST: usize = 64 << 10;
+    const FIRST_READ: usize = 256;
+    const LARGEST_READ: usize = 64 << 10;
 
     fn skip(&mut self, length: u64) -> bool {
-        match self.at.checked_add(length).filter(|to| *to <= self.end) {
+        match self.position.checked_add(length).filter(|to| *to <= self.end) {
             Some(to) => {
-                self.at = to;
+                self.position = to;
                 true
             }
             None => false,
@@ -123,24 +123,24 @@ impl Heads<'_> {
     }
 
     fn next(&mut self) -> Result<Next> {
-        /// A head has at most so many bytes.
-        const LONGEST: u64 = 9;
-        let left = self.end.saturating_sub(self.at);
-        let in_window = self.at.checked_sub(self.window_start);
+        /// The largest head, in bytes.
+        const MAX_HEAD_SIZE: u64 = 9;
+        let left = self.end.saturating_sub(self.position);
+        let in_window = self.position.checked_sub(self.window_start);
         let in_window = in_window.and_then(|from| self.window.get(usize::try_from(from).ok()?..));
-        if in_window.is_none_or(|w| (w.len() as u64) < left.min(LONGEST)) {
-            let size = self.window.len().saturating_mul(4).clamp(Self::FIRST, Self::LARGEST);
+        if in_window.is_none_or(|w| (w.len() as u64) < left.min(MAX_HEAD_SIZE)) {
+            let size = self.window.len().saturating_mul(4).clamp(Self::FIRST_READ, Self::LARGEST_READ);
             let size = usize::try_from(left).unwrap_or(size).min(size);
-            if !self.budget.spend(Self::FIRST.max(size) as u64) {
-                return Ok(Next::Spent);
+            if !self.budget.spend(Self::FIRST_READ.max(size) as u64) {
+                return Ok(Next::OverBudget);
             }
             if self.window.len() != size {
                 self.window = zeroed(size)?;
             }
-            self.source.read_at(self.at, &mut self.window)?;
-            self.window_start = self.at;
+            self.source.read_at(self.position, &mut self.window)?;
+            self.window_start = self.position;
         }
-        let from = usize::try_from(self.at.saturating_sub(self.window_start)).unwrap_or(usize::MAX);
+        let from = usize::try_from(self.position.saturating_sub(self.window_start)).unwrap_or(usize::MAX);
         let Some((first, rest)) = self.window.get(from..).and_then(<[u8]>::split_first) else {
             return Ok(Next::Malformed);
         };
@@ -149,7 +149,7 @@ impl Heads<'_> {
             0..=23 => 0,
             24..=27 => 1_usize << (info & 3),
             31 => {
-                self.at = self.at.saturating_add(1);
+                self.position = self.position.saturating_add(1);
                 return Ok(Next::Head(Head { major, argument: None }));
             }
             _ => return Ok(Next::Malformed),
@@ -159,7 +159,7 @@ impl Heads<'_> {
             0 => u64::from(info),
             _ => bytes.iter().fold(0, |value, b| value << 8 | u64::from(*b)),
         };
-        self.at = self.at.saturating_add(1).saturating_add(size as u64);
+        self.position = self.position.saturating_add(1).saturating_add(size as u64);
         Ok(Next::Head(Head { major, argument: Some(argument) }))
     }
 }

@@ -1,4 +1,4 @@
-//! A component's bytes to keep: lent where that can be, else in memory of their own.
+//! A component's bytes to keep: lent if possible, else in memory of their own.
 
 use super::batch::Selection;
 use super::object::Component;
@@ -26,7 +26,7 @@ impl Loaded<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// The decoded bytes, lent where that can be, else in fresh memory, 64-byte aligned.
+    /// The decoded bytes, lent if possible, else in fresh memory, 64-byte aligned.
     pub fn load(&self) -> Result<Loaded<'f>> {
         match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
             Loaded::Owned(mut buffer) => {
@@ -80,7 +80,7 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// The bytes where they can be lent, else memory that they fit.
+    /// The bytes if they can be lent, else memory for them.
     fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
         if let Ok(bytes) = self.borrow_inner() {
             if bytes.as_ptr().addr() & 63 == 0 {
@@ -91,9 +91,7 @@ impl<'f> Component<'f> {
         let size = blob.size;
         match (blob.coding, blob.laid_out()) {
             (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
-            (Coding::Compressed(codec), None) => {
-                blob.check_size(codec, codec.known_size(self.stored()?.reader()?)?)?
-            }
+            (Coding::Compressed(codec), None) => blob.check_size(codec, self.size_by_frames(codec)?)?,
             (Coding::Raw, None) => {}
         }
         let size = usize::try_from(size)

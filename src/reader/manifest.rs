@@ -1,4 +1,4 @@
-//! From a source to the manifest that it ends in.
+//! Reads, decodes and checks the manifest of a source.
 
 use super::ends::Ends;
 use super::front::FrontWindow;
@@ -9,29 +9,29 @@ use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 use crate::source::ByteSource;
 
-/// Detects, reads and decodes; checked against everything that needs no component's bytes.
+/// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
-    read_within(source, limits, &Budget::new(limits.memory_for(0)), &|e| e)
+    read_with_budget(source, limits, &Budget::new(limits.memory_for(0)), &|e| e)
 }
 
-/// Reads a manifest as [`read_manifest`] does; what it takes is charged to `budget`. `explain` is asked about failures that the file's last bytes
-/// may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
-pub fn read_within(
+/// Reads a manifest as [`read_manifest`] does; its memory is charged to `budget`. A failure whose cause may be the file's
+/// last bytes goes through `explain`; one of a complete manifest that claims more than a limit does not.
+pub fn read_with_budget(
     source: &dyn ByteSource,
     limits: &Limits,
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
 ) -> Result<(Frame, Manifest)> {
-    read_between(source, read_ends(source, limits)?, limits, budget, explain)
+    read_after_ends(source, read_ends(source, limits)?, limits, budget, explain)
 }
 
-/// Both ends of a file; of the tail no more than a fraction of the memory that opening it may take.
+/// Reads both ends of a file; of the tail, no more than a quarter of the memory that opening it may take.
 pub fn read_ends(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
     Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)
 }
 
-/// Reads the manifest of a file whose ends were read, as [`read_within`] does.
-pub fn read_between(
+/// Reads the manifest of a file whose ends were read, as [`read_with_budget`] does.
+pub fn read_after_ends(
     source: &dyn ByteSource,
     mut ends: Ends,
     limits: &Limits,
@@ -43,15 +43,15 @@ pub fn read_between(
         return Err(unfinished(record.tail.end, size)); // whatever the file ends in
     }
     match ends.detect(source, limits).map_err(explain)? {
-        Detected::Frame(frame) => in_frame(source, &mut ends, frame, limits, budget, explain),
-        Detected::Front(container) => at_front(source, container, limits, budget),
-        Detected::Scattered(container) => in_regions(source, &ends, container, limits, budget),
+        Detected::Frame(frame) => read_in_frame(source, &mut ends, frame, limits, budget, explain),
+        Detected::Front(container) => read_at_front(source, container, limits, budget),
+        Detected::Scattered(container) => read_in_regions(source, &ends, container, limits, budget),
         Detected::Other | Detected::NeedsHead(_) => Err(fail!(Internal, "nothing tells what the file is")),
     }
 }
 
-#[inline(never)] // each way takes only its own stack
-fn at_front(
+#[inline(never)] // each of the three has a stack frame of its own
+fn read_at_front(
     source: &dyn ByteSource,
     container: Container,
     limits: &Limits,
@@ -63,7 +63,7 @@ fn at_front(
 }
 
 #[inline(never)]
-fn in_regions(
+fn read_in_regions(
     source: &dyn ByteSource,
     ends: &Ends,
     container: Container,
@@ -76,7 +76,7 @@ fn in_regions(
 }
 
 #[inline(never)]
-fn in_frame(
+fn read_in_frame(
     source: &dyn ByteSource,
     ends: &mut Ends,
     frame: Frame,
@@ -87,7 +87,7 @@ fn in_frame(
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     budget.raise(limits.memory_for(manifest_size));
-    let read = ends.held(source, &range);
+    let read = ends.bytes_to_hold(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
         ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, budget));
@@ -96,13 +96,12 @@ fn in_frame(
     Ok((frame, validated.into_inner()))
 }
 
-/// The record of an append that has written behind the old end, from the file's first bytes. Until then the file is
-/// whole, with a record or without.
+/// The record in the file's first bytes, if the append has written behind the old end. Until it does, the file is whole.
 fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
     AppendRecord::find(head).filter(|record| record.tail.end != file_size)
 }
 
-/// The failure of a file that ended at byte `end` before an append.
+/// The failure of a file that ended at byte `end` before an append that did not complete.
 #[cold]
 pub fn unfinished(end: u64, file_size: u64) -> Error {
     broken!(

@@ -16,7 +16,7 @@ mod front;
 mod identity;
 mod index;
 mod item_extent;
-mod later;
+mod lazy_shard;
 mod lazy_sizes;
 mod loaded;
 mod manifest;

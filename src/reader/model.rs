@@ -1,4 +1,4 @@
-//! Models of several files: read side by side, then joined to one [`File`].
+//! Models of several files: their manifests are read on several threads, then joined to one [`File`].
 
 use super::file::File;
 use super::index::NameIndex;
@@ -17,11 +17,11 @@ use crate::threads;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A file that was read by itself.
+/// A file of the model, and its manifest.
 type ReadPart = (FilePart, Manifest);
 
-/// What the files of a model are read with.
-struct Reading<'a> {
+/// What every thread needs to read the files of a model.
+struct ReadContext<'a> {
     store: &'a dyn Store,
     paths: &'a [PathBuf],
     options: &'a OpenOptions,
@@ -84,7 +84,7 @@ fn open_files(
     let charged = budget.charge(places, "the parts of the model");
     charged.map_err(|e| e.within(format_args!("{label}")))?;
     let fixed = budget.held();
-    let read = read_all(&Reading { store, paths: &files.paths, options, limits, budget: &budget })?;
+    let read = read_all(&ReadContext { store, paths: &files.paths, options, limits, budget: &budget })?;
     let shards = match options.shards {
         Shards::Never => ShardStore::None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => shards,
@@ -95,7 +95,7 @@ fn open_files(
 }
 
 /// One file of all that were read, if they agree.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn join_all(
     mut read: Vec<ReadPart>,
     files: &ModelFiles,
@@ -110,7 +110,7 @@ fn join_all(
         None => Vec::new(),
     };
     let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
-    files.check_family(&manifest)?;
+    files.check_unambiguous(&manifest)?;
     let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
     add_shards(&mut parts, &manifest, &path_of, options, budget)?;
     Ok((parts, manifest))
@@ -118,9 +118,9 @@ fn join_all(
 
 /// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
 /// that has one.
-#[inline(never)] // the stack of a step is not there in the next
-fn read_all(reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
-    let Reading { store, paths, options, budget, .. } = *reading;
+#[inline(never)] // its stack frame is gone before the next step
+fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
+    let ReadContext { store, paths, options, budget, .. } = *context;
     let count = paths.len();
     let threads = match options.threads {
         _ if threads::is_worker() => 1,
@@ -128,49 +128,49 @@ fn read_all(reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
         wanted => threads::count(wanted),
     };
     let before = budget.held();
-    match read_by(threads.min(count), reading) {
+    match read_by(threads.min(count), context) {
         // Whether several at once fit in the memory depends on their order: one after the other does not.
         Err(e) if e.cause() == Cause::Limit && threads > 1 => {
             budget.give_back(budget.held().saturating_sub(before));
-            read_by(1, reading)
+            read_by(1, context)
         }
         outcome => outcome,
     }
 }
 
-#[inline(never)] // the stack of a step is not there in the next
-fn read_by(threads: usize, reading: &Reading<'_>) -> Result<Vec<ReadPart>> {
-    let count = reading.paths.len();
-    let mut places: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
-    places.try_reserve_exact(count)?;
-    places.resize_with(count, Mutex::default);
+#[inline(never)] // its stack frame is gone before the next step
+fn read_by(threads: usize, context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
+    let count = context.paths.len();
+    let mut results: Vec<Mutex<Option<Result<ReadPart>>>> = Vec::new();
+    results.try_reserve_exact(count)?;
+    results.resize_with(count, Mutex::default);
     let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-    threads::run(threads, reading.options.thread_hooks, &|| loop {
+    threads::run(threads, context.options.thread_hooks, &|| loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
-        // Those before the first that failed are taken by somebody, who looks at them.
-        let (Some(path), Some(place), true) =
-            (reading.paths.get(at), places.get(at), at < failed_at.load(Ordering::Relaxed))
+        // Every file before the first that failed is read by some thread.
+        let (Some(path), Some(slot), true) =
+            (context.paths.get(at), results.get(at), at < failed_at.load(Ordering::Relaxed))
         else {
             return;
         };
-        let part = read_one(path, reading);
+        let part = read_one(path, context);
         if part.is_err() {
             failed_at.fetch_min(at, Ordering::Relaxed);
         }
-        *place.lock() = Some(part);
+        *slot.lock() = Some(part);
     });
     let mut read = Vec::new();
     read.try_reserve_exact(count)?;
-    for place in places {
-        let part = place.into_inner();
+    for slot in results {
+        let part = slot.into_inner();
         read.push(part.unwrap_or_else(|| Err(fail!(Internal, "a part of the model was not opened")))?);
     }
     Ok(read)
 }
 
-#[inline(never)] // the stack of a step is not there in the next
-fn read_one(path: &Path, reading: &Reading<'_>) -> Result<ReadPart> {
-    let Reading { store, options, limits, budget, .. } = *reading;
+#[inline(never)] // its stack frame is gone before the next step
+fn read_one(path: &Path, context: &ReadContext<'_>) -> Result<ReadPart> {
+    let ReadContext { store, options, limits, budget, .. } = *context;
     let label = match &options.name {
         Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
         None => try_format(format_args!("{}", path.display()))?,
@@ -181,7 +181,7 @@ fn read_one(path: &Path, reading: &Reading<'_>) -> Result<ReadPart> {
 }
 
 /// What the files say of the model that they are parts of has to agree.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn check_splits(read: &[ReadPart]) -> Result<()> {
     let tensors = read.iter().map(|(_, manifest)| manifest.objects.len() as u64).fold(0, u64::saturating_add);
     let mut is_split = None;
@@ -215,7 +215,7 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
 }
 
 /// Whether each object of each part is shown: those that the index names. All of these have to be there.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> Result<Vec<Vec<bool>>> {
     let mut all = Vec::new();
     all.try_reserve_exact(read.len())?;
@@ -229,8 +229,8 @@ fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> 
         shown.try_reserve_exact(count)?;
         shown.resize(count, false);
         for tensor in index.tensors(at) {
-            let place = names.find(manifest, tensor).and_then(|at| shown.get_mut(at));
-            *place.ok_or_else(|| {
+            let slot = names.find(manifest, tensor).and_then(|at| shown.get_mut(at));
+            *slot.ok_or_else(|| {
                 let (tensor, file) = (Quoted(tensor), part.label());
                 broken!(Rule::IndexTensor, "tensor {tensor} is given to {file}, which has no such tensor")
             })? = true;
@@ -250,7 +250,7 @@ fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> 
 }
 
 /// The parts, and the manifest of all of them.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 fn join(
     mut read: Vec<ReadPart>,
     shown: &[Vec<bool>],

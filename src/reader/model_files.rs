@@ -1,4 +1,4 @@
-//! Which files a model consists of: by a folder, by an index, by the name of one of several.
+//! Finds the files of a model: by a folder, by an index, or by the name of one of several numbered files.
 
 use super::store::Store;
 use crate::container::{Limits, ShardIndex};
@@ -11,39 +11,40 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What the name of an index ends with.
+/// The end of the name of an index.
 const INDEX: &str = ".index.json";
-/// What names of numbered files end with.
-const NUMBERED: [&str; 3] = ["zt", "safetensors", "gguf"];
-/// What names of files end with that are models in a folder.
-const MODELS: [&str; 6] = ["zt", "safetensors", "gguf", "npz", "pt", "pth"];
+/// The extensions of numbered files.
+const NUMBERED_EXTENSIONS: [&str; 3] = ["zt", "safetensors", "gguf"];
+/// The extensions of files that are models when they are found in a folder.
+const MODEL_EXTENSIONS: [&str; 6] = ["zt", "safetensors", "gguf", "npz", "pt", "pth"];
 /// The most files of a numbered model.
-const MOST: u32 = 99_999;
+const MAX_NUMBERED: u32 = 99_999;
 /// How many candidates an error lists.
-const LISTED: usize = 8;
-/// How many candidates are remembered: a model and its shards, where there are not more.
-const REMEMBERED: usize = 4096;
+const MAX_LISTED: usize = 8;
+/// How many candidates are kept: enough for a model and its shards.
+const MAX_CANDIDATES: usize = 4096;
 
 /// The files of a model.
 #[derive(Default)]
 pub struct ModelFiles {
-    /// In their order.
+    /// In the order of the model.
     pub paths: Vec<PathBuf>,
     /// Which tensor is in which of them, where an index says so.
     pub index: Option<ShardIndex>,
     /// The candidates in the folder, where one of them was taken because the others may be its shards.
-    family: Option<Names>,
+    candidates: Option<Names>,
 }
 
 impl ModelFiles {
-    /// One more.
+    /// Adds a copy of `path`.
     pub fn push(&mut self, path: &Path, budget: &Budget) -> Result<()> {
         self.add(path::copy(path)?, budget)
     }
 
-    /// Refuses a folder with another model than the one that was taken, as its shards show.
-    pub fn check_family(&self, manifest: &Manifest) -> Result<()> {
-        let Some((family, root)) = self.family.as_ref().and_then(|all| Some((all, all.root()?))) else {
+    /// Refuses a folder that holds another model beside the one that was taken: a candidate that is none of its shards.
+    pub fn check_unambiguous(&self, manifest: &Manifest) -> Result<()> {
+        let Some((candidates, root)) = self.candidates.as_ref().and_then(|all| Some((all, all.root()?)))
+        else {
             return Ok(());
         };
         let stem = root.strip_suffix(".zt").unwrap_or(root);
@@ -51,12 +52,12 @@ impl ModelFiles {
         for shard in &manifest.shards {
             let name = manifest.texts.get(shard.name);
             let file = || stem.bytes().chain(*b"-").chain(name.bytes()).chain(*b".zt");
-            let found = family.sorted.binary_search_by(|other| other.bytes().cmp(file()));
+            let found = candidates.sorted.binary_search_by(|other| other.bytes().cmp(file()));
             known = known.saturating_add(usize::from(found.is_ok()));
         }
-        match known == family.sorted.len() {
+        match known == candidates.sorted.len() {
             true => Ok(()),
-            false => Err(family.ambiguous()),
+            false => Err(candidates.ambiguous()),
         }
     }
 
@@ -70,19 +71,19 @@ impl ModelFiles {
 }
 
 /// The files of the model at `path`.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 pub fn model_files(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
     let mut candidates = Candidates::default();
     let listed = store.for_each_name(path, &mut |name| candidates.consider(name));
     let found = match listed {
         Ok(false) => return files_of(store, path, limits, budget),
-        listed => listed.and_then(|_| candidates.only()),
+        listed => listed.and_then(|_| candidates.choose()),
     };
     let found = found.map_err(|e| e.within(format_args!("{}", path.display())))?;
     let name = found.sorted.first().map(String::as_str).filter(|_| found.sorted.len() == 1);
     let name = name.or(found.root()).unwrap_or_default();
     let mut files = files_of(store, &path::join(path, Path::new(name))?, limits, budget)?;
-    files.family = Some(found);
+    files.candidates = Some(found);
     Ok(files)
 }
 
@@ -98,7 +99,7 @@ pub fn check_is_one_file(path: &Path) -> Result<()> {
     }
 }
 
-/// The files of the model that a path that is no folder leads to.
+/// The files of the model at a path that is no folder.
 fn files_of(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) -> Result<ModelFiles> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -110,7 +111,7 @@ fn files_of(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) ->
             files.add(path::join(folder, Path::new(index.file(at)))?, budget)?;
         }
         files.index = Some(index);
-    } else if let Some(numbered) = Numbered::parse(name) {
+    } else if let Some(numbered) = NumberedName::parse(name) {
         for number in 1..=numbered.count {
             let name = numbered.name(number)?;
             files.add(path::join(folder, Path::new(&name))?, budget)?;
@@ -135,37 +136,37 @@ fn read_index(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) 
     Ok(index)
 }
 
-/// The name of a file that is one of several: `PREFIX-00001-of-00005.EXTENSION`.
-struct Numbered<'n> {
+/// The parts of the name of a numbered file: `PREFIX-00001-of-00005.EXTENSION`.
+struct NumberedName<'n> {
     prefix: &'n str,
     extension: &'n str,
-    /// Digits of the number and of the count.
+    /// How many digits the number and the count have.
     digits: (usize, usize),
     count: u32,
 }
 
-impl<'n> Numbered<'n> {
-    fn parse(name: &'n str) -> Option<Numbered<'n>> {
+impl<'n> NumberedName<'n> {
+    fn parse(name: &'n str) -> Option<NumberedName<'n>> {
         let (stem, extension) = name.rsplit_once('.')?;
         let (front, count) = stem.rsplit_once("-of-")?;
         let (prefix, number) = front.rsplit_once('-')?;
         let parse = |digits: &str| -> Option<u32> {
             let is_number = (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-            digits.parse().ok().filter(|count| is_number && *count <= MOST)
+            digits.parse().ok().filter(|count| is_number && *count <= MAX_NUMBERED)
         };
         let (digits, number, count) = ((number.len(), count.len()), parse(number)?, parse(count)?);
-        let is_one = NUMBERED.contains(&extension) && (1..=count).contains(&number);
-        is_one.then_some(Numbered { prefix, extension, digits, count })
+        let is_numbered = NUMBERED_EXTENSIONS.contains(&extension) && (1..=count).contains(&number);
+        is_numbered.then_some(NumberedName { prefix, extension, digits, count })
     }
 
-    /// The name of another one.
+    /// The name of the file of that number.
     fn name(&self, number: u32) -> Result<String> {
-        let Numbered { prefix, extension, digits: (of_number, of_count), count } = self;
+        let NumberedName { prefix, extension, digits: (of_number, of_count), count } = self;
         try_format(format_args!("{prefix}-{number:0of_number$}-of-{count:0of_count$}.{extension}"))
     }
 }
 
-/// The models in a folder: their indexes, or, if there is none, files and first files of several.
+/// The models in a folder. `models` has single files, and of numbered files the first; it counts if there is no index.
 #[derive(Default)]
 struct Candidates {
     indexes: Names,
@@ -176,27 +177,28 @@ struct Candidates {
 #[derive(Default)]
 struct Names {
     sorted: Vec<String>,
-    /// There are more.
-    is_cut: bool,
+    /// There are more names than were kept.
+    is_truncated: bool,
 }
 
 impl Candidates {
     fn consider(&mut self, name: &OsStr) -> Result<()> {
-        // A name that is no text is no name of a model: those are written by programs.
+        // Programs write models, and give them names in UTF-8.
         let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { return Ok(()) };
         if name.ends_with(INDEX) {
             return self.indexes.add(try_format(format_args!("{name}"))?);
         }
-        let is_model = name.rsplit_once('.').is_some_and(|(_, extension)| MODELS.contains(&extension));
-        match (is_model, Numbered::parse(name)) {
+        let is_model =
+            name.rsplit_once('.').is_some_and(|(_, extension)| MODEL_EXTENSIONS.contains(&extension));
+        match (is_model, NumberedName::parse(name)) {
             (false, _) => Ok(()),
             (true, Some(numbered)) => self.models.add(numbered.name(1)?),
             (true, None) => self.models.add(try_format(format_args!("{name}"))?),
         }
     }
 
-    /// The only one that counts, or one and what may be its shards.
-    fn only(self) -> Result<Names> {
+    /// The names that count, if they are one model: one name, or one and its possible shards.
+    fn choose(self) -> Result<Names> {
         let names = if self.indexes.sorted.is_empty() { self.models } else { self.indexes };
         match names.sorted.len() {
             0 => Err(fail!(
@@ -216,8 +218,8 @@ impl Names {
             self.sorted.try_reserve(1)?;
             self.sorted.insert(at, name);
         }
-        self.is_cut |= self.sorted.len() > REMEMBERED;
-        self.sorted.truncate(REMEMBERED);
+        self.is_truncated |= self.sorted.len() > MAX_CANDIDATES;
+        self.sorted.truncate(MAX_CANDIDATES);
         Ok(())
     }
 
@@ -229,7 +231,7 @@ impl Names {
             name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(".zt"))
         };
         let others = self.sorted.iter().map(String::as_str).filter(|name| name != root);
-        (!self.is_cut && others.clone().count() == others.filter(is_shard).count()).then_some(root)
+        (!self.is_truncated && others.clone().count() == others.filter(is_shard).count()).then_some(root)
     }
 
     #[cold]
@@ -240,10 +242,10 @@ impl Names {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, name) in self.sorted.iter().take(LISTED).enumerate() {
+        for (at, name) in self.sorted.iter().take(MAX_LISTED).enumerate() {
             let between = if at == 0 { "" } else { ", " };
             write!(f, "{between}{}", Quoted(name.as_bytes()))?;
         }
-        f.write_str(if self.sorted.len() > LISTED { " and more" } else { "" })
+        f.write_str(if self.sorted.len() > MAX_LISTED { " and more" } else { "" })
     }
 }

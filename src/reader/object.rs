@@ -1,4 +1,4 @@
-//! Places in an open file: an object, a component. What the manifest says of them.
+//! An object and a component of an open file, and what the manifest says of them.
 
 use super::file::File;
 use super::parts::FilePart;
@@ -112,7 +112,7 @@ impl<'f> Object<'f> {
 
     #[cold]
     pub(super) fn wrap(&self, error: Error) -> Error {
-        // Which one it is says its place in the table.
+        // The index of the object follows from its address in the table.
         let first = self.file.manifest.objects.as_ptr().addr();
         let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
         self.file
@@ -205,7 +205,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Where its bytes come from, or would: what is in a shard that is not open is reached as the file that names it.
+    /// Where its bytes come from. If they are in a shard that is not open: the source of the file that names the shard, as
+    /// the shard is likely to have one like it.
     pub(super) fn likely_source(&self) -> &'f dyn ByteSource {
         let shard = match self.entry.is_in_shard() {
             true => self.file.part(self.part_number()).filter(|part| part.is_open()),
@@ -214,12 +215,12 @@ impl<'f> Component<'f> {
         shard.unwrap_or(self.file_part()).source()
     }
 
-    /// Whether its bytes can be asked for without opening a file.
+    /// Whether its bytes can be read without opening a file.
     pub(super) fn is_open(&self) -> bool {
         !self.entry.is_in_shard() || self.file.part(self.part_number()).is_some_and(FilePart::is_open)
     }
 
-    /// Whether its source has to be read by the threads that call the library, and no other.
+    /// Whether only threads that call the library may read its source.
     pub fn is_callers_thread(&self) -> bool {
         self.likely_source().profile().callers_thread
     }

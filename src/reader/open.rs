@@ -3,7 +3,7 @@
 use super::aliases::Aliases;
 use super::file::File;
 use super::index::NameIndex;
-use super::later::ShardOpener;
+use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
@@ -202,7 +202,7 @@ fn read_part(
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
     };
-    let read = manifest::read_within(source.as_ref(), limits, budget, &explain);
+    let read = manifest::read_with_budget(source.as_ref(), limits, budget, &explain);
     let (frame, manifest) = match read {
         Ok(read) => read,
         Err(e) if label.is_empty() => return Err(e),
@@ -220,7 +220,7 @@ fn read_part(
         components: 0..0,
         hidden: Vec::new(),
         shards: 0..0,
-        later: None,
+        lazy_shard: None,
     };
     Ok((part, manifest))
 }

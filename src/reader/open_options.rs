@@ -23,7 +23,7 @@ pub enum Mode {
 /// When the shards are opened that a file names: other files that have bytes of its objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shards {
-    /// Those of a model each when it is first read, those of a single file never.
+    /// Each shard of a model when it is first read; those of a single file never.
     #[default]
     OfModels,
     /// Each when it is first read.

@@ -6,7 +6,7 @@ use crate::model::manifest::Component;
 use crate::model::sort::sort;
 use std::ops::Range;
 
-/// The gaps between the components of a file, those that are not shown among them, in file order.
+/// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave no gap.
 pub(super) fn gaps(
     components: &[Component],
     hidden: &[Range<u64>],

@@ -2,7 +2,7 @@
 
 use super::identity::Identity;
 use super::index;
-use super::later::{Later, OpenedShard};
+use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -30,8 +30,8 @@ pub struct FilePart {
     pub(super) hidden: Vec<Range<u64>>,
     /// The shards that its manifest names, among those of all parts.
     pub(super) shards: Range<usize>,
-    /// Of a shard: what opens it.
-    pub(super) later: Option<Box<Later>>,
+    /// What opens it, if it is a shard.
+    pub(super) lazy_shard: Option<Box<LazyShard>>,
 }
 
 /// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a single file is
@@ -44,13 +44,13 @@ pub struct Parts {
 
 impl FilePart {
     /// A shard that is not opened.
-    pub(super) fn shard(
+    pub(super) fn unopened_shard(
         source: Box<dyn ByteSource>,
         container: Container,
         size: u64,
         label: String,
         path: Vec<u8>,
-        later: Box<Later>,
+        lazy_shard: Box<LazyShard>,
     ) -> FilePart {
         FilePart {
             source,
@@ -64,7 +64,7 @@ impl FilePart {
             components: 0..0,
             hidden: Vec::new(),
             shards: 0..0,
-            later: Some(later),
+            lazy_shard: Some(lazy_shard),
         }
     }
 
@@ -126,19 +126,19 @@ impl FilePart {
 
     /// Whether its bytes can be had: it is no shard that was not opened.
     pub fn is_open(&self) -> bool {
-        self.later.is_none() || self.opened().is_some()
+        self.lazy_shard.is_none() || self.opened().is_some()
     }
 
     /// What is known of a shard since it was opened.
     fn opened(&self) -> Option<&OpenedShard> {
-        self.later.as_ref()?.opened()
+        self.lazy_shard.as_ref()?.opened()
     }
 
     /// Where its bytes come from; none can be had of a shard that is not open.
     pub(crate) fn source(&self) -> &dyn ByteSource {
-        match &self.later {
+        match &self.lazy_shard {
             None => self.source.as_ref(),
-            Some(later) => later.source(),
+            Some(lazy_shard) => lazy_shard.source(),
         }
     }
 
@@ -160,7 +160,7 @@ impl FilePart {
     /// An error, with the words that name it.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
-        let error = self.capabilities().call(error);
+        let error = self.capabilities().with_own_rule(error);
         match self.label() {
             "" => error,
             label => error.within(format_args!("{label}")),
@@ -169,12 +169,12 @@ impl FilePart {
 }
 
 impl Parts {
-    /// Of one file.
+    /// The parts of a single file.
     pub fn one(part: FilePart) -> Parts {
         Parts { first: part, others: Vec::new(), shard_count: 0 }
     }
 
-    /// Of several files.
+    /// The parts of a model.
     pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
         let mut parts = parts;
         let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
@@ -189,7 +189,7 @@ impl Parts {
         Ok(self.others.try_reserve_exact(shards)?)
     }
 
-    /// One more shard, the next one of the joint manifest, for which there is room.
+    /// Adds a shard, the next one of the joint manifest; [`Parts::reserve`] was called for it.
     pub fn push(&mut self, shard: FilePart) {
         let (objects, components) = self.ends();
         let shard = FilePart { objects: objects..objects, components: components..components, ..shard };

@@ -1,6 +1,6 @@
-//! Fast path: several threads put the pages of a large file into the map, where ZT_ADVICE_POPULATE asks for all of them. With
-//! two threads 2 GB take 0.86 of what it takes to map and touch them; a peer that leaves it to one takes 1.06. It is not for
-//! less than 8 MiB, for a file of one thread, nor for any other advice: these are one call.
+//! Fast path: ZT_ADVICE_POPULATE for a large file is done by several threads. With two threads 2 GB take 0.86 of the time
+//! that it takes to map and touch them; one thread takes 1.06. It is not for less than 8 MiB, nor for a file that was opened
+//! with one thread. Any other advice is one call.
 
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
@@ -8,7 +8,7 @@ use crate::source::{Advice, ByteSource};
 use crate::threads::{self, ThreadHooks};
 use std::ops::Range;
 
-/// Bytes that a thread has put into the map at once: what one table of the processor's covers, a few times.
+/// Bytes that a thread populates with one call: a few times what one page table of the processor covers.
 const POPULATE_STEP: u64 = 16 << 20;
 
 /// Advises the system what will be done with the bytes of `range`, piece by piece where there are several threads.

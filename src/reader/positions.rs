@@ -1,5 +1,5 @@
-//! That positions of a sparse object rise within a row, or are all different, where the container demands it. That they are
-//! in range has been checked before.
+//! Checks that the positions of a sparse object rise within each row, or that no two are equal, if the container demands it.
+//! That they are in range was checked before.
 
 use super::object::{Component, Object};
 use super::structure::{CooGeometry, CsrGeometry};
@@ -11,7 +11,7 @@ use crate::model::dtype::Dtype;
 use crate::model::sort::sort;
 use crate::model::structure::{each_index, RowOrder};
 
-/// A part of row pointers that was read.
+/// A window on row pointers that are read from the file.
 struct Window<'a> {
     indptr: &'a Component<'a>,
     dtype: Dtype,
@@ -22,7 +22,7 @@ struct Window<'a> {
 impl Window<'_> {
     const BYTES: u64 = 1 << 20;
 
-    /// The pointer at a position; none behind the last.
+    /// The pointer number `at`; none behind the last.
     fn get(&mut self, at: u64) -> Result<Option<u64>> {
         let width = self.dtype.size() as u64;
         let offset = at.saturating_mul(width);
@@ -42,7 +42,7 @@ impl Window<'_> {
     }
 }
 
-/// The number that begins at a byte.
+/// The number at byte `offset`.
 fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
     let start = usize::try_from(offset).ok()?;
     let element = bytes.get(start..start.checked_add(dtype.size())?)?;
@@ -59,17 +59,19 @@ impl Object<'_> {
         of.file_part().capabilities().unique_positions
     }
 
-    /// That column indices rise within each row, of an object that is verified.
-    pub(super) fn check_rows(&self, g: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
-        if !self.positions_are_unique(&g.indices) {
+    /// Checks that column indices rise within each row, for a verification.
+    pub(super) fn check_rows(&self, csr: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
+        if !self.positions_are_unique(&csr.indices) {
             return Ok(());
         }
-        verified.rows(&g.indices, &g.indptr, || {
-            let (Some(dtype), Some(of_indptr)) = (g.indices.dtype(), g.indptr.dtype()) else { return Ok(()) };
-            let mut window = Window { indptr: &g.indptr, dtype: of_indptr, bytes: Vec::new(), start: 0 };
+        verified.rows(&csr.indices, &csr.indptr, || {
+            let (Some(dtype), Some(of_indptr)) = (csr.indices.dtype(), csr.indptr.dtype()) else {
+                return Ok(());
+            };
+            let mut window = Window { indptr: &csr.indptr, dtype: of_indptr, bytes: Vec::new(), start: 0 };
             let mut rows = RowOrder::default();
             let mut base = 0u64;
-            g.indices.for_each_decoded(&mut |chunk| {
+            csr.indices.for_each_decoded(&mut |chunk| {
                 each_index(dtype, chunk, base, |value, at| rows.check(value, at, |row| window.get(row)))?;
                 base = base.saturating_add((chunk.len() / dtype.size()) as u64);
                 Ok(())
@@ -77,14 +79,14 @@ impl Object<'_> {
         })
     }
 
-    /// The same of parts that are in memory.
+    /// As [`Object::check_rows`], for a view, whose parts are in memory.
     pub(super) fn check_viewed_rows(
         &self,
-        g: &CsrGeometry<'_>,
+        csr: &CsrGeometry<'_>,
         indices: &ViewPart<'_>,
         indptr: &ViewPart<'_>,
     ) -> Result<()> {
-        if !self.positions_are_unique(&g.indices) {
+        if !self.positions_are_unique(&csr.indices) {
             return Ok(());
         }
         let mut rows = RowOrder::default();
@@ -92,37 +94,37 @@ impl Object<'_> {
         let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
         let checked =
             each_index(indices.dtype, indices.bytes(), 0, |value, at| rows.check(value, at, &mut pointer));
-        checked.map_err(|e| g.indices.wrap(e))
+        checked.map_err(|e| csr.indices.wrap(e))
     }
 
-    /// That no two entries of an object in coordinates are the same element. It takes memory for a number for each.
-    pub(super) fn check_cells(&self, g: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
-        if !self.positions_are_unique(&g.coords) || g.nnz < 2 {
+    /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for each entry.
+    pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
+        if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());
         }
-        let check = || self.check_cells_inner(g).map_err(|e| g.coords.wrap(e));
+        let check = || self.check_cells_inner(coo).map_err(|e| coo.coords.wrap(e));
         match verified {
-            Some(verified) => verified.cells(&g.coords, self.entry.rank, check),
+            Some(verified) => verified.cells(&coo.coords, self.entry.rank, check),
             None => check(),
         }
     }
 
-    fn check_cells_inner(&self, g: &CooGeometry<'_>) -> Result<()> {
-        let Some(dtype) = g.coords.dtype() else { return Ok(()) };
-        let limit = decoded_limit(g.coords.stored_size(), self.file.max_decoded_size);
-        let bytes = g.nnz.saturating_mul(8);
-        let Some(count) = usize::try_from(g.nnz).ok().filter(|_| bytes <= limit) else {
+    fn check_cells_inner(&self, coo: &CooGeometry<'_>) -> Result<()> {
+        let Some(dtype) = coo.coords.dtype() else { return Ok(()) };
+        let limit = decoded_limit(coo.coords.stored_size(), self.file.max_decoded_size);
+        let bytes = coo.nnz.saturating_mul(8);
+        let Some(count) = usize::try_from(coo.nnz).ok().filter(|_| bytes <= limit) else {
             return Err(fail!(
                 Limit,
-                "telling its {} entries apart takes {bytes} bytes, above {limit}",
-                g.nnz
+                "comparing its {} entries takes {bytes} bytes of memory, above the limit of {limit}",
+                coo.nnz
             ));
         };
         let mut cells: Vec<u64> = Vec::new();
         cells.try_reserve_exact(count)?;
         cells.resize(count, 0);
-        let (mut base, nnz, shape) = (0u64, g.nnz, self.shape());
-        g.coords.for_each_decoded(&mut |chunk| {
+        let (mut base, nnz, shape) = (0u64, coo.nnz, self.shape());
+        coo.coords.for_each_decoded(&mut |chunk| {
             each_index(dtype, chunk, base, |value, at| {
                 let (dimension, entry) = (at.checked_div(nnz).unwrap_or(0), at.checked_rem(nnz).unwrap_or(0));
                 let length = shape.get(dimension as usize).copied().unwrap_or(0);

@@ -1,14 +1,14 @@
-//! Where a file that does not end as a file does ended before: an append was killed, or is under way.
+//! Finds where a file that has no valid footer ended before: an append was killed, or is under way.
 //!
-//! An append of this library says so in the file's head ([`AppendRecord`]), where nothing that is appended can
-//! stand; then the record decides, whatever the file ends in. Files without a record (cut short, or left by
-//! writers that keep none) are searched for the places where a whole file ends. Such a place may be in the data,
-//! of which anybody may have made every byte. So one place is the answer only if it is the only one in the whole
-//! file and nothing but zeros stands where its manifest has nothing; in every other case the caller decides. Of a container
-//! whose appends leave every end where it was there is no record, and the last of the places is the answer.
+//! An append of this library writes an [`AppendRecord`] into the file's head, where no appended byte can be. If there is
+//! a record, it decides, whatever the file ends in. Files without a record (cut short, or left by writers that keep none)
+//! are searched for places where a whole file could end. Such a place may be in the data, every byte of which somebody may
+//! have chosen. So a place is the answer only if it is the only one in the file, and all bytes that its manifest has no use
+//! for are zero; in every other case the caller decides. Some containers keep every old end when they are appended to: they
+//! have no record, and the last place is the answer.
 
 use super::index::NameIndex;
-use super::item_extent::{is_one_map, Budget};
+use super::item_extent::{is_one_map, ByteBudget};
 use super::manifest::{read_manifest, unfinished};
 use super::padding;
 use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
@@ -18,10 +18,10 @@ use crate::source::ByteSource;
 use std::fmt;
 use std::ops::Range;
 
-/// A place where a whole file ends.
+/// A place where a whole file could end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Behind its footer.
+    /// The position behind its footer.
     pub end: u64,
     /// Objects of the file that ends there.
     pub objects: u64,
@@ -30,11 +30,11 @@ pub struct Location {
 /// How far back from the end of a file an open looks. A repair looks everywhere.
 const SEARCH_LIMIT: u64 = 256 << 20;
 
-/// Whether a failure can come from a tail that is not a tail: no footer, or, where the debris happens to
-/// end in the footer's magic, a size or a manifest that is none.
+/// Whether a failure can come from a tail that is no tail: there is no footer, or the last bytes happen to be the footer's
+/// magic, and the size or the manifest before them is none.
 fn is_tail_error(error: &Error) -> bool {
     match error.cause() {
-        Cause::Limit => true, // of the manifest size; the number of objects is only known of a manifest
+        Cause::Limit => true, // the manifest size may be no size
         Cause::Broken(rule) => matches!(
             rule,
             Rule::FooterMagic
@@ -58,7 +58,7 @@ fn is_tail_error(error: &Error) -> bool {
     }
 }
 
-/// The failure to open a file, with what else can be told of how it ends.
+/// Adds to a failure to open a file what is known of where it ended before.
 pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits).err().unwrap_or(error);
@@ -68,23 +68,23 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
     }
     let from = source.size().saturating_sub(SEARCH_LIMIT);
     match search(source, limits, from) {
-        Ok(search) if search.count == 0 && search.is_whole => error,
+        Ok(search) if search.count == 0 && search.is_complete => error,
         Ok(search) if search.count == 0 => {
             error.within(format_args!("zt_repair looks for where the file ended before an append"))
         }
-        Ok(search) if from == 0 || search.last_counts => match search.decide(source, limits) {
-            Ok(location) => match error.rule().filter(|_| search.last_counts) {
+        Ok(search) if from == 0 || search.last_wins => match search.decide(source, limits) {
+            Ok(location) => match error.rule().filter(|_| search.last_wins) {
                 Some(rule) => unfinished(location.end, source.size()).called(rule),
                 None => unfinished(location.end, source.size()),
             },
             Err(e) => e,
         },
-        Ok(search) => search.in_doubt("zt_repair looks for more further in front"),
-        Err(e) => e, // what could not be read may be a whole file's end
+        Ok(search) => search.ambiguous("zt_repair looks for more further in front"),
+        Err(e) => e, // a whole file may end where it could not be read
     }
 }
 
-/// Where a file that does not open for `error` is to end.
+/// Where a file that `error` keeps from opening is to be cut.
 pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits)?.ok_or(error);
@@ -93,13 +93,13 @@ pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) ->
         return Err(error);
     }
     let search = search(source, limits, 0)?;
-    if search.count == 0 && search.is_whole {
+    if search.count == 0 && search.is_complete {
         return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
     }
     search.decide(source, limits)
 }
 
-/// The record in a file's head, and the file's end when it was written: still the same, or the append is unfinished.
+/// The append record in a file's head. The append is unfinished if the file does not end where the record says.
 pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
     let mut head = [0; HEAD_BYTES];
     if source.size() < head.len() as u64 {
@@ -109,10 +109,10 @@ pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
     Ok(AppendRecord::find(&head))
 }
 
-/// Where a file with an append's record ended before, seen to be whole up to there; none without a record.
+/// Where a file with an append record ended before, checked to be whole up to there; none without a record.
 pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<Location>> {
     let Some(AppendRecord { tail, tail_crc }) = record_of(source)? else { return Ok(None) };
-    let misfit = |why: fmt::Arguments<'_>| {
+    let mismatch = |why: fmt::Arguments<'_>| {
         broken!(
             Rule::UnfinishedAppend,
             "the append record says that the file of now {} bytes ended at byte {} before, but {why}",
@@ -121,16 +121,16 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
         )
     };
     if tail.end > source.size() {
-        return Err(misfit(format_args!("that is past its end")));
+        return Err(mismatch(format_args!("that is past its end")));
     }
     let prefix = Prefix { source, size: tail.end };
     let (frame, manifest) = read_manifest(&prefix, limits).map_err(|e| match e.cause() {
-        Cause::Broken(_) => misfit(format_args!("no whole file ends there: {e}")),
+        Cause::Broken(_) => mismatch(format_args!("no whole file ends there: {e}")),
         _ => e,
     })?;
     if frame.manifest.start != tail.start {
         let found = frame.manifest.start;
-        return Err(misfit(format_args!("its manifest begins at {found}, not at {}", tail.start)));
+        return Err(mismatch(format_args!("its manifest begins at {found}, not at {}", tail.start)));
     }
     let mut crc = 0;
     for_each_chunk(source, tail.clone(), &mut |chunk| {
@@ -138,7 +138,7 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
         Ok(())
     })?;
     if crc != tail_crc {
-        return Err(misfit(format_args!(
+        return Err(mismatch(format_args!(
             "the CRC-32C of its manifest is {crc:08x}, not {tail_crc:08x}: it is damaged, or another one"
         )));
     }
@@ -147,47 +147,45 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
 
 /// Places where a whole file ends.
 struct Search {
-    /// The first of them.
+    /// The first few of them, for messages.
     first: Vec<Location>,
     last: Option<Location>,
-    /// Whether that is the one, however many there are.
-    last_counts: bool,
+    /// Whether the last one is the answer, however many there are.
+    last_wins: bool,
     count: u64,
-    /// Whether all was looked at that looks like an end.
-    is_whole: bool,
+    /// Whether everything that looks like an end was looked at.
+    is_complete: bool,
 }
 
 impl Search {
-    /// How many are named.
-    const NAMED: usize = 8;
+    /// How many places a message lists.
+    const MAX_LISTED: usize = 8;
 
     fn push(&mut self, location: Location) -> Result<()> {
         self.count = self.count.saturating_add(1);
         self.last = Some(location);
-        if self.first.len() < Self::NAMED {
+        if self.first.len() < Self::MAX_LISTED {
             self.first.try_reserve(1)?;
             self.first.push(location);
         }
         Ok(())
     }
 
-    /// The only place, if it is beyond doubt.
+    /// The place that is the answer, or an error if there may be another.
     fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
         match self.first.as_slice() {
-            _ if !self.is_whole => {
-                Err(self.in_doubt("too much looks like an end for all of it to be looked at"))
-            }
-            _ if self.last_counts => self.last.ok_or_else(|| self.in_doubt("there is none")),
+            _ if !self.is_complete => Err(self.ambiguous("more places look like an end than can be checked")),
+            _ if self.last_wins => self.last.ok_or_else(|| self.ambiguous("there is none")),
             [only] => match is_zero_between(source, limits, only)? {
                 true => Ok(*only),
-                false => Err(self.in_doubt("bytes in front of it that belong to nothing are not zero")),
+                false => Err(self.ambiguous("bytes in front of it that belong to nothing are not zero")),
             },
-            _ => Err(self.in_doubt("a tensor that holds .zt files has such places")),
+            _ => Err(self.ambiguous("a tensor that holds .zt files has such places")),
         }
     }
 
     #[cold]
-    fn in_doubt(&self, why: &str) -> Error {
+    fn ambiguous(&self, why: &str) -> Error {
         broken!(
             Rule::UnfinishedAppend,
             "the file does not end as a file does, and has no append record; a whole file could end {self}; {why}; \
@@ -198,8 +196,8 @@ impl Search {
 
 impl fmt::Display for Search {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.count != 1 || !self.is_whole {
-            let least = if self.is_whole { "" } else { "at least " };
+        if self.count != 1 || !self.is_complete {
+            let least = if self.is_complete { "" } else { "at least " };
             write!(f, "at {least}{} places: ", self.count)?;
         }
         for (at, Location { end, objects }) in self.first.iter().enumerate() {
@@ -213,12 +211,12 @@ impl fmt::Display for Search {
 /// Looks for places where a whole file ends, behind `from` and in front of the end of `source`. Takes time in
 /// proportion to the file, whatever it holds.
 fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
-    let mut search = Search { first: Vec::new(), last: None, last_counts: false, count: 0, is_whole: true };
+    let mut search = Search { first: Vec::new(), last: None, last_wins: false, count: 0, is_complete: true };
     let size = source.size();
-    let Some(ends) = ends_of(source)? else { return Ok(search) };
-    search.last_counts = ends.last_counts;
-    // One look at what looks like an end takes no more than it shows to be one; all together, this.
-    let mut budget = Budget(size.saturating_mul(8).saturating_add(16 << 20));
+    let Some(ends) = end_search_of(source)? else { return Ok(search) };
+    search.last_wins = ends.last_wins;
+    // What all candidates together may read.
+    let mut budget = ByteBudget(size.saturating_mul(8).saturating_add(16 << 20));
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut start = from.max(HEADER_SIZE);
     while size.saturating_sub(start) > ends.size as u64 {
@@ -226,17 +224,17 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
         let window = buffer.get_mut(..length).unwrap_or_default();
         source.read_at(start, window)?;
         (ends.find)(window, start, &mut |possible| {
-            if possible.end >= size || !search.is_whole {
+            if possible.end >= size || !search.is_complete {
                 return Ok(());
             }
-            match ends_at(source, limits, possible, &mut budget)? {
+            match whole_file_at(source, limits, possible, &mut budget)? {
                 Some(Some(location)) => search.push(location)?,
                 Some(None) => {}
-                None => search.is_whole = false,
+                None => search.is_complete = false,
             }
             Ok(())
         })?;
-        if !search.is_whole {
+        if !search.is_complete {
             return Ok(search);
         }
         start = start.saturating_add((length as u64).saturating_sub((ends.size as u64).saturating_sub(1)));
@@ -244,12 +242,12 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
     Ok(search)
 }
 
-/// Whether a whole file ends in that manifest; the outer none where the budget does not suffice to tell.
-fn ends_at(
+/// Whether a whole file ends with that manifest; the outer none if the budget ran out.
+fn whole_file_at(
     source: &dyn ByteSource,
     limits: &Limits,
     PossibleEnd { manifest, end }: PossibleEnd,
-    budget: &mut Budget,
+    budget: &mut ByteBudget,
 ) -> Result<Option<Option<Location>>> {
     match is_one_map(source, manifest.clone(), budget)? {
         None => return Ok(None),
@@ -261,12 +259,13 @@ fn ends_at(
         Some(true) => {}
     }
     let prefix = Prefix { source, size: end };
-    let twice = |_, _| Err(broken!(Rule::NameDuplicate, "a name is there twice"));
-    let found = read_manifest(&prefix, limits)
-        .and_then(|(_, manifest)| NameIndex::build(&manifest, twice).map(|_| manifest.objects.len() as u64));
+    let duplicate = |_, _| Err(broken!(Rule::NameDuplicate, "a name is there twice"));
+    let found = read_manifest(&prefix, limits).and_then(|(_, manifest)| {
+        NameIndex::build(&manifest, duplicate).map(|_| manifest.objects.len() as u64)
+    });
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
-        // What could not be looked at may be the one.
+        // What could not be read may be the end.
         Err(e)
             if matches!(
                 e.cause(),
@@ -279,7 +278,7 @@ fn ends_at(
     }
 }
 
-/// Whether nothing but zeros is in front of that end where its manifest has nothing.
+/// Whether all bytes in front of that end that its manifest has no use for are zero.
 fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location) -> Result<bool> {
     let prefix = Prefix { source, size: location.end };
     let (frame, manifest) = read_manifest(&prefix, limits)?;
@@ -293,8 +292,8 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     Ok(zero)
 }
 
-/// How the ends are found that a file may have had, by its first bytes.
-fn ends_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> {
+/// How to search for the ends of a file, by the container that its first bytes show.
+fn end_search_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> {
     let mut head = [0; HEADER_SIZE as usize];
     if source.size() < HEADER_SIZE {
         return Ok(None);
@@ -303,7 +302,7 @@ fn ends_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> {
     Ok(container::end_search(&head))
 }
 
-/// Checks that a file may be cut to `end`, which its append record does not contradict.
+/// Checks that a file may be cut to `end`: that it is long enough, and that no append record says another end.
 pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<()> {
     let size = source.size();
     if end > size {

@@ -1,4 +1,4 @@
-//! Bytes from places all over a source, read in as few calls as it takes.
+//! Reads many ranges of a source in as few calls as possible.
 
 use super::ends::Ends;
 use crate::container::{OnRegion, Regions};
@@ -9,11 +9,11 @@ use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
 /// Most bytes that are held of several ranges at once.
-const STEP: u64 = 4 << 20;
+const MAX_HELD: u64 = 4 << 20;
 /// Most ranges of one call that reads several.
 const MAX_READS: usize = 1024;
 
-/// What a source lends or what was read last of it.
+/// The bytes that a source lends, or those that were read last.
 pub struct SourceRegions<'s> {
     source: &'s dyn ByteSource,
     ends: &'s Ends,
@@ -28,19 +28,19 @@ struct Group {
 }
 
 impl<'s> SourceRegions<'s> {
-    /// Of `source`, both ends of which were read; memory is charged to `budget`.
+    /// Reads from `source`, both ends of which were read; memory is charged to `budget`.
     pub fn new(source: &'s dyn ByteSource, ends: &'s Ends, budget: &'s Budget) -> Result<Self> {
         Ok(SourceRegions { source, ends, budget, buffer: AlignedBuffer::zeroed(0)? })
     }
 
-    /// Bytes that are in memory already.
-    fn there(&self, range: &Range<u64>) -> Option<&'s [u8]> {
+    /// The bytes of `range`, if they are in memory already.
+    fn available(&self, range: &Range<u64>) -> Option<&'s [u8]> {
         self.source
             .slice(range.clone())
-            .or_else(|| self.ends.part(range).filter(|_| range.start >= self.ends.start()))
+            .or_else(|| self.ends.in_tail(range).filter(|_| range.start >= self.ends.tail_start()))
     }
 
-    /// Space for so many bytes.
+    /// Replaces the buffer by one of `size` bytes, and charges it to the budget.
     fn make_space(&mut self, size: u64) -> Result<()> {
         let held = self.buffer.as_slice().len() as u64;
         self.buffer = AlignedBuffer::zeroed(0)?;
@@ -75,7 +75,8 @@ impl<'s> SourceRegions<'s> {
             let overlaps = (group.range.start..group.range.end).contains(&next.start);
             let end = next.end.max(group.range.end);
             let is_near = overlaps || gap.is_some_and(|gap| gap <= profile.gap);
-            if !is_near || end.saturating_sub(group.range.start) > STEP || self.there(next).is_some() {
+            if !is_near || end.saturating_sub(group.range.start) > MAX_HELD || self.available(next).is_some()
+            {
                 break;
             }
             group.range.end = end;
@@ -92,10 +93,10 @@ impl<'s> SourceRegions<'s> {
         };
         let mut groups: Vec<Group> = Vec::new();
         let (mut rest, mut size) = (ranges, 0u64);
-        while groups.len() < at_once && rest.first().is_some_and(|next| self.there(next).is_none()) {
+        while groups.len() < at_once && rest.first().is_some_and(|next| self.available(next).is_none()) {
             let Some(group) = self.group(rest) else { break };
             let more = group.range.end.saturating_sub(group.range.start);
-            if !groups.is_empty() && size.saturating_add(more) > STEP {
+            if !groups.is_empty() && size.saturating_add(more) > MAX_HELD {
                 break;
             }
             size = size.saturating_add(more);
@@ -128,7 +129,7 @@ impl Regions for SourceRegions<'_> {
 
     fn bytes(&mut self, range: Range<u64>) -> Result<&[u8]> {
         self.check(&range)?;
-        if let Some(bytes) = self.there(&range) {
+        if let Some(bytes) = self.available(&range) {
             return Ok(bytes);
         }
         self.make_space(range.end.saturating_sub(range.start))?;
@@ -140,7 +141,7 @@ impl Regions for SourceRegions<'_> {
         ranges.iter().try_for_each(|range| self.check(range))?;
         let mut at = 0usize;
         while let Some(range) = ranges.get(at) {
-            if let Some(bytes) = self.there(range) {
+            if let Some(bytes) = self.available(range) {
                 body(at, bytes)?;
                 at = at.saturating_add(1);
                 continue;

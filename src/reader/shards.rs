@@ -1,7 +1,7 @@
 //! The shards of an open file: where they are looked for, and when they are opened.
 
 use super::file::File;
-use super::later::{Later, OpenedShard, Said};
+use super::lazy_shard::{ExpectedShard, LazyShard, OpenedShard};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::store::Store;
@@ -29,7 +29,7 @@ pub enum ShardStore<'s> {
 }
 
 /// Makes a part of each shard; `path_of` is the path of a part that has a manifest.
-#[inline(never)] // the stack of a step is not there in the next
+#[inline(never)] // its stack frame is gone before the next step
 pub fn add_shards<'p>(
     parts: &mut Parts,
     manifest: &Manifest,
@@ -41,7 +41,7 @@ pub fn add_shards<'p>(
     if count > MAX_SHARDS {
         return Err(fail!(Limit, "it has {count} shards, above the limit of {MAX_SHARDS}"));
     }
-    let each = size_of::<FilePart>().saturating_add(size_of::<Later>());
+    let each = size_of::<FilePart>().saturating_add(size_of::<LazyShard>());
     budget.charge((count as u64).saturating_mul(each as u64), "the shards")?;
     parts.reserve(count)?;
     for number in 0..parts.count() {
@@ -62,9 +62,16 @@ pub fn add_shards<'p>(
             };
             let texts = label.len().saturating_mul(2).saturating_add(c_path.len());
             budget.charge(texts as u64, "the paths of the shards")?;
-            let later = Later::new(Position::after(at)?, path, options.shard_folder.is_some());
+            let lazy_shard = LazyShard::new(Position::after(at)?, path, options.shard_folder.is_some());
             let source = try_box(Elsewhere)?;
-            parts.push(FilePart::shard(source, container, entry.size, label, c_path, try_box(later)?));
+            parts.push(FilePart::unopened_shard(
+                source,
+                container,
+                entry.size,
+                label,
+                c_path,
+                try_box(lazy_shard)?,
+            ));
         }
     }
     Ok(())
@@ -92,7 +99,7 @@ impl Parts {
 
 impl File {
     /// The file that has the bytes of a component that is in a shard; it is opened if it is not.
-    #[inline(never)] // what opening takes of the stack is not there in every read
+    #[inline(never)] // only a read that opens a shard pays for that stack frame
     pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
         let at = self.manifest.rare(component).shard;
         let part = at.and_then(|at| self.parts.shard_at(at));
@@ -118,12 +125,12 @@ impl File {
         store: Option<&dyn Store>,
         part: &'f FilePart,
     ) -> Result<Option<&'f OpenedShard>> {
-        let Some(later) = &part.later else { return Ok(None) };
-        if let Some(opened) = later.opened() {
+        let Some(lazy_shard) = &part.lazy_shard else { return Ok(None) };
+        if let Some(opened) = lazy_shard.opened() {
             return Ok(Some(opened));
         }
-        let Some(entry) = self.manifest.shards.get(later.at.index()) else { return Ok(None) };
-        let said = Said {
+        let Some(entry) = self.manifest.shards.get(lazy_shard.at.index()) else { return Ok(None) };
+        let expected = ExpectedShard {
             name: self.manifest.texts.get(entry.name),
             size: entry.size,
             digest: self.manifest.texts.get(entry.digest),
@@ -135,18 +142,18 @@ impl File {
             Advice::Lock => self.advise_whole(source, size, advice),
             _ => Ok(()),
         };
-        let (opened, is_new) = later.open(store, &said, &self.shards, &lock)?;
+        let (opened, is_new) = lazy_shard.open(store, &expected, &self.shards, &lock)?;
         if is_new && advice != Advice::Lock {
-            self.advise_whole(opened.source.as_ref(), said.size, advice)?;
+            self.advise_whole(opened.source.as_ref(), expected.size, advice)?;
         }
         Ok(Some(opened))
     }
 
     /// Takes what opens its shards, and opens them where that has to be done now.
-    #[inline(never)] // the stack of a step is not there in the next
-    pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
+    #[inline(never)] // its stack frame is gone before the next step
+    pub(super) fn open_shards(&mut self, opener: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
-        match by {
+        match opener {
             ShardStore::None => Ok(()),
             ShardStore::Borrowed(store) => self.open_all_shards(store, at_once, options),
             ShardStore::Kept(store) => {
@@ -176,9 +183,9 @@ impl File {
             if are_reported && at > failed_at.load(Ordering::Relaxed) {
                 return; // those before are taken by somebody, who opens them
             }
-            if let (Err(e), Some(later)) = (self.open_shard_by(Some(store), part), &part.later) {
+            if let (Err(e), Some(lazy_shard)) = (self.open_shard_by(Some(store), part), &part.lazy_shard) {
                 failed_at.fetch_min(at, Ordering::Relaxed);
-                later.fail(e);
+                lazy_shard.fail(e);
             }
         });
         let failed = self.part(failed_at.into_inner()).filter(|_| are_reported);
@@ -201,7 +208,8 @@ impl File {
     /// An error of one of its files, named by the file and, of a shard, what the table of shards calls it.
     #[cold]
     fn in_shard(&self, part: &FilePart, error: Error) -> Error {
-        let entry = part.later.as_ref().and_then(|later| self.manifest.shards.get(later.at.index()));
+        let entry =
+            part.lazy_shard.as_ref().and_then(|lazy_shard| self.manifest.shards.get(lazy_shard.at.index()));
         match entry.map(|entry| self.manifest.texts.get_bytes(entry.name)) {
             Some(name) => self.in_file(error.within(format_args!("shard {}", Quoted(name)))),
             None => part.named(error),
@@ -217,21 +225,22 @@ impl File {
 
     /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
     /// `step` is called with the bytes that were looked at.
-    #[inline(never)] // the stack of a step is not there in the next
+    #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn verify_shard(
         &self,
         part: &FilePart,
         step: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<bool> {
         let named = |e| self.in_shard(part, e);
-        let entry = part.later.as_ref().and_then(|later| self.manifest.shards.get(later.at.index()));
+        let entry =
+            part.lazy_shard.as_ref().and_then(|lazy_shard| self.manifest.shards.get(lazy_shard.at.index()));
         let Some(entry) = entry else { return Ok(true) };
         let source = match self.open_shard(part).map_err(named)? {
             Some(opened) => opened.source.as_ref(),
             None => return Ok(true),
         };
-        let said = parse_of(self.manifest.texts.get(entry.digest), DigestOf::Decoded).map_err(named)?;
-        let Ok(mut hasher) = said.hasher() else { return Ok(false) };
+        let expected = parse_of(self.manifest.texts.get(entry.digest), DigestOf::Decoded).map_err(named)?;
+        let Ok(mut hasher) = expected.hasher() else { return Ok(false) };
         let mut stopped = None;
         let read = for_each_chunk(source, 0..entry.size, &mut |chunk| {
             hasher.update(chunk);
@@ -246,10 +255,10 @@ impl File {
         }
         read.map_err(named)?;
         match hasher.finish() {
-            found if found == said => Ok(true),
+            found if found == expected => Ok(true),
             found => Err(named(broken!(
                 Rule::Zt2ShardIdentity,
-                "its {} bytes have the digest {found}, but the table of shards says {said}",
+                "its {} bytes have the digest {found}, but the table of shards says {expected}",
                 entry.size
             ))),
         }

@@ -1,5 +1,5 @@
-//! What the bytes of sparse and quantized objects have to keep, checked over decoded chunks so that
-//! the memory needed does not depend on the file.
+//! Checks the contents of sparse and quantized objects, a decoded chunk at a time, so that the memory that it takes does
+//! not depend on the file.
 
 use super::file::File;
 use super::object::{Component, Object};
@@ -28,7 +28,7 @@ pub(super) struct CooGeometry<'f> {
 }
 
 impl<'f> Component<'f> {
-    /// Elements of the dtype, which the size has to be a whole number of.
+    /// How many elements of its dtype it has; an error if its size is no whole number of them.
     pub(super) fn storage_count(&self) -> Result<u64> {
         let size = self.decoded_size()?;
         let Some(width) = self.entry.element_size() else {
@@ -43,7 +43,7 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Values, a pair counting as one; none where the logical type is unknown.
+    /// How many values it has, where the two parts of a complex number are one; none if the logical type is unknown.
     pub(super) fn value_count(&self) -> Result<Option<u64>> {
         let size = self.storage_count()?.saturating_mul(self.entry.width() as u64);
         let Some(block) = self.entry.block() else { return Ok(None) };
@@ -58,13 +58,13 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Whether the bytes of `found` values are those of `count`: an odd number of 4-bit values ends within a byte, too. So
-    /// it is where the logical type is unknown.
+    /// Whether `found` values take as many bytes as `count`: 4-bit values fill up their last byte. True if the logical type
+    /// is unknown.
     fn are_values_of(&self, found: Option<u64>, count: u64) -> bool {
         found.zip(self.entry.block()).is_none_or(|(found, block)| block.size(found) == block.size(count))
     }
 
-    /// The bytes that the shape takes where its object is an array. Opening the file has shown it, unless the
+    /// Checks that it has the size that the shape takes, if its object is an array. Opening the file did, unless the
     /// container does not say what the type is.
     pub(super) fn check_shape_size(&self) -> Result<()> {
         if self.entry.is_size_checked() || !self.object().format().is_array() {
@@ -93,7 +93,7 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The dtype of positions, which the container has to allow.
+    /// Its dtype, if the container allows it for an index.
     fn check_index_dtype(&self) -> Result<Dtype> {
         let allowed = self.file_part().capabilities().index_dtypes;
         match self.entry.integer_dtype() {
@@ -123,8 +123,8 @@ impl<'f> Component<'f> {
 }
 
 impl Component<'_> {
-    /// Whether its numbers, in runs of `length`, are known to be below `bounds`: false where they are not, or where it
-    /// takes a look at each, as no other component has the same bytes.
+    /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False also if no other component shares its
+    /// bytes: then they have to be checked anyway.
     fn is_below(&self, verified: &Verified, bounds: &[u64], length: u64) -> Result<bool> {
         let largest = || {
             let mut largest = Vec::new();
@@ -133,7 +133,7 @@ impl Component<'_> {
             self.check_indices(&mut IndexCheck::Largest { largest: &mut largest, length })?;
             Ok(largest)
         };
-        // Of no numbers there is no largest.
+        // No numbers have no largest.
         match length {
             0 => Ok(false),
             _ => Ok(verified.all_below(self, bounds, largest)?.unwrap_or(false)),
@@ -142,13 +142,14 @@ impl Component<'_> {
 }
 
 impl Component<'_> {
-    /// That the half byte behind an odd number of 4-bit elements is 0, where the container says so.
+    /// Checks that the half byte behind an odd number of 4-bit elements is 0, if the container says so.
     pub(super) fn check_half_byte(&self) -> Result<()> {
         let Some(rule) = self.file_part().capabilities().padding_rule else { return Ok(()) };
         if self.known_logical() != Some(Logical::F4E2m1) {
             return Ok(());
         }
-        let Some(last) = self.counted().filter(|count| count % 2 == 1).map(|count| count / 2) else {
+        let Some(last) = self.element_count_by_layout().filter(|count| count % 2 == 1).map(|count| count / 2)
+        else {
             return Ok(());
         };
         let object = self.object();
@@ -168,8 +169,8 @@ impl Component<'_> {
         }
     }
 
-    /// How many elements it has by its layout, if that is known. What is wrong with the positions of values is said of them.
-    fn counted(&self) -> Option<u64> {
+    /// How many elements it has by its object's layout, if that is known. Errors of the indices are reported elsewhere.
+    fn element_count_by_layout(&self) -> Option<u64> {
         let object = self.object();
         let positions = |role| object.component(role).and_then(|positions| positions.storage_count().ok());
         match (object.format(), self.role()) {
@@ -201,7 +202,7 @@ impl<'f> Object<'f> {
         if rows.checked_add(1) != Some(pointers) {
             let error = broken!(
                 Rule::CsrIndptrCount,
-                "it has {pointers} row pointers for {rows} rows; one more is due"
+                "it has {pointers} row pointers for {rows} rows, but there has to be one more than rows"
             );
             return Err(self.wrap(error));
         }
@@ -213,10 +214,10 @@ impl<'f> Object<'f> {
         coords.check_index_dtype().map_err(|e| coords.wrap(e))?;
         let rank = self.shape().len() as u64;
         let found = coords.storage_count().map_err(|e| coords.wrap(e))?;
-        let counted = values.value_count().map_err(|e| values.wrap(e))?;
+        let value_count = values.value_count().map_err(|e| values.wrap(e))?;
         let nnz = match found.checked_div(rank) {
-            Some(nnz) if values.are_values_of(counted, nnz) => nnz,
-            _ => counted.unwrap_or(0),
+            Some(nnz) if values.are_values_of(value_count, nnz) => nnz,
+            _ => value_count.unwrap_or(0),
         };
         if nnz.checked_mul(rank) != Some(found) {
             let error = broken!(
@@ -232,28 +233,28 @@ impl<'f> Object<'f> {
         Ok(CooGeometry { values, coords, nnz })
     }
 
-    /// The structure of a sparse or quantized object; nothing to check for other formats. What is known of bytes that
-    /// other objects have, too, is not looked at again.
+    /// Checks a sparse or quantized object; other formats have nothing to check. What `verified` knows of shared bytes is not
+    /// checked again.
     pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
         self.check_layout(self.file.strict)?;
         match self.format() {
             Format::SparseCsr => {
-                let g = self.csr_geometry()?;
+                let csr = self.csr_geometry()?;
                 let pointers =
-                    || g.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: g.nnz });
-                verified.pointers(&g.indptr, g.nnz, pointers)?;
-                if !g.indices.is_below(verified, &[g.columns], g.nnz)? {
-                    g.indices.check_indices(&mut IndexCheck::Columns { columns: g.columns })?;
+                    || csr.indptr.check_indices(&mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz });
+                verified.pointers(&csr.indptr, csr.nnz, pointers)?;
+                if !csr.indices.is_below(verified, &[csr.columns], csr.nnz)? {
+                    csr.indices.check_indices(&mut IndexCheck::Columns { columns: csr.columns })?;
                 }
-                self.check_rows(&g, verified)
+                self.check_rows(&csr, verified)
             }
             Format::SparseCoo => {
-                let g = self.coo_geometry()?;
-                if !g.coords.is_below(verified, self.shape(), g.nnz)? {
-                    let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: g.nnz };
-                    g.coords.check_indices(&mut check)?;
+                let coo = self.coo_geometry()?;
+                if !coo.coords.is_below(verified, self.shape(), coo.nnz)? {
+                    let mut check = IndexCheck::Coordinates { shape: self.shape(), nnz: coo.nnz };
+                    coo.coords.check_indices(&mut check)?;
                 }
-                self.check_cells(&g, Some(verified))
+                self.check_cells(&coo, Some(verified))
             }
             Format::QuantizedGroup => self.quantized_geometry().map(drop),
             Format::Dense | Format::Blocks(_) | Format::Other(_) => Ok(()),
@@ -274,7 +275,7 @@ impl<'f> Object<'f> {
     }
 }
 
-/// What `strict` refuses at open and a lenient reader passes over.
+/// Checks what `strict` refuses at open, and what is passed over without it.
 pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     for part in file.parts() {
         let text = part.version.map(|text| file.manifest().texts.get(text)).unwrap_or_default();
@@ -291,7 +292,7 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
             _ => b"",
         };
         let named = |e: Error| file.in_file(e.within(format_args!("attribute {}", Quoted(key))));
-        check_stated_bools(value).map_err(named)?;
+        check_attribute_bools(value).map_err(named)?;
     }
     for (at, object) in file.objects().enumerate() {
         if file.find_position(object.name_bytes()) != Some(at) {
@@ -307,21 +308,21 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
             object.required("zeros")?;
         }
         for component in object.components() {
-            strict_component(&component).map_err(|e| component.wrap(e))?;
+            check_strict_component(&component).map_err(|e| component.wrap(e))?;
         }
     }
     Ok(())
 }
 
-/// Refuses bools of other bytes than 0 and 1 that a container states; values nest to a depth that is bounded.
-fn check_stated_bools(value: Value<'_>) -> Result<()> {
+/// Refuses bools among attributes whose byte is neither 0 nor 1. The nesting of values has a limit, so this recursion has.
+fn check_attribute_bools(value: Value<'_>) -> Result<()> {
     if let Kind::Array(items) = value.kind() {
         let may_have = match items.element() {
             Element::Number(dtype) => dtype == Dtype::Bool,
             Element::Any | Element::Array => true,
             Element::Text => false,
         };
-        return if may_have { items.iter().try_for_each(check_stated_bools) } else { Ok(()) };
+        return if may_have { items.iter().try_for_each(check_attribute_bools) } else { Ok(()) };
     }
     match value.element() {
         Some((Dtype::Bool, &[byte])) if byte > 1 => {
@@ -331,8 +332,8 @@ fn check_stated_bools(value: Value<'_>) -> Result<()> {
     }
 }
 
-fn strict_component(component: &Component<'_>) -> Result<()> {
-    component.check_known()?;
+fn check_strict_component(component: &Component<'_>) -> Result<()> {
+    component.coding()?;
     if component.entry.logical == LogicalType::Other {
         let name = component.logical_name().unwrap_or_default();
         return Err(fail!(Unsupported, "its type {name:?} is unknown"));

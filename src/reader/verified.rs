@@ -1,4 +1,4 @@
-//! What a verification found out about bytes that several components have.
+//! What a verification knows of bytes that several components share, so that they are checked once.
 
 use super::aliases::Aliases;
 use super::file::File;
@@ -15,9 +15,9 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a component's bytes become numbers.
+/// How a component's bytes are decoded to numbers.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct NumberFormat {
     encoding: Encoding,
     size: u64,
     dtype: Option<Dtype>,
@@ -27,36 +27,37 @@ pub(super) struct Reading {
 /// How bytes are decoded, and to how many.
 type Decoding = (Encoding, Option<u64>);
 
-/// What was found out about bytes that several components have.
+/// What is known of bytes that several components share. Each list has what was checked and found to be right.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Digests that they have, of decoded bytes with how they are decoded; one for each algorithm and way at most, as another
-    /// one fails.
+    /// Their digests, and for digests of decoded bytes how they are decoded. Two different digests of one algorithm and one
+    /// decoding cannot both be here, as one of them fails.
     digests: Vec<(Digest, Option<Decoding>)>,
-    /// Sizes to which they decode, and whether their bools were looked at.
+    /// The sizes that they decode to, and whether their bools were checked.
     contents: Vec<(Encoding, u64, bool)>,
-    /// Row pointers that they are, and to how many entries.
-    pointers: Vec<(Reading, u64)>,
-    /// The largest numbers in each of so many runs of them.
-    largest: Vec<(Reading, Vec<u64>)>,
-    /// Row pointers, by the part, the place and how they are read, for which they rise within each row.
-    rows: Vec<(Reading, PartAndStart, Reading)>,
-    /// Ranks of shapes in which they are coordinates of different elements: those that are in range are so in any.
-    cells: Vec<(Reading, u32)>,
+    /// As row pointers: to how many entries they point.
+    pointers: Vec<(NumberFormat, u64)>,
+    /// The largest number in each of as many runs as the list is long.
+    largest: Vec<(NumberFormat, Vec<u64>)>,
+    /// As column indices: the row pointers within whose rows they rise, by part, position and number format.
+    rows: Vec<(NumberFormat, PartAndStart, NumberFormat)>,
+    /// As coordinates: the ranks of shapes in which no two are of the same element. Coordinates that are in range of two
+    /// shapes of one rank are different in both or in neither.
+    cells: Vec<(NumberFormat, u32)>,
 }
 
-/// What the threads of one verification found out.
+/// What the threads of one verification know of shared bytes.
 #[derive(Default)]
 pub(super) struct Verified {
-    /// The first of the components that it is about.
+    /// The number of the first component that is verified.
     first: usize,
     aliases: Aliases,
     facts: Vec<Mutex<Facts>>,
-    /// Checksums of archives by their parts and where the bytes begin that they are of, and what came of looking.
+    /// The outcome of each checksum of an archive, by its part and the start of the bytes that it is of.
     checksums: Vec<(PartAndStart, Outcome)>,
-    /// Bytes that were decoded for the order within rows.
+    /// Bytes that were decoded to check the order within rows.
     rows_decoded: AtomicU64,
-    /// Why shards could not be opened, by their parts.
+    /// The failures of shards that could not be opened, by part.
     unopened: Mutex<Failures>,
 }
 
@@ -68,15 +69,15 @@ impl Default for Failures {
     }
 }
 
-/// Where bytes begin: the number of their part, and a position in it.
+/// The start of some bytes: the number of their part, and a position in it.
 type PartAndStart = (usize, u64);
 
-/// What came of looking at a checksum; none before.
+/// Whether a checksum agrees; none before it was checked.
 type Outcome = Mutex<Option<Result<()>>>;
 
 impl Verified {
-    /// Nothing is known yet of the bytes of some components of a file.
-    pub fn nothing_of(file: &File, components: Range<usize>) -> Result<Verified> {
+    /// For a verification of these components of a file. Nothing is known yet.
+    pub fn new(file: &File, components: Range<usize>) -> Result<Verified> {
         let first = components.start;
         let components = file.manifest.components.get(components).unwrap_or_default();
         let part_of = |at: usize| file.part_of(first.saturating_add(at));
@@ -97,8 +98,8 @@ impl Verified {
         Ok(verified)
     }
 
-    /// Opens the file that its bytes are in. A shard that cannot be opened is tried once, and not for each component in it:
-    /// all of its manifest may have to be read before it is found to be broken.
+    /// Opens the file that a component's bytes are in. A shard that cannot be opened is tried once, not for each component
+    /// in it: it may take all of its manifest to find that it is broken.
     pub fn open(&self, component: &Component<'_>) -> Result<()> {
         if !component.entry.is_in_shard() {
             return component.source().map(drop);
@@ -115,7 +116,7 @@ impl Verified {
         })
     }
 
-    /// Looks at a checksum once, however many components are views of the bytes from `start` on that it is of.
+    /// Checks a checksum of the bytes from `start` on once, however many components are views of them.
     pub fn checksum(
         &self,
         component: &Component<'_>,
@@ -131,13 +132,13 @@ impl Verified {
         }
     }
 
-    /// What is known of bytes that several of the components have.
+    /// What is known of a component's bytes; none if no other component shares them.
     fn facts_of(&self, component: &Component<'_>) -> Option<&Mutex<Facts>> {
         let at = self.aliases.range(component.index.checked_sub(self.first)?)?;
         self.facts.get(at)
     }
 
-    /// Runs `check` unless `fact` is known of the bytes of `component`; then it is. Who comes meanwhile waits.
+    /// Runs `check` unless `fact` is known of the bytes of `component`, and adds it to `list`. Other threads wait meanwhile.
     fn once<K: PartialEq>(
         &self,
         component: &Component<'_>,
@@ -157,7 +158,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Checks a digest.
+    /// Runs `check` for a digest, unless these bytes are known to have it.
     pub fn digest(
         &self,
         component: &Component<'_>,
@@ -169,7 +170,7 @@ impl Verified {
         self.once(component, (claim, decoded), |facts| &mut facts.digests, check)
     }
 
-    /// Decodes to `size` bytes, and looks at bools.
+    /// Runs `check`, which decodes the bytes and may check bools, unless that was done.
     pub fn contents(
         &self,
         component: &Component<'_>,
@@ -180,18 +181,18 @@ impl Verified {
         self.once(component, (component.encoding(), size, bools), |facts| &mut facts.contents, check)
     }
 
-    /// Looks at row pointers to `nnz` entries.
+    /// Runs `check` for row pointers to `nnz` entries, unless that was done.
     pub fn pointers(
         &self,
         component: &Component<'_>,
         nnz: u64,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let reading = component.reading()?;
-        self.once(component, (reading, nnz), |facts| &mut facts.pointers, check)
+        let format = component.number_format()?;
+        self.once(component, (format, nnz), |facts| &mut facts.pointers, check)
     }
 
-    /// Looks at column indices within rows.
+    /// Runs `check` for the order of column indices within rows, unless that was done.
     pub fn rows(
         &self,
         indices: &Component<'_>,
@@ -199,7 +200,7 @@ impl Verified {
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let place = (indptr.part_number(), indptr.entry.offset);
-        let fact = (indices.reading()?, place, indptr.reading()?);
+        let fact = (indices.number_format()?, place, indptr.number_format()?);
         self.once(
             indices,
             fact,
@@ -208,7 +209,7 @@ impl Verified {
         )
     }
 
-    /// Counts what is decoded for pairs of indices and row pointers: a file may name each blob in many of them.
+    /// Counts the bytes that are decoded for pairs of indices and row pointers: a file may have one blob in many pairs.
     fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
         let limit = decoded_limit(indices.source()?.size(), indices.file.max_decoded_size);
         let more = indices.size()?.saturating_add(indptr.size()?);
@@ -216,20 +217,20 @@ impl Verified {
         match before.saturating_add(more) {
             bytes if bytes > limit => Err(fail!(
                 Limit,
-                "the order within rows takes {bytes} decoded bytes of shared parts, above {limit}"
+                "checking the order within rows takes {bytes} decoded bytes of shared components, above the limit of {limit}"
             )),
             _ => Ok(()),
         }
     }
 
-    /// Looks for coordinates of the same element of a shape.
+    /// Runs `check`, which looks for two coordinates of one element, unless that was done.
     pub fn cells(&self, coords: &Component<'_>, rank: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let fact = (coords.reading()?, rank);
+        let fact = (coords.number_format()?, rank);
         self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
-    /// Whether the numbers in each of as many runs as there are `bounds` are below the bound of the run. `largest` finds
-    /// the largest of each run; none where these bytes are looked at but once, so that there is nothing to know.
+    /// Whether the numbers in each run are below the bound of the run, of which `bounds` has one each. `largest` finds the
+    /// largest of each run. None if no other component shares the bytes, so that it is no use to keep the largest.
     pub fn all_below(
         &self,
         component: &Component<'_>,
@@ -239,25 +240,26 @@ impl Verified {
         let Some(facts) = self.facts_of(component) else {
             return Ok(None);
         };
-        let reading = component.reading()?;
+        let format = component.number_format()?;
         let mut facts = facts.lock();
         let below = |found: &[u64]| found.iter().zip(bounds).all(|(found, bound)| found < bound);
-        let met = |(other, found): &&(Reading, Vec<u64>)| *other == reading && found.len() == bounds.len();
-        if let Some((_, found)) = facts.largest.iter().find(met) {
+        let matches =
+            |(other, found): &&(NumberFormat, Vec<u64>)| *other == format && found.len() == bounds.len();
+        if let Some((_, found)) = facts.largest.iter().find(matches) {
             return Ok(Some(below(found)));
         }
         let found = largest()?;
         let below = below(&found);
         facts.largest.try_reserve(1)?;
-        facts.largest.push((reading, found));
+        facts.largest.push((format, found));
         Ok(Some(below))
     }
 }
 
 impl Component<'_> {
-    fn reading(&self) -> Result<Reading> {
+    fn number_format(&self) -> Result<NumberFormat> {
         let (encoding, size) = (self.encoding(), self.decoded_size()?);
-        Ok(Reading { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
+        Ok(NumberFormat { encoding, size, dtype: self.dtype(), swaps: self.entry.swaps() })
     }
 }
 
@@ -271,10 +273,10 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/valid-odd/alias.zt");
         let file = File::open(path, &OpenOptions::default()).unwrap();
         let all = file.manifest.components.len();
-        assert!(Verified::nothing_of(&file, 0..all).unwrap().aliases.count() > 0);
+        assert!(Verified::new(&file, 0..all).unwrap().aliases.count() > 0);
         for component in file.objects().flat_map(|object| object.components()) {
             let at = component.index;
-            let one = Verified::nothing_of(&file, at..at + 1).unwrap();
+            let one = Verified::new(&file, at..at + 1).unwrap();
             assert_eq!((one.aliases.count(), one.facts.len(), one.first), (0, 0, at));
             assert!(one.facts_of(&component).is_none());
         }

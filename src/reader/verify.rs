@@ -15,8 +15,8 @@ use crate::threads;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Called for each failure with the place of its object, and that of its component among all of the file, as far as it is of one; false stops. One
-/// thread at a time calls it.
+/// Called for each failure, with the position of its object and, among all components of the file, of its component; none
+/// where the failure is of neither. False stops. One thread at a time calls it.
 pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
 
 /// What the threads of one verification share.
@@ -32,29 +32,30 @@ struct VerifyState<'a> {
     total: u64,
     /// The first object in file order that failed so far.
     failed_at: AtomicUsize,
-    /// The failure of that object.
+    /// The first failure in file order so far, and its object.
     failure: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
-    /// What was found out about bytes that several components have.
+    /// What is known of bytes that several components share.
     verified: Verified,
-    /// Bytes done, as reported; one thread at a time reports progress.
-    reported: Mutex<u64>,
+    /// Stored bytes that were reported as done; one thread at a time reports progress.
+    done_bytes: Mutex<u64>,
 }
 
 impl File {
-    /// Verifies up to the first failure; `progress` is called with the bytes done and in all, and may stop it. The report says what was done,
-    /// also where the outcome is a failure.
+    /// Verifies up to the first failure. `progress` is called with the bytes done and the bytes in all, and may stop it.
+    /// `report` is filled also on failure.
     pub fn verify(
         &self,
         options: &VerifyOptions,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
         report: &mut VerifyReport,
     ) -> Result<()> {
-        self.verify_listing(options, progress, None, report)
+        self.verify_all(options, progress, None, report)
     }
 
-    /// Verifies all and tells every failure, where `on_failure` is there; the outcome is the first one in file order.
-    pub fn verify_listing(
+    /// Verifies all, and calls `on_failure` for every failure; the outcome is the first one in file order. Without
+    /// `on_failure`, as [`File::verify`].
+    pub fn verify_all(
         &self,
         options: &VerifyOptions,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
@@ -69,24 +70,24 @@ impl File {
         let open = self.parts().filter(|part| part.is_open());
         let allowed = open.map(|part| part.source().profile().threads(options.threads));
         let wanted = allowed.min().unwrap_or(1).min(self.object_count().max(1));
-        threads::run(wanted, self.thread_hooks, &|| self.verify_some(&state));
+        threads::run(wanted, self.thread_hooks, &|| self.verify_next_objects(&state));
         *report = *state.report.lock();
-        let goes_on = state.failed_at.load(Ordering::Relaxed) == usize::MAX;
+        let continues = state.failed_at.load(Ordering::Relaxed) == usize::MAX;
         let mut first = state.failure.lock().take().map(|(_, error)| error);
-        if goes_on && (options.contents || options.padding) {
+        if continues && (options.contents || options.padding) {
             for part in self.parts() {
                 if let Err(error) = self.verify_padding(part, options, report) {
-                    state.keep(None, None, error, &mut first)?;
+                    state.record_failure(None, None, error, &mut first)?;
                 }
             }
         }
-        if goes_on && options.shards {
+        if continues && options.shards {
             for part in self.parts().skip(self.manifest_count()) {
                 match self.verify_shard(part, &mut |bytes| state.advance(self, bytes)) {
                     Ok(true) => {}
                     Ok(false) => report.digests_unknown = report.digests_unknown.saturating_add(1),
                     Err(error) if error.cause() == Cause::Cancelled => return Err(error),
-                    Err(error) => state.keep(None, None, error, &mut first)?,
+                    Err(error) => state.record_failure(None, None, error, &mut first)?,
                 }
             }
         }
@@ -111,7 +112,8 @@ impl File {
             return object.verify(at, &state, report);
         }
         let mut first = None;
-        wanted().try_for_each(|component| object.verify_part(at, &component, &state, report, &mut first))?;
+        wanted()
+            .try_for_each(|component| object.verify_component(at, &component, &state, report, &mut first))?;
         first.map_or(Ok(()), Err)
     }
 
@@ -135,13 +137,13 @@ impl File {
         }
     }
 
-    /// One thread's part: objects in file order, until there are no more or one before has failed.
-    fn verify_some(&self, state: &VerifyState<'_>) {
+    /// The loop of one thread: objects in file order, until there are no more or one before has failed.
+    fn verify_next_objects(&self, state: &VerifyState<'_>) {
         loop {
             let at = state.next.fetch_add(1, Ordering::Relaxed);
             let Some(object) = self.object(at) else { return };
             if at > state.failed_at.load(Ordering::Relaxed) {
-                return; // everything before the failure is taken by somebody, who looks at it
+                return; // every object before the failure is verified by some thread
             }
             let mut report = VerifyReport::default();
             let outcome = object.verify(at, state, &mut report);
@@ -199,14 +201,14 @@ impl<'a> VerifyState<'a> {
             failed_at: AtomicUsize::new(usize::MAX),
             failure: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
-            verified: Verified::nothing_of(file, components)?,
-            reported: Mutex::new(0),
+            verified: Verified::new(file, components)?,
+            done_bytes: Mutex::new(0),
         })
     }
 
-    /// More stored bytes were looked at.
+    /// Reports that so many more stored bytes were verified.
     fn advance(&self, file: &File, bytes: u64) -> Result<()> {
-        let mut done = self.reported.lock();
+        let mut done = self.done_bytes.lock();
         *done = done.saturating_add(bytes);
         match (self.progress)(*done, self.total) {
             true => Ok(()),
@@ -214,8 +216,9 @@ impl<'a> VerifyState<'a> {
         }
     }
 
-    /// Tells a failure and keeps it if it is the first; an error where that is all to be looked at.
-    fn keep(
+    /// Calls `on_failure`, and sets `first` if this is the first failure. Returns the first failure if verification stops
+    /// here.
+    fn record_failure(
         &self,
         object: Option<usize>,
         component: Option<usize>,
@@ -223,17 +226,17 @@ impl<'a> VerifyState<'a> {
         first: &mut Option<Error>,
     ) -> Result<()> {
         let Some(on_failure) = self.on_failure else { return Err(error) };
-        let turn = self.reporting.lock();
-        let goes_on = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, &error);
-        if !goes_on {
+        let reporting = self.reporting.lock();
+        let continues = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, &error);
+        if !continues {
             self.stopped.store(true, Ordering::Relaxed);
         }
-        drop(turn);
+        drop(reporting);
         let error = match first.take() {
             Some(before) => before,
             None => error,
         };
-        if goes_on {
+        if continues {
             *first = Some(error);
             return Ok(());
         }
@@ -245,11 +248,11 @@ impl Object<'_> {
     fn verify(&self, at: usize, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
         let mut first = None;
         for component in self.components() {
-            self.verify_part(at, &component, state, report, &mut first)?;
+            self.verify_component(at, &component, state, report, &mut first)?;
         }
         if state.options.contents && first.is_none() {
             if let Err(error) = self.check_structure(&state.verified) {
-                state.keep(Some(at), None, error, &mut first)?;
+                state.record_failure(Some(at), None, error, &mut first)?;
             }
         }
         if let Some(first) = first {
@@ -259,8 +262,8 @@ impl Object<'_> {
         Ok(())
     }
 
-    /// One component of it.
-    fn verify_part(
+    /// Verifies one component of it.
+    fn verify_component(
         &self,
         at: usize,
         component: &Component<'_>,
@@ -273,17 +276,17 @@ impl Object<'_> {
             if error.cause() == Cause::Cancelled {
                 return Err(error);
             }
-            state.keep(Some(at), Some(component.index), error, first)?;
+            state.record_failure(Some(at), Some(component.index), error, first)?;
         }
         state.advance(self.file, component.stored_size().saturating_sub(reported))
     }
 }
 
 impl Component<'_> {
-    /// `reported` is what of its stored bytes was reported as done meanwhile.
+    /// Verifies it; `reported` becomes the number of its stored bytes that were reported as done meanwhile.
     fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
         state.verified.open(self).map_err(|error| self.wrap(error))?;
-        // What decoded bytes mean is checked before their digest: spec 2 section 7.2.
+        // The contents of decoded bytes are checked before their digest: spec 2 section 7.2.
         let contents_first = self.entry.has_digest_of_decoded();
         if state.options.contents && contents_first {
             self.verify_contents(state)?;
@@ -345,13 +348,13 @@ impl Component<'_> {
         checked.map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// That it can be decoded to its size, that this is a number of elements, and that bools are bools.
+    /// Checks that it decodes to its size, that this is a whole number of elements, and that its bools are 0 or 1.
     fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         if self.entry.dtype.is_none() && self.file.manifest.layout(self.entry).is_some() {
-            return Ok(()); // of a type that is listed and not read: a CRC-32 is all that can be checked
+            return Ok(()); // its type is listed and not read: only a CRC-32 can be checked
         }
         if self.is_never_interpreted() {
-            return Ok(()); // likewise: its digest is all
+            return Ok(()); // only its digest can be checked
         }
         self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
     }
@@ -365,17 +368,14 @@ impl Component<'_> {
     }
 
     fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
-        if self.entry.dtype.is_none() && self.checksum().is_some() {
-            return Ok(()); // of a type that is listed and not read: its CRC-32 is all that can be checked
-        }
         let coding = self.coding()?;
         if self.entry.element_size().is_some() {
             self.value_count()?;
         }
         self.check_half_byte()?;
-        // Where any byte but zero is true, it is unless strictness was asked for.
-        let old = self.file_part().capabilities().any_byte_is_true && !self.file.strict;
-        let bools = self.dtype() == Some(Dtype::Bool) && !old;
+        // Some containers take every byte but zero for true; `strict` does not.
+        let any_byte_is_true = self.file_part().capabilities().any_byte_is_true && !self.file.strict;
+        let bools = self.dtype() == Some(Dtype::Bool) && !any_byte_is_true;
         match coding {
             Coding::Raw if !bools => return Ok(()),
             Coding::Raw | Coding::Compressed(_) => {}
@@ -388,7 +388,7 @@ impl Component<'_> {
                     check_bool_bytes(chunk, |at| base.saturating_add(at))?;
                 }
                 base = base.saturating_add(chunk.len() as u64);
-                // Asks whether to go on.
+                // No new bytes: it asks whether to stop.
                 if base < size {
                     state.advance(self.file, 0)
                 } else {

@@ -1,5 +1,5 @@
-//! Views: all parts of an object, checked, so that an engine can index them blindly. Lent where that
-//! can be; else decoded once into memory that the file keeps.
+//! Views: all components of an object, checked, so that an engine can index them without checks of its own. Their bytes are
+//! lent if possible, else decoded once into memory that the file keeps.
 
 use super::loaded::Loaded;
 use super::object::{Component, Object};
@@ -134,18 +134,18 @@ impl<'f> Object<'f> {
     /// The parts of a sparse_csr object, checked to be one.
     pub fn csr_view(&self) -> Result<CsrView<'f>> {
         self.check_format(Format::SparseCsr)?;
-        let g = self.csr_geometry()?;
+        let csr = self.csr_geometry()?;
         let view = CsrView {
-            rows: g.rows,
-            columns: g.columns,
-            nnz: g.nnz,
-            values: g.values.part()?,
-            indices: g.indices.part()?,
-            indptr: g.indptr.part()?,
+            rows: csr.rows,
+            columns: csr.columns,
+            nnz: csr.nnz,
+            values: csr.values.part()?,
+            indices: csr.indices.part()?,
+            indptr: csr.indptr.part()?,
         };
-        check_part(&g.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: g.nnz })?;
-        check_part(&g.indices, &view.indices, &mut IndexCheck::Columns { columns: g.columns })?;
-        self.check_viewed_rows(&g, &view.indices, &view.indptr)?;
+        check_part(&csr.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz })?;
+        check_part(&csr.indices, &view.indices, &mut IndexCheck::Columns { columns: csr.columns })?;
+        self.check_viewed_rows(&csr, &view.indices, &view.indptr)?;
         Ok(view)
     }
 
@@ -153,11 +153,11 @@ impl<'f> Object<'f> {
     pub fn coo_view(&self) -> Result<CooView<'f>> {
         self.check_format(Format::SparseCoo)?;
         self.check_layout(true)?;
-        let g = self.coo_geometry()?;
-        let (shape, nnz) = (self.shape(), g.nnz);
-        let view = CooView { nnz, shape, values: g.values.part()?, coords: g.coords.part()? };
-        check_part(&g.coords, &view.coords, &mut IndexCheck::Coordinates { shape, nnz })?;
-        self.check_cells(&g, None)?;
+        let coo = self.coo_geometry()?;
+        let (shape, nnz) = (self.shape(), coo.nnz);
+        let view = CooView { nnz, shape, values: coo.values.part()?, coords: coo.coords.part()? };
+        check_part(&coo.coords, &view.coords, &mut IndexCheck::Coordinates { shape, nnz })?;
+        self.check_cells(&coo, None)?;
         Ok(view)
     }
 

@@ -37,7 +37,7 @@ use std::path::Path;
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
 /// What is copied at once.
-const CHUNK: usize = 4096;
+const COPY_CHUNK: usize = 4096;
 /// What is cleared at once.
 const CLEARED_AT_ONCE: usize = 1 << 20;
 
@@ -214,10 +214,10 @@ fn sync(file: &File, failed: &str) -> Result<()> {
 /// Overwrites a range with zero bytes: the manifest of 100,000 objects in 12 calls, or, where there is no memory for that, in
 /// 3,000.
 fn zero(file: &File, range: Range<u64>) -> Result<()> {
-    const ZEROS: [u8; CHUNK] = [0; CHUNK];
+    const ZEROS: [u8; COPY_CHUNK] = [0; COPY_CHUNK];
     seek(file, range.start)?;
     let mut left = range.end.saturating_sub(range.start);
-    let large = if left > CHUNK as u64 { AlignedBuffer::zeroed(CLEARED_AT_ONCE).ok() } else { None };
+    let large = if left > COPY_CHUNK as u64 { AlignedBuffer::zeroed(CLEARED_AT_ONCE).ok() } else { None };
     let zeros = large.as_ref().map_or(ZEROS.as_slice(), AlignedBuffer::as_slice);
     while left > 0 {
         let now = usize::try_from(left).unwrap_or(usize::MAX).min(zeros.len());
@@ -229,10 +229,10 @@ fn zero(file: &File, range: Range<u64>) -> Result<()> {
 
 /// Copies a range to another place behind it.
 fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
-    let mut buffer = [0; CHUNK];
+    let mut buffer = [0; COPY_CHUNK];
     let mut at = from.start;
     while at < from.end {
-        let now = usize::try_from(from.end.saturating_sub(at)).unwrap_or(usize::MAX).min(CHUNK);
+        let now = usize::try_from(from.end.saturating_sub(at)).unwrap_or(usize::MAX).min(COPY_CHUNK);
         let chunk = buffer.get_mut(..now).unwrap_or_default();
         seek(file, at)?;
         file.read_exact(chunk).map_err(|e| Error::io("could not read its manifest", &e))?;
@@ -297,8 +297,10 @@ mod tests {
     #[test]
     fn a_range_is_cleared_and_nothing_around_it() {
         let path = std::env::temp_dir().join(format!("ztensor-cleared-{}", std::process::id()));
-        let end = 2 * CLEARED_AT_ONCE + CHUNK + 9;
-        for range in [0..0, 5..6, 7..7 + CHUNK, 1..2 + CHUNK, 3..3 + CLEARED_AT_ONCE, 100..end - 100] {
+        let end = 2 * CLEARED_AT_ONCE + COPY_CHUNK + 9;
+        for range in
+            [0..0, 5..6, 7..7 + COPY_CHUNK, 1..2 + COPY_CHUNK, 3..3 + CLEARED_AT_ONCE, 100..end - 100]
+        {
             std::fs::write(&path, vec![1; end]).unwrap();
             let file = File::options().write(true).open(&path).unwrap();
             zero(&file, range.start as u64..range.end as u64).unwrap();

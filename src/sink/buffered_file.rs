@@ -12,12 +12,12 @@ use std::fs::File;
 
 /// No call passes a multiple of this in the file.
 const CALL: u64 = 4 << 20;
-/// What is gathered is written up to multiples of this in the file.
-const GATHERED: usize = 1 << 20;
-/// So much at once is not copied to what is gathered, but for less than a page at its end.
-const LARGE: usize = 256 << 10;
+/// The buffer is written up to multiples of this in the file.
+const BUFFER_SIZE: usize = 1 << 20;
+/// Writes of this size are not copied to the buffer, except for less than a page at their end.
+const MIN_UNBUFFERED: usize = 256 << 10;
 const PAGE: usize = 4 << 10;
-/// What is gathered begins at a multiple of this: else the system took a fifth longer to copy it.
+/// The buffered bytes begin at a multiple of this: else the system took a fifth longer to copy them.
 const LINE: usize = 64;
 
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
@@ -25,7 +25,7 @@ pub struct BufferedFile {
     file: File,
     /// Where it stands: behind what is written.
     position: u64,
-    /// What is gathered, fewer bytes than there are up to the next multiple of [`GATHERED`], behind padding.
+    /// What is gathered, fewer bytes than there are up to the next multiple of [`BUFFER_SIZE`], behind padding.
     memory: Vec<u8>,
     /// Bytes of padding, so that what follows begins at a multiple of [`LINE`].
     padding: usize,
@@ -35,7 +35,7 @@ impl BufferedFile {
     /// Writes to `file` from `position`, where it stands.
     pub fn new(file: File, position: u64) -> Result<BufferedFile> {
         let mut memory: Vec<u8> = Vec::new();
-        memory.try_reserve_exact(GATHERED.saturating_add(LINE))?;
+        memory.try_reserve_exact(BUFFER_SIZE.saturating_add(LINE))?;
         let padding = memory.as_ptr().align_offset(LINE).min(LINE);
         memory.resize(padding, 0);
         Ok(BufferedFile { file, position, memory, padding })
@@ -60,7 +60,7 @@ impl BufferedFile {
 
     /// How many bytes are to be written now, when so many come.
     fn due(&self, more: usize) -> u64 {
-        let step = if more >= LARGE { PAGE } else { GATHERED };
+        let step = if more >= MIN_UNBUFFERED { PAGE } else { BUFFER_SIZE };
         let pending = (self.gathered().len() as u64).saturating_add(more as u64);
         let end = self.position.saturating_add(pending);
         let border = end.saturating_sub(end % step as u64);
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(would_write, writer.position > before);
             assert_eq!(writer.gathered().as_ptr() as usize % LINE, 0, "it did not grow");
             assert_eq!(writer.position as usize + writer.gathered().len(), expected.len());
-            let step = if part.len() < LARGE { GATHERED } else { PAGE };
+            let step = if part.len() < MIN_UNBUFFERED { BUFFER_SIZE } else { PAGE };
             assert!(!would_write || writer.position as usize % step == 0, "{}", writer.position);
         }
         writer.flush().unwrap();

@@ -133,12 +133,12 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Of a path with nothing there: what the symbolic links lead to, if it is one.
+/// Follows the symbolic links of a path that leads to no file yet.
 fn behind_links(path: &Path) -> Result<PathBuf> {
-    /// More would be a circle, which looking at the path has already refused.
-    const MOST: usize = 40;
+    /// More links are a circle, which `stat` has already refused.
+    const MAX_LINKS: usize = 40;
     let mut end = crate::io::path::copy(path)?;
-    for _ in 0..MOST {
+    for _ in 0..MAX_LINKS {
         match SystemPath::new(&end)?
             .link_target()
             .map_err(|e| Error::io("could not read a symbolic link", &e))?
@@ -147,7 +147,7 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
             None => return Ok(end),
         }
     }
-    Err(fail!(Io, "more than {MOST} symbolic links follow each other"))
+    Err(fail!(Io, "more than {MAX_LINKS} symbolic links follow each other"))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -160,10 +160,10 @@ fn folder_of(path: &Path) -> &Path {
 /// The name under which the file grows: hidden, beside its destination.
 fn hidden(folder: &Path, name: &OsStr, number: u64) -> Result<PathBuf> {
     /// File systems allow 255 bytes; a destination near that leaves no room for our affixes.
-    const LONGEST: usize = 250;
+    const MAX_SIZE: usize = 250;
     let process = std::process::id();
     let affix = try_format(format_args!(".{process}-{number}.tmp"))?;
-    let name = if name.len().saturating_add(affix.len()) < LONGEST { name } else { OsStr::new("zt") };
+    let name = if name.len().saturating_add(affix.len()) < MAX_SIZE { name } else { OsStr::new("zt") };
     let mut path = PathBuf::new();
     let capacity = [folder.as_os_str().len(), name.len(), affix.len(), 2];
     path.try_reserve(capacity.iter().fold(0, |sum: usize, n| sum.saturating_add(*n)))?;

@@ -51,7 +51,7 @@ impl Advice {
 /// The error of an advice that is not to be had here.
 #[cold]
 pub fn unsupported(advice: Advice, why: &str) -> Error {
-    fail!(Unsupported, "ZT_ADVICE_{} is not to be had: {why}", advice.name())
+    fail!(Unsupported, "ZT_ADVICE_{} is not available: {why}", advice.name())
 }
 
 /// The error of an advice that the system did not take.
@@ -256,20 +256,20 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
 
 /// Bytes of a piece that the page cache is asked to read at once: an int counts them.
 #[cfg(any(target_vendor = "apple", test))]
-const PIECE: u64 = 1 << 30;
+const MAX_READ_ADVICE: u64 = 1 << 30;
 
 /// Most bytes that the page cache is asked to read: more than it can keep.
 #[cfg(any(target_vendor = "apple", test))]
-const MOST: u64 = 1 << 40;
+const MAX_READ_AHEAD: u64 = 1 << 40;
 
-/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end, and [`MOST`].
+/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end, and [`MAX_READ_AHEAD`].
 #[cfg(any(target_vendor = "apple", test))]
 fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);
-    let end = base.saturating_add(range.end).min(file_end).min(start.saturating_add(MOST));
-    let starts = std::iter::successors(Some(start), |at| at.checked_add(PIECE));
+    let end = base.saturating_add(range.end).min(file_end).min(start.saturating_add(MAX_READ_AHEAD));
+    let starts = std::iter::successors(Some(start), |at| at.checked_add(MAX_READ_ADVICE));
     starts.take_while(move |at| *at < end).map_while(move |at| {
-        let length = end.saturating_sub(at).min(PIECE);
+        let length = end.saturating_sub(at).min(MAX_READ_ADVICE);
         Some((i64::try_from(at).ok()?, i32::try_from(length).ok()?))
     })
 }

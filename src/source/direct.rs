@@ -33,7 +33,7 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// Of about `size` bytes, at most `most`, or a huge page where that is less.
+    /// A bounce buffer of about `size` bytes, and of at most `most` or a huge page, whichever is more.
     pub fn new(size: u64, most: u64) -> Bounce {
         let most = usize::try_from(most).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
         let size = usize::try_from(size).unwrap_or(most).clamp(SMALLEST_BOUNCE, most);

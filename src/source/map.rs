@@ -22,7 +22,7 @@ use std::ops::Range;
 
 /// The memory of a mapping.
 enum Memory {
-    /// Of no bytes.
+    /// An empty file.
     Empty,
     /// Shared with whoever has the file open.
     Shared(Mmap),
@@ -135,7 +135,7 @@ impl ByteSource for MapSource {
         self.file.size()
     }
 
-    /// Of a private mapping none: its bytes are the caller's to change, and what is read is the file's.
+    /// None for a private mapping: the caller may change its bytes, and reads return those of the file.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
         if self.is_private() {
             return None;
@@ -197,7 +197,7 @@ impl ByteSource for MapSource {
 impl PageCache for MapSource {
     fn resident(&self, offset: u64) -> Option<bool> {
         let byte = offset.checked_add(1).and_then(|end| part(self.bytes(), offset..end));
-        // Of a private page that was changed, the mapping does not say whether the file's is in memory.
+        // Whether a changed private page is resident says nothing of the file's page.
         self.file.resident_in(offset, byte.filter(|_| !self.is_private()))
     }
 

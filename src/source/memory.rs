@@ -34,7 +34,7 @@ impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
         part(self.bytes.as_ref(), range)
     }
 
-    /// Those of the memory, as far as addresses tell.
+    /// The pages of the memory, by its address.
     fn pages(&self) -> Pages {
         let bytes = self.bytes.as_ref();
         Pages::new(page_size(), bytes.as_ptr().addr() as u64 % page_size(), bytes.len() as u64, false)

@@ -41,7 +41,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of bytes in memory.
+    /// The profile of bytes in memory.
     pub const fn memory() -> Profile {
         Profile {
             gap: 0,
@@ -52,7 +52,7 @@ impl Profile {
         }
     }
 
-    /// Of a file of this system: a read is a system call.
+    /// The profile of a local file: a read is a system call.
     pub const fn file() -> Profile {
         Profile {
             gap: 16 << 10,
@@ -63,7 +63,7 @@ impl Profile {
         }
     }
 
-    /// Of a source of which nothing is known: a read may be a journey through a network.
+    /// The profile of an unknown source: a read may go over a network.
     pub const fn calls() -> Profile {
         Profile {
             gap: 64 << 10,

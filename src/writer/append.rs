@@ -1,8 +1,8 @@
-//! More objects for a file that is there, whose manifest is carried over.
+//! Appends objects to an existing file, and keeps those that its manifest has.
 
 use super::append_base::AppendBase;
 use super::specs::{Summary, WriterOptions};
-use super::state::{Phase, Writer};
+use super::state::Writer;
 use crate::container::{self, AppendRecord, Frame};
 use crate::error::{fail, try_format, Result};
 use crate::memory::try_box;
@@ -15,7 +15,7 @@ use crate::sink::ByteSink;
 use std::path::Path;
 
 impl Writer {
-    /// More objects for the file at `path`, if its container allows that.
+    /// A writer that appends objects to the file at `path`, if its container allows that.
     pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Writer> {
         let path = path.as_ref();
         Writer::append_to(Writer::open_to_append(path)?, path, options)
@@ -32,12 +32,12 @@ impl Writer {
     pub(crate) fn append_to(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
         let label = try_format(format_args!("{}", path.display()))?;
         let mut writer =
-            Writer::over_file(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
+            Writer::for_append(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
         writer.label = label;
         Ok(writer)
     }
 
-    fn over_file(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
+    fn for_append(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
         let Some(version) = file.capabilities().appends_as else {
             let name = file.container().name();
             return Err(fail!(
@@ -54,7 +54,7 @@ impl Writer {
                 "a file that is appended to is not in canonical form any more"
             ));
         }
-        let part = file.only_part()?;
+        let part = file.only_part("cannot be appended to or edited")?;
         let range = part.frame().manifest.clone();
         if range.is_empty() {
             return Err(fail!(Unsupported, "the file has no manifest to which objects could be added"));
@@ -72,15 +72,13 @@ impl Writer {
         } else {
             try_box(new_file(path, version, end, options.durable)?)?
         };
-        let mut writer = Writer::over(sink, &options, end);
+        let mut writer = Writer::with_sink(sink, &options, end);
         writer.append_base = Some(AppendBase::new(file, manifest));
         Ok(writer)
     }
 
     pub(super) fn finish_append(&mut self, base: AppendBase) -> Result<Summary> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
+        self.check_not_closed()?;
         let (encoded, old) = (base.manifest.as_slice(), base.file.manifest());
         self.align_manifest()?;
         let bytes = container::extend(encoded, old, &self.manifest, &self.attributes, &base.edits)?;
@@ -92,7 +90,7 @@ impl Writer {
     }
 }
 
-/// Whether the whole manifest opens, for nothing else is published; how many objects and components it has.
+/// Checks that the whole manifest can be decoded; returns how many objects and components it has.
 fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
     let manifest = container::decode_encoded(frame, bytes)?.into_inner();
     Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
@@ -104,12 +102,12 @@ fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecor
     let mut before = [0; AppendRecord::SIZE];
     if record_of(file.source())?.is_none() {
         file.source().read_at(AppendRecord::OFFSET, &mut before)?;
-    } // else of an append that was killed before it wrote anything: that one is not put back
+    } // else the record is of an append that was killed before it wrote anything, and is not restored
     Ok(HeadRecord { offset: AppendRecord::OFFSET, bytes: record.to_bytes(), before })
 }
 
-/// A file without data has no room for a record; its bytes are all in the manifest, which is written anew. So it
-/// is replaced by a new file: padding up to the old end, and what is added.
+/// A file without data has no space for a record, and all of its bytes are its manifest, which is written anew. So it is
+/// replaced by a new file, with padding up to the old end.
 fn new_file(path: &Path, version: Version, old_end: u64, durable: bool) -> Result<FileSink> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let mut sink = FileSink::create(path, durable)?;

@@ -1,4 +1,4 @@
-//! A file that is appended to, and what becomes of its objects.
+//! A file that is appended to, and the edits of its objects.
 
 use crate::container::{ObjectEdit, ObjectEdits};
 use crate::error::{fail, Result};
@@ -16,7 +16,7 @@ pub struct AppendBase {
     pub(super) file: Box<File>,
     /// Its manifest as it is encoded.
     pub(super) manifest: AlignedBuffer,
-    /// What becomes of its objects.
+    /// The edits of its objects.
     pub(super) edits: ObjectEdits,
     /// Objects that have another name, by that name.
     renamed: HashTable<u32>,
@@ -85,7 +85,7 @@ impl AppendBase {
         self.hasher.hash_one(name)
     }
 
-    /// Nobody finds the object by its new name any more, if it has one.
+    /// Takes the object's new name, if it has one, out of the index.
     fn forget_new_name(&mut self, at: usize) {
         let Some(name) = self.edits.get(at).and_then(|edit| edit.name.as_deref()) else { return };
         if let Ok(place) = self.renamed.find_entry(self.hash(name), |other| *other as usize == at) {

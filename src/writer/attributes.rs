@@ -11,9 +11,7 @@ use crate::reader::File;
 impl Writer {
     /// Sets an attribute of the file.
     pub fn set_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
+        self.check_not_closed()?;
         self.capabilities().check_file_attribute(Some(key), value)?;
         self.check_attribute_key(key)?;
         set_pair(&mut self.attributes.set, key, value)
@@ -21,9 +19,7 @@ impl Writer {
 
     /// Sets all attributes of the file at once; keys may be of any kind.
     pub fn set_attributes(&mut self, attributes: Attributes) -> Result<()> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
+        self.check_not_closed()?;
         self.capabilities().check_all_file_attributes(&attributes)?;
         check_attributes(&attributes)?;
         self.check_attribute_keys(&attributes)?;
@@ -34,7 +30,8 @@ impl Writer {
     /// Sets all attributes of the file at once, without those that the file cannot have and that may be left out.
     pub fn set_attributes_agreed(&mut self, attributes: Attributes, agree: &mut Agree<'_>) -> Result<()> {
         let to = self.capabilities();
-        let kept = Losses::new(agree).keep(attributes, |key, value| to.check_file_attribute(key, value))?;
+        let kept = Losses::new(agree)
+            .retain_attributes(attributes, |key, value| to.check_file_attribute(key, value))?;
         self.set_attributes(kept)
     }
 
@@ -45,9 +42,7 @@ impl Writer {
 
     /// Takes an attribute of the file away.
     pub fn remove_attribute(&mut self, key: &str) -> Result<()> {
-        if let Phase::Closed(why) = self.state {
-            return Err(fail!(State, "{why}"));
-        }
+        self.check_not_closed()?;
         let old = self.append_base.as_ref().and_then(|base| base.file().attributes());
         remove_key(&mut self.attributes, old, key)
     }
@@ -112,6 +107,6 @@ pub(super) fn check_attributes(attributes: &Attributes) -> Result<()> {
     }
     match value::keys_are_unique(attributes.iter())? {
         true => Ok(()),
-        false => Err(fail!(Exists, "an attribute is there twice")),
+        false => Err(fail!(Exists, "two attributes have one key")),
     }
 }

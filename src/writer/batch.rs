@@ -1,8 +1,9 @@
-//! Dense objects in one call, one or many: all are checked before the first byte is written, so that what can be refused
-//! is. Then each goes the way of a streamed component; of many, digests or compression may take several threads.
+//! Writes one or many dense objects in one call. All are checked before the first byte is written, so that a call that is
+//! refused writes nothing. Then each is written as a streamed component is; digests or compression of many may take several
+//! threads.
 
-mod hashed_apart;
-mod side_by_side;
+mod offloaded_hashes;
+mod parallel_frames;
 
 use super::specs::{check_final_size, check_object_name, dense_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
@@ -74,7 +75,7 @@ impl Writer {
         let checked = self.reserve_entries(requests).and_then(|()| {
             requests.iter().try_for_each(|request| {
                 let at = named;
-                let taken = self.take_name(first, requests, at);
+                let taken = self.reserve_name(first, requests, at);
                 named = at.saturating_add(usize::from(taken.is_ok()));
                 let checked = taken.and_then(|()| self.check_dense(request));
                 let in_object = |e: Error| e.within(format_args!("object {:?}", request.name));
@@ -85,14 +86,14 @@ impl Writer {
             true if self.position != before => self.poison(e),
             true => {
                 self.forget_names(first, requests.get(..named).unwrap_or_default());
-                self.forget_objects(&checkpoint);
+                self.roll_back_objects(&checkpoint);
                 e
             }
             false => e,
         })
     }
 
-    /// Room for all entries, so that making them cannot fail for lack of memory once bytes are written.
+    /// Reserves memory for all entries, so that making them cannot fail for lack of it once bytes are written.
     fn reserve_entries(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let default = self.options.digest;
         let (mut texts, mut dimensions, mut rare_names) = (0_usize, 0_usize, 0_usize);
@@ -110,7 +111,7 @@ impl Writer {
         self.manifest.objects.try_reserve(requests.len())
     }
 
-    /// Whether such an object can be written, but for its name.
+    /// Checks that such an object can be written, whatever its name.
     fn check_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let mut check = || {
             self.dense_entry(request)?;
@@ -122,7 +123,8 @@ impl Writer {
         check().map_err(|e| e.within(format_args!("component \"data\"")))
     }
 
-    /// The entry for its data, without what only the bytes give. Most objects of a file have the same.
+    /// The entry of its data, without what only the bytes give. Most objects of a file have equal entries, so the last one is
+    /// kept.
     fn dense_entry(&mut self, request: &DenseSpec<'_>) -> Result<Component> {
         let kind = (request.dtype, request.logical, request.encoding, request.digest);
         match self.last_entry {
@@ -135,8 +137,8 @@ impl Writer {
         }
     }
 
-    /// Notes the name of a request whose object will be as far behind the first.
-    fn take_name(&mut self, first: usize, requests: &[DenseSpec<'_>], at: usize) -> Result<()> {
+    /// Adds the name of request number `at`, whose object will be `at` positions behind `first`.
+    fn reserve_name(&mut self, first: usize, requests: &[DenseSpec<'_>], at: usize) -> Result<()> {
         let name = requests.get(at).map_or("", |request| request.name);
         check_object_name(name, self.capabilities())?;
         let before = at.checked_sub(1).and_then(|at| requests.get(at));
@@ -158,7 +160,7 @@ impl Writer {
         }
     }
 
-    /// Forgets the names of these requests.
+    /// Takes the names of these requests out of the index.
     fn forget_names(&mut self, first: usize, requests: &[DenseSpec<'_>]) {
         for (position, request) in (first..).zip(requests) {
             let hash = self.hasher.hash_one(request.name.as_bytes());
@@ -168,13 +170,13 @@ impl Writer {
         }
     }
 
-    /// Back to before the objects were entered.
-    fn forget_objects(&mut self, checkpoint: &Checkpoint) {
+    /// Takes the objects since the checkpoint out of the manifest.
+    fn roll_back_objects(&mut self, checkpoint: &Checkpoint) {
         self.roll_back_manifest(checkpoint);
         self.component = None;
     }
 
-    /// Writes the bytes of objects that were checked, neighbours that are stored in the same way together.
+    /// Writes the bytes of objects that were checked; neighbours with one encoding go together.
     fn write_checked(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let (encoding, to) = (self.options.encoding, self.capabilities());
         let is_swapped = |request: &DenseSpec<'_>| request.dtype.swaps(false);
@@ -189,7 +191,7 @@ impl Writer {
             let coding = run.first().map_or(Some(Coding::Raw), |first| Coding::of(encoding_of(first)));
             let helpers = match coding.ok_or_else(unwritable_encoding)? {
                 Coding::Compressed(codec) if run.len() > 1 => {
-                    self.compress_side_by_side(codec, run)?;
+                    self.compress_in_parallel(codec, run)?;
                     continue;
                 }
                 Coding::Raw if run.len() > 1 => self.threads_to_hash(run),
@@ -199,24 +201,24 @@ impl Writer {
                 0 => run.iter().try_for_each(|request| {
                     self.write_one(request, request.digest.unwrap_or(self.options.digest))
                 })?,
-                _ => self.write_hashed_apart(run, helpers)?,
+                _ => self.write_with_offloaded_hashes(run, helpers)?,
             }
         }
         Ok(())
     }
 
-    /// Writes the bytes of one, in the way of every component.
+    /// Writes the bytes of one object, as a streamed component is written.
     fn write_one(&mut self, request: &DenseSpec<'_>, digest: Option<Algorithm>) -> Result<()> {
         let (entry, size) = (self.dense_entry(request)?, request.data.len() as u64);
         let content = self.content_of(request.data, request.dtype)?;
         self.start_component(entry, RareNames::default(), digest, Some(size), false, content)?;
         self.feed(request.data)?;
-        self.last_frame()?;
-        self.enter(request)
+        self.finish_frames()?;
+        self.push_dense_object(request)
     }
 
-    /// Makes the manifest's entry of an object whose component is open and has all of its bytes.
-    fn enter(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+    /// Adds the object to the manifest. Its component is open, and all of its bytes were written.
+    fn push_dense_object(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let name = self.manifest.texts.add(request.name)?; // reserved, as all others are
         let object = self.object_entry(name, Format::Dense, request.shape)?;
         self.finish_component()?;

@@ -1,10 +1,10 @@
-//! The canonical form of a container, where it has one: the same tensors and attributes give the same bytes. Objects and
-//! components come in the order of their names' bytes, each at the next step; those of equal bytes have one place.
+//! The canonical form of a container: the same tensors and attributes give the same bytes. Objects and components are in
+//! the order of their names' bytes, each at the next multiple of the alignment; components with equal bytes share one place.
 
-use super::content_index::{finish, Content, ContentHash, Place};
+use super::content_index::{finish, Content, ContentHash, StoredContent};
 use super::specs::Recode;
 use super::state::Writer;
-use super::stream::turn;
+use super::stream::swap_bytes;
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
@@ -12,8 +12,8 @@ use crate::model::manifest::{Encoding, TextId};
 use crate::model::normal_form::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 
-/// Bytes that are turned at a time.
-const PIECE: usize = 1 << 20;
+/// Bytes that are swapped at a time.
+const HASH_PIECE: usize = 1 << 20;
 
 impl Writer {
     /// How a copy is encoded.
@@ -28,7 +28,7 @@ impl Writer {
         }
     }
 
-    /// Refuses what a component of the canonical form has not.
+    /// Refuses an encoding or a digest that components of the canonical form do not have.
     pub(super) fn check_canonical(&self, encoding: Encoding, digest: Option<Algorithm>) -> Result<()> {
         match (&self.canonical, encoding, digest) {
             (None, ..) | (_, Encoding::Raw, Some(Algorithm::Xxh3)) => Ok(()),
@@ -36,7 +36,7 @@ impl Writer {
         }
     }
 
-    /// Refuses an object that does not come behind the one before it, whose name is `before` unless it was written.
+    /// Refuses an object whose name is not behind that of the one before it: `before`, or that of the last object written.
     pub(super) fn check_name_order(&self, name: &str, before: Option<&str>) -> Result<()> {
         if self.canonical.is_none() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Writer {
         self.check_order("an object", name, before.or_else(last))
     }
 
-    /// Refuses a component that does not come behind that of another role.
+    /// Refuses a component whose role is not behind `before`.
     pub(super) fn check_role_order(&self, role: &str, before: Option<TextId>) -> Result<()> {
         match self.canonical {
             None => Ok(()),
@@ -80,71 +80,72 @@ impl Writer {
         }
     }
 
-    /// What is known of elements that are there as a whole, in the host's order.
+    /// The content of elements that are all in memory, in the host's order.
     pub(super) fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
-        self.content_of_pieces(turned(dtype), |body| elements.chunks(PIECE).try_for_each(body))
+        self.content_of_pieces(swap_width(dtype), |body| elements.chunks(HASH_PIECE).try_for_each(body))
     }
 
-    /// What is known of bytes that come in pieces, which `each` gives; read once for that. Those of elements in another order
-    /// than the file's, whose width is given, are turned, as they are when they are stored.
+    /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than the host's are
+    /// swapped, by the width that is given.
     pub(super) fn content_of_pieces(
         &self,
-        turned: Option<usize>,
+        swap_width: Option<usize>,
         each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<Content> {
         match self.canonical {
-            None => Ok(Content::Any),
-            Some(_) => hash_of_pieces(turned, each).map(Content::Known),
+            None => Ok(Content::Untracked),
+            Some(_) => hash_of_pieces(swap_width, each).map(Content::Hashed),
         }
     }
 
-    /// Of bytes that nobody knows yet.
-    pub(super) fn coming_content(&self) -> Content {
+    /// The content of a component whose bytes are still to come.
+    pub(super) fn content_of_stream(&self) -> Content {
         match self.canonical {
-            None => Content::Any,
-            Some(_) => Content::Coming(Hasher::new(Algorithm::Sha256)),
+            None => Content::Untracked,
+            Some(_) => Content::Hashing(Hasher::new(Algorithm::Sha256)),
         }
     }
 
-    /// Where equal bytes are.
-    pub(super) fn place_of(&self, content: &Content, size: Option<u64>) -> Option<u64> {
+    /// The offset of equal bytes that were written, if there are any.
+    pub(super) fn find_equal(&self, content: &Content, size: Option<u64>) -> Option<u64> {
         match (&self.canonical, content, size) {
-            (Some(canonical), Content::Known(content), Some(size)) if size > 0 => {
+            (Some(canonical), Content::Hashed(content), Some(size)) if size > 0 => {
                 canonical.find(content, size)
             }
             _ => None,
         }
     }
 
-    /// Notes where the bytes of a component are; where it then begins, which is elsewhere only of one without bytes.
-    pub(super) fn note_place(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
+    /// Records the bytes of a component at `offset`. Returns the offset of its entry, which is another one only for a
+    /// component without bytes.
+    pub(super) fn record_content(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
         let (content, is_late) = match content {
-            Content::Any => return Ok(offset),
-            Content::Known(content) => (content, false),
-            Content::Coming(hasher) => (finish(hasher), true),
+            Content::Untracked => return Ok(offset),
+            Content::Hashed(content) => (content, false),
+            Content::Hashing(hasher) => (finish(hasher), true),
         };
         let Some(canonical) = self.canonical.as_mut() else { return Ok(offset) };
         match canonical.find(&content, size) {
             Some(at) if is_late && size > 0 => Err(duplicate(at)),
             Some(at) => Ok(at),
-            None => canonical.insert(Place { content, size, offset }).map(|()| offset),
+            None => canonical.insert(StoredContent { content, size, offset }).map(|()| offset),
         }
     }
 }
 
-/// The width of elements that are turned when they are stored; none where they are stored as they are given.
-pub(super) fn turned(dtype: Dtype) -> Option<usize> {
+/// The width of elements that are swapped when they are stored; none where they are stored as they are given.
+pub(super) fn swap_width(dtype: Dtype) -> Option<usize> {
     dtype.swaps(false).then_some(dtype.size())
 }
 
 fn hash_of_pieces(
-    turned: Option<usize>,
+    swap_width: Option<usize>,
     each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
 ) -> Result<ContentHash> {
     let (mut hasher, mut partial) = (Hasher::new(Algorithm::Sha256), Vec::new());
     each(&mut |piece| {
-        match turned {
-            Some(width) => hasher.update(&turn(&mut partial, piece, width)?),
+        match swap_width {
+            Some(width) => hasher.update(&swap_bytes(&mut partial, piece, width)?),
             None => hasher.update(piece),
         }
         Ok(())
@@ -180,8 +181,8 @@ mod tests {
     fn elements_are_known_by_the_bytes_that_they_are_stored_as() {
         let (host, stored): (Vec<u8>, Vec<u8>) = ((0..24).collect(), [3, 2, 1, 0].repeat(6));
         let stored: Vec<u8> = stored.iter().zip(0..24).map(|(b, at)| b + at / 4 * 4).collect();
-        let hash = |turned, bytes: &[u8], size| {
-            hash_of_pieces(turned, |body| bytes.chunks(size).try_for_each(body)).unwrap()
+        let hash = |swap_width, bytes: &[u8], size| {
+            hash_of_pieces(swap_width, |body| bytes.chunks(size).try_for_each(body)).unwrap()
         };
         let wanted = hash(None, &stored, 24);
         for size in 1..=24 {
@@ -189,7 +190,7 @@ mod tests {
             assert_ne!(hash(None, &host, size), wanted);
         }
         let on_big_endian = cfg!(target_endian = "big");
-        assert_eq!(turned(Dtype::F32), on_big_endian.then_some(4));
-        assert_eq!(turned(Dtype::U8), None);
+        assert_eq!(swap_width(Dtype::F32), on_big_endian.then_some(4));
+        assert_eq!(swap_width(Dtype::U8), None);
     }
 }

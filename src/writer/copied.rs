@@ -1,5 +1,5 @@
-//! Where the bytes of components are that were copied: those that have the same bytes in the file they come from have them
-//! in the copy, too.
+//! An index of the copied components by their source, so that components that share bytes in the source file share them in
+//! the copy.
 
 use super::specs::ComponentSpec;
 use crate::digest::Algorithm;
@@ -11,24 +11,24 @@ use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Which bytes of a file, and as what they are written.
+/// Identifies a copy: the bytes in the source file, and how they are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct CopyOf {
+pub struct CopyKey {
     from: StoredPlace,
-    /// None where stored bytes are copied.
-    anew: Option<Anew>,
+    /// None if the stored bytes are copied as they are.
+    recoded: Option<Recoded>,
 }
 
-/// What bytes that are written again follow from, beside those that they were.
+/// How bytes are written that are decoded first: two copies of one source with equal values have equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Anew {
+struct Recoded {
     dtype: Dtype,
     encoding: Option<Encoding>,
     digest: Option<Option<Algorithm>>,
     size: Option<u64>,
 }
 
-/// What was written of them.
+/// Where the bytes of a copy are in the written file.
 #[derive(Clone, Copy)]
 pub struct Copied {
     pub offset: u64,
@@ -36,50 +36,50 @@ pub struct Copied {
     pub digest: Option<TextId>,
 }
 
-/// All that were written.
+/// All copies that were written.
 pub struct CopiedIndex {
-    places: HashTable<(CopyOf, Copied)>,
+    entries: HashTable<(CopyKey, Copied)>,
     hasher: SeedableRandomState,
 }
 
-impl CopyOf {
-    /// A copy of stored bytes.
-    pub fn stored(from: StoredPlace) -> CopyOf {
-        CopyOf { from, anew: None }
+impl CopyKey {
+    /// The key of a copy of the stored bytes as they are.
+    pub fn stored(from: StoredPlace) -> CopyKey {
+        CopyKey { from, recoded: None }
     }
 
-    /// A copy that is decoded and written as `spec` says.
-    pub fn anew(from: StoredPlace, spec: &ComponentSpec<'_>) -> CopyOf {
+    /// The key of a copy that is decoded, and written as `spec` says.
+    pub fn recoded(from: StoredPlace, spec: &ComponentSpec<'_>) -> CopyKey {
         let ComponentSpec { dtype, encoding, digest, size, .. } = *spec;
-        CopyOf { from, anew: Some(Anew { dtype, encoding, digest, size }) }
+        CopyKey { from, recoded: Some(Recoded { dtype, encoding, digest, size }) }
     }
 }
 
 impl CopiedIndex {
     pub fn new() -> CopiedIndex {
-        CopiedIndex { places: HashTable::new(), hasher: crate::hash::state() }
+        CopiedIndex { entries: HashTable::new(), hasher: crate::hash::state() }
     }
 
-    pub fn find(&self, copy: &CopyOf) -> Option<Copied> {
-        let found = self.places.find(self.hash(copy), |(other, _)| other == copy);
+    pub fn find(&self, copy: &CopyKey) -> Option<Copied> {
+        let found = self.entries.find(self.hash(copy), |(other, _)| other == copy);
         found.map(|(_, copied)| *copied)
     }
 
-    /// Notes what was written; an empty component has no place.
-    pub fn insert(&mut self, copy: CopyOf, entry: &Component, digest: Option<TextId>) -> Result<()> {
+    /// Adds a copy, unless it is empty: an empty component has no position.
+    pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
         if entry.stored_size == 0 {
             return Ok(());
         }
         let copied = Copied { offset: entry.offset, stored_size: entry.stored_size, digest };
         let (hash, hasher) = (self.hash(&copy), &self.hasher);
-        let hash_of = |(copy, _): &(CopyOf, Copied)| hasher.hash_one(copy.from.bytes());
-        let reserved = self.places.try_reserve(1, hash_of);
+        let hash_of = |(copy, _): &(CopyKey, Copied)| hasher.hash_one(copy.from.bytes());
+        let reserved = self.entries.try_reserve(1, hash_of);
         reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
-        self.places.insert_unique(hash, (copy, copied), hash_of);
+        self.entries.insert_unique(hash, (copy, copied), hash_of);
         Ok(())
     }
 
-    fn hash(&self, copy: &CopyOf) -> u64 {
+    fn hash(&self, copy: &CopyKey) -> u64 {
         self.hasher.hash_one(copy.from.bytes())
     }
 }

@@ -1,13 +1,13 @@
-//! Objects of another file, as they are stored: bytes, digests, attributes. Only what the version
-//! that is written cannot represent as it is stands is decoded and written anew.
+//! Copies objects of another file as they are stored: bytes, digests, attributes. Only components that the version that is
+//! written cannot represent are decoded and encoded again.
 //!
-//! All that can be refused is refused before the first byte goes to the sink: `plan` looks at every component
-//! first, and decodes what will be decoded.
+//! Whatever can be refused is refused before the first byte goes to the sink: `plan` checks every component first, and
+//! decodes those that will be decoded.
 
 mod plan;
 
-use super::canonical::turned;
-use super::copied::CopyOf;
+use super::canonical::swap_width;
+use super::copied::CopyKey;
 use super::loss::{Agree, Losses};
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
@@ -33,8 +33,8 @@ impl Writer {
         self.copy_agreed(object, name, recode, &mut |_, _| false).map(drop)
     }
 
-    /// Copies an object as `copy_as` does, without what the file cannot represent and `agree` says may be left out; whether the
-    /// object is in the file.
+    /// Copies an object as `copy_as` does, but leaves out what the file cannot represent, if `agree` allows it. Returns
+    /// whether the object was copied.
     pub fn copy_agreed(
         &mut self,
         object: Object<'_>,
@@ -46,12 +46,12 @@ impl Writer {
         let (before, mut losses) = (self.position, Losses::new(agree));
         match self.copy_without(&object, name, recode, &mut losses) {
             Ok(()) => Ok(true),
-            // The source failed halfway, which no look ahead can tell. Half an object in the file would be
-            // padding that is not zero: then it is over for good.
+            // The source failed halfway, which no check before can rule out. Half an object in the file would be padding that
+            // is not zero, so the writer is poisoned.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) if self.position != before => Err(e),
             Err(e) => {
-                self.forget_object();
+                self.discard_object();
                 losses.leave_object_out(e).map(|()| false)
             }
         }
@@ -70,90 +70,89 @@ impl Writer {
         self.check_object(&spec, &Attributes::default()).map_err(in_object)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
-        let attributes = losses.keep(attributes_of(object)?, check)?;
+        let attributes = losses.retain_attributes(attributes_of(object)?, check)?;
         self.begin(&spec, attributes)?;
         let recode = self.recode(recode);
         let plans = self.plan_copy(object, &recode, losses)?;
         self.check_plans(&plans)?;
         self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
             Plan::Stored(stored) => self.copy_stored(stored),
-            Plan::Reencode(anew) => self.reencode(&anew),
+            Plan::Reencode(reencode) => self.reencode(&reencode),
         })?;
-        self.enter_object()
+        self.push_object()
     }
 
-    /// What can be refused before anything is written.
+    /// Refuses, before anything is written, what the file cannot represent.
     fn check_copy(&self, object: &Object<'_>) -> Result<()> {
         let to = self.capabilities();
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
-        let cannot_represent =
-            |what: &str, name: &str| in_object(to.cannot_represent(format_args!("the {what} {name:?}")));
-        // A name that meant nothing in its file must not begin to mean something in this one.
-        let known = |name: &str| {
-            fail!(
-                Unsupported,
-                "object {}: {name:?} is unknown in its file, but means something here",
-                Quoted(object.name_bytes())
-            )
-        };
-        if matches!(object.format(), Format::Other(_)) && to.format(object.format_name()).is_some() {
-            return Err(known(object.format_name()));
+        let format = object.format_name();
+        if matches!(object.format(), Format::Other(_)) && to.format(format).is_some() {
+            return Err(in_object(gains_a_meaning(format)));
         }
-        // zTensor 2 opens an object that lacks one of them, and so may be one of its own.
+        // zTensor 2 opens an object that lacks a component, so a file of it may have one.
         let missing = |role: &&&str| !to.checks_objects() && object.component(role).is_none();
         if let Some(role) = object.format().required_roles().iter().find(missing) {
-            let name = object.format_name();
             return Err(in_object(
-                to.cannot_represent(format_args!("the format {name:?} without a component {role:?}")),
+                to.cannot_represent(format_args!("the format {format:?} without a component {role:?}")),
             ));
         }
-        for component in object.components() {
-            self.check_bytes(object, &component).map_err(in_object)?;
-            let name = component.dtype_name();
-            let means = Dtype::from_name(name).is_some() || Dtype::from_compound_name(name).is_some();
-            if component.dtype().is_none() && means {
-                return Err(known(name));
-            }
-            // Where there is one name for both, the type's would stand for the unknown dtype.
-            let one_name = !to.has_type_field();
-            if one_name && component.dtype().is_none() && component.known_logical().is_some() {
-                return Err(cannot_represent("dtype and type", name));
-            }
-            match component.logical() {
-                LogicalType::Absent | LogicalType::SameAsDtype => {}
-                LogicalType::Known(logical) if logical.is_block_type() => {} // the format says it
-                LogicalType::Known(_) | LogicalType::Other => {
-                    let logical = component.logical_name().unwrap_or_default();
-                    if component.known_logical().is_none() && to.knows_type(logical, component.dtype()) {
-                        return Err(known(logical));
-                    }
-                    to.check_logical(component.known_logical(), logical).map_err(in_object)?;
-                }
-            }
-            if component.encoding() == Encoding::Other {
-                let name = component.encoding_name();
-                if !to.unknown_names {
-                    return Err(cannot_represent("encoding", name));
-                }
-                if to.knows_encoding(name) {
-                    return Err(known(name));
-                }
-            }
-            if !to.unknown_names && component.dtype().is_none() {
-                return Err(cannot_represent("dtype", component.dtype_name()));
-            }
-        }
+        object.components().try_for_each(|component| {
+            self.check_bytes(object, &component)
+                .and_then(|()| self.check_component_copy(&component))
+                .map_err(in_object)
+        })?;
         match to.roles {
             Roles::Only(role) if object.components().len() != 1 || object.component(role).is_none() => {
-                Err(cannot_represent("components of the format", object.format_name()))
+                Err(in_object(to.cannot_represent(format_args!("the components of the format {format:?}"))))
             }
             Roles::Any | Roles::Only(_) => Ok(()),
         }
     }
 
-    /// Refuses a component of which nobody knows which bytes it has, or what these are.
+    /// Refuses a component whose dtype, type or encoding the file cannot represent.
+    fn check_component_copy(&self, component: &Component<'_>) -> Result<()> {
+        let to = self.capabilities();
+        let cannot_represent =
+            |what: &str, name: &str| to.cannot_represent(format_args!("the {what} {name:?}"));
+        let dtype = component.dtype_name();
+        let is_known_here = Dtype::from_name(dtype).is_some() || Dtype::from_compound_name(dtype).is_some();
+        if component.dtype().is_none() && is_known_here {
+            return Err(gains_a_meaning(dtype));
+        }
+        // If the container has one name for dtype and type, that of the type would stand for the unknown dtype.
+        if !to.has_type_field() && component.dtype().is_none() && component.known_logical().is_some() {
+            return Err(cannot_represent("dtype and type", dtype));
+        }
+        match component.logical() {
+            LogicalType::Absent | LogicalType::SameAsDtype => {}
+            LogicalType::Known(logical) if logical.is_block_type() => {} // the format says it
+            LogicalType::Known(_) | LogicalType::Other => {
+                let logical = component.logical_name().unwrap_or_default();
+                if component.known_logical().is_none() && to.knows_type(logical, component.dtype()) {
+                    return Err(gains_a_meaning(logical));
+                }
+                to.check_logical(component.known_logical(), logical)?;
+            }
+        }
+        if component.encoding() == Encoding::Other {
+            let encoding = component.encoding_name();
+            if !to.unknown_names {
+                return Err(cannot_represent("encoding", encoding));
+            }
+            if to.knows_encoding(encoding) {
+                return Err(gains_a_meaning(encoding));
+            }
+        }
+        match to.unknown_names || component.dtype().is_some() {
+            true => Ok(()),
+            false => Err(cannot_represent("dtype", dtype)),
+        }
+    }
+
+    /// Refuses a component whose size is unknown, or whose byte order cannot be kept or changed.
     fn check_bytes(&self, object: &Object<'_>, component: &Component<'_>) -> Result<()> {
-        if component.dtype().is_none() && !component.states_its_size() {
+        if component.dtype().is_none() && !component.file_states_sizes() {
             let name = component.dtype_name();
             return Err(fail!(Unsupported, "the type {name:?} is unknown, and so is how many bytes it has"));
         }
@@ -162,23 +161,23 @@ impl Writer {
             let name = object.format_name();
             return Err(fail!(
                 Unsupported,
-                "blocks of {name:?} in a big-endian file: nothing says which of their bytes are turned"
+                "blocks of {name:?} in a big-endian file: nothing says which of their bytes to swap"
             ));
         }
         Ok(())
     }
 
-    /// Stored bytes, front to back; what the manifest said of them.
+    /// Copies a component's stored bytes and its entry.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
         let Stored { component, mut entry, rare } = stored;
-        let copy = self.shareable(&component).map(CopyOf::stored);
+        let copy = self.shareable(&component).map(CopyKey::stored);
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
             entry.offset = copied.offset;
             self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
             return self.push_component(entry, rare);
         }
         let content = self.content_of_pieces(None, |body| component.for_each_stored(body))?;
-        if let Some(place) = self.place_of(&content, Some(entry.stored_size)) {
+        if let Some(place) = self.find_equal(&content, Some(entry.stored_size)) {
             entry.offset = place;
             return self.push_component(entry, rare);
         }
@@ -186,35 +185,36 @@ impl Writer {
         entry.offset = self.position;
         component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
-        entry.offset = self.note_place(content, entry.stored_size, entry.offset)?;
+        entry.offset = self.record_content(content, entry.stored_size, entry.offset)?;
         copy.map_or(Ok(()), |copy| self.copied.insert(copy, &entry, rare.digest))?;
         self.push_component(entry, rare)
     }
 
-    /// Where the bytes of a component are, if another component may have them in the file that is written.
+    /// Identifies the bytes of a component, if components of the written file may share bytes.
     fn shareable(&self, component: &Component<'_>) -> Option<StoredPlace> {
         // The canonical form knows equal bytes by themselves.
         let shares = self.canonical.is_none() && self.capabilities().shared_bytes == SharedBytes::All;
         component.stored_place().filter(|_| shares)
     }
 
-    /// Decoded, changed, and written anew.
-    fn reencode(&mut self, anew: &Reencode<'_>) -> Result<()> {
-        let copy = self.shareable(&anew.component).map(|from| CopyOf::anew(from, &anew.spec));
+    /// Decodes a component, converts it, and encodes it again.
+    fn reencode(&mut self, reencode: &Reencode<'_>) -> Result<()> {
+        let copy = self.shareable(&reencode.component).map(|from| CopyKey::recoded(from, &reencode.spec));
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
-            let (mut entry, mut rare) = component_entry(self, &anew.spec)?;
+            let (mut entry, mut rare) = component_entry(self, &reencode.spec)?;
             (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
-            entry.set_size(anew.spec.size);
+            entry.set_size(reencode.spec.size);
             entry.set_size_declared(entry.encoding.has_declared_size());
             rare.digest = copied.digest;
-            self.data_bytes = self.data_bytes.saturating_add(anew.spec.size.unwrap_or(0));
+            self.data_bytes = self.data_bytes.saturating_add(reencode.spec.size.unwrap_or(0));
             return self.push_component(entry, rare);
         }
-        let content = self.content_of_pieces(turned(anew.spec.dtype), |body| anew.for_each(body))?;
-        self.component_of(&anew.spec, content)?;
-        match anew.is_borrowed_as_written() {
-            true => anew.component.for_each_stored(&mut |chunk| self.data(chunk))?,
-            false => anew.for_each(&mut |chunk| self.data(chunk))?,
+        let content =
+            self.content_of_pieces(swap_width(reencode.spec.dtype), |body| reencode.for_each(body))?;
+        self.component_of(&reencode.spec, content)?;
+        match reencode.is_borrowed_as_written() {
+            true => reencode.component.for_each_stored(&mut |chunk| self.data(chunk))?,
+            false => reencode.for_each(&mut |chunk| self.data(chunk))?,
         }
         self.end_component()?;
         match (copy, self.manifest.components.last()) {
@@ -228,8 +228,8 @@ impl Writer {
 }
 
 impl Reencode<'_> {
-    /// Whether the bytes that are written are the stored ones, and many of them are to be had at once: these are digested
-    /// while they are written.
+    /// Whether the bytes that are written are the stored ones, and can be borrowed: large pieces are hashed while they are
+    /// written.
     fn is_borrowed_as_written(&self) -> bool {
         let (component, dtype) = (&self.component, self.spec.dtype);
         let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
@@ -249,10 +249,10 @@ impl Reencode<'_> {
     }
 }
 
-/// The attributes of a copy: those of the object; of one of blocks, whose container has none, how large a block is.
+/// The attributes of a copy: those of the object, and for blocks of a container without attributes their size.
 fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
     let mut attributes = Attributes::of(object.attributes())?;
-    let is_foreign = object.components().any(|component| !component.states_its_size());
+    let is_foreign = object.components().any(|component| !component.file_states_sizes());
     if let (Format::Blocks(logical), true) = (object.format(), is_foreign) {
         let block = logical.block();
         for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
@@ -260,4 +260,10 @@ fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
         }
     }
     Ok(attributes)
+}
+
+/// The error of a name that is unknown in the file that is copied, and must not begin to mean something in the copy.
+#[cold]
+fn gains_a_meaning(name: &str) -> Error {
+    fail!(Unsupported, "{name:?} is unknown in its file, but means something in the file that is written")
 }

@@ -1,4 +1,4 @@
-//! The frames of a component that is compressed, and the table behind them where its encoding has one.
+//! The frames of a compressed component, and the seek table behind them if its encoding has one.
 
 use super::frames::{compress, Inputs};
 use super::state::Writer;
@@ -7,11 +7,11 @@ use crate::error::{fail, Result};
 use crate::threads;
 
 impl Writer {
-    /// Compresses frames side by side and stores them in order.
+    /// Compresses frames in parallel, and stores them in order.
     pub(super) fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
         let frames = data.chunks(frame);
         let input = |at| frames.clone().nth(at).unwrap_or_default();
-        let inputs = Inputs { count: frames.len(), most: frame, input: &input };
+        let inputs = Inputs { count: frames.len(), max_size: frame, input: &input };
         self.compress_all(codec, inputs, |writer, compressed| writer.store_frame(codec, compressed))?;
         if let Some(open) = self.component.as_mut() {
             open.has_frames = true;
@@ -19,7 +19,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Compresses side by side, and gives each frame in order to `put`.
+    /// Compresses in parallel, and gives each frame in order to `put`.
     pub(super) fn compress_all(
         &mut self,
         codec: Codec,
@@ -28,9 +28,9 @@ impl Writer {
     ) -> Result<()> {
         /// Below, starting a thread costs more than it saves.
         const MIN_THREADED: usize = 128 << 10;
-        let many = inputs.most.saturating_mul(inputs.count) >= MIN_THREADED;
+        let many = inputs.max_size.saturating_mul(inputs.count) >= MIN_THREADED;
         let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
-        self.encoders.at_least(threads, codec, self.options.zstd_level)?;
+        self.encoders.ensure_count(threads, codec, self.options.zstd_level)?;
         let mut encoders = std::mem::take(&mut self.encoders);
         let outcome =
             compress(inputs, threads, self.options.thread_hooks, &mut encoders, &mut |compressed| {
@@ -40,8 +40,8 @@ impl Writer {
         outcome
     }
 
-    /// What is left for a frame, compressed; even a component of nothing takes a frame.
-    pub(super) fn last_frame(&mut self) -> Result<()> {
+    /// Compresses the pending bytes to the last frame. An empty component has one, unless a seek table follows.
+    pub(super) fn finish_frames(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
         let codec = match open.coding()? {
             Coding::Raw => return Ok(()),
@@ -54,11 +54,11 @@ impl Writer {
         };
         let pending = std::mem::take(&mut open.pending);
         let mut frame = Vec::new();
-        self.encoders.one(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
+        self.encoders.first(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
         self.store_frame(codec, &frame)
     }
 
-    /// A frame, of which a table may say how large it is.
+    /// Stores a frame, and keeps its size if a seek table will follow.
     pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
         if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
             let size = u32::try_from(frame.len());
@@ -68,7 +68,7 @@ impl Writer {
         self.store(frame)
     }
 
-    /// The table behind all frames, where the encoding has one.
+    /// Stores the seek table, if the encoding has one.
     pub(super) fn store_table(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
         match open.coding()? {

@@ -1,4 +1,4 @@
-//! Frames, compressed side by side, handed out in order.
+//! Compresses frames on several threads, and hands them out in order.
 
 use crate::codec::{Codec, Encoder};
 use crate::error::{fail, Error, Result};
@@ -6,11 +6,11 @@ use crate::lock::{Mutex, MutexGuard};
 use crate::threads::{self, ThreadHooks};
 use std::sync::Condvar;
 
-/// Of frames up to this size several are compressed ahead, and their memory is kept.
+/// Frames up to this size are compressed ahead, and their memory is kept.
 const MAX_KEPT_FRAME: usize = 8 << 20;
 
-/// Compressed frames that wait for their turn, for each thread: of large ones just one, of small ones so many that
-/// threads seldom wait for each other.
+/// How many compressed frames of that size may wait to be handed out, for each thread: one large one, or so many small ones
+/// that threads seldom wait for each other.
 fn frames_ahead(frame: usize) -> usize {
     match frame {
         0..=MAX_KEPT_FRAME => ((1 << 20) / frame.max(1)).clamp(4, 64),
@@ -18,33 +18,33 @@ fn frames_ahead(frame: usize) -> usize {
     }
 }
 
-/// What becomes a frame each.
+/// The inputs, each of which becomes a frame.
 pub(super) struct Inputs<'i, 'd> {
     pub count: usize,
-    /// None of them has more bytes.
-    pub most: usize,
+    /// Bytes of the largest input.
+    pub max_size: usize,
     pub input: &'i (dyn Fn(usize) -> &'d [u8] + Sync),
 }
 
-/// Memory for a compressed frame, and how much of it is one.
+/// Memory that holds a compressed frame of `size` bytes.
 #[derive(Default)]
 struct CompressedFrame {
     memory: Vec<u8>,
     size: usize,
 }
 
-/// What compressing takes, kept from one call to the next.
+/// Encoders and memory, kept from one call to the next.
 #[derive(Default)]
 pub(super) struct Encoders {
     /// One for each thread.
     encoders: Vec<Encoder>,
-    /// Memory that is fresh from the system would cost a page fault for each page that is compressed.
+    /// Memory for frames. Fresh memory would cost a page fault for each page.
     free: Vec<CompressedFrame>,
 }
 
 impl Encoders {
-    /// As many as that, of this codec and level; all that are kept are of one codec.
-    pub(super) fn at_least(&mut self, count: usize, codec: Codec, level: i32) -> Result<&mut Self> {
+    /// Makes encoders of this codec and level until there are `count`. Those of another codec are dropped.
+    pub(super) fn ensure_count(&mut self, count: usize, codec: Codec, level: i32) -> Result<&mut Self> {
         self.encoders.retain(|encoder| encoder.codec() == codec);
         while self.encoders.len() < count {
             self.encoders.try_reserve(1)?;
@@ -53,20 +53,20 @@ impl Encoders {
         Ok(self)
     }
 
-    /// One of them.
-    pub(super) fn one(&mut self, codec: Codec, level: i32) -> Result<&mut Encoder> {
-        let first = self.at_least(1, codec, level)?.encoders.first_mut();
+    /// The first encoder, made if there is none.
+    pub(super) fn first(&mut self, codec: Codec, level: i32) -> Result<&mut Encoder> {
+        let first = self.ensure_count(1, codec, level)?.encoders.first_mut();
         first.ok_or_else(|| fail!(Internal, "no encoder"))
     }
 }
 
-/// What the threads know of each other.
+/// What the threads share.
 struct PipelineState<'e> {
     /// The frame that is taken next.
     next: usize,
     /// The frame that is handed out next.
     next_out: usize,
-    /// Those that are done, each at its number modulo the length.
+    /// Frames that are done, each at its number modulo the length.
     done: Vec<Option<CompressedFrame>>,
     /// Memory that is free again.
     free: Vec<CompressedFrame>,
@@ -90,7 +90,7 @@ pub(super) fn compress(
     store: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let Encoders { encoders, free: kept } = encoders;
-    let (count, frame) = (inputs.count, inputs.most);
+    let (count, frame) = (inputs.count, inputs.max_size);
     let threads = threads.min(encoders.len()).min(count);
     let window = threads.saturating_mul(frames_ahead(frame)).min(count);
     let (mut done, mut free, mut free_encoders) = (Vec::new(), std::mem::take(kept), Vec::new());
@@ -112,7 +112,7 @@ pub(super) fn compress(
 }
 
 impl<'e> Pipeline<'_, '_, 'e> {
-    /// One thread beside the caller's: frames, until there are no more.
+    /// The loop of a worker: compresses frames until there are no more.
     fn run_worker(&self) {
         let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };
@@ -125,7 +125,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
         }
     }
 
-    /// The caller's thread: what is next in order is stored; until it is there, it helps.
+    /// The loop of the calling thread: stores the next frame in order; until it is done, it compresses others.
     fn hand_out(&self, store: &mut dyn FnMut(&[u8]) -> Result<()>) {
         let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };
@@ -147,12 +147,12 @@ impl<'e> Pipeline<'_, '_, 'e> {
         }
     }
 
-    /// Whether there is one more, and a place for it.
+    /// Whether there is another input, and a place for its frame.
     fn may_take(&self, state: &PipelineState<'_>) -> bool {
         state.next < self.inputs.count.min(state.next_out.saturating_add(state.done.len()))
     }
 
-    /// Takes the next frame, compresses it without holding the state, and puts it down.
+    /// Takes the next input, compresses it without the lock, and stores the frame in the state.
     fn compress_one<'l>(
         &'l self,
         mut state: MutexGuard<'l, PipelineState<'e>>,
@@ -162,7 +162,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
         state.next = at.saturating_add(1);
         let mut frame = state.free.pop().unwrap_or_default();
         drop(state);
-        let outcome = frame.fill((self.inputs.input)(at), self.inputs.most, encoder);
+        let outcome = frame.fill((self.inputs.input)(at), self.inputs.max_size, encoder);
         let mut state = self.state.lock();
         match outcome {
             Ok(()) => state.set_done(at, frame),
@@ -204,8 +204,8 @@ impl PipelineState<'_> {
 }
 
 impl CompressedFrame {
-    fn fill(&mut self, input: &[u8], most: usize, encoder: &mut Encoder) -> Result<()> {
-        let bound = encoder.frame_bound(most);
+    fn fill(&mut self, input: &[u8], max_size: usize, encoder: &mut Encoder) -> Result<()> {
+        let bound = encoder.frame_bound(max_size);
         if self.memory.len() < bound {
             self.memory.try_reserve_exact(bound).map_err(|_| Error::out_of_memory(bound))?;
             self.memory.resize(bound, 0);
@@ -232,7 +232,7 @@ mod tests {
             failure: None,
         };
         let of = |count| Pipeline {
-            inputs: Inputs { count, most: 1, input: &|_| &[] },
+            inputs: Inputs { count, max_size: 1, input: &|_| &[] },
             state: Mutex::new(state(0, 0)),
             changed: Condvar::new(),
         };
@@ -256,12 +256,12 @@ mod tests {
         let mut outputs = Vec::new();
         for threads in [1, 1, 3, 3] {
             let mut out = Vec::new();
-            let inputs = Inputs { count: 100, most: 1000, input: &|at| &data[at * 1000..][..1000] };
+            let inputs = Inputs { count: 100, max_size: 1000, input: &|at| &data[at * 1000..][..1000] };
             compress(
                 inputs,
                 threads,
                 ThreadHooks::default(),
-                encoders.at_least(threads, codec, 3).unwrap(),
+                encoders.ensure_count(threads, codec, 3).unwrap(),
                 &mut |frame| {
                     out.extend_from_slice(frame);
                     Ok(())

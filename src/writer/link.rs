@@ -44,7 +44,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The first shard that an open file was made.
+    /// The first shard that was made of that open file.
     fn shard_of(&self, file: u64) -> Option<Position> {
         let found = self.shard_files.find(self.hasher.hash_one(file), |(other, _)| *other == file);
         found.map(|(_, at)| *at)
@@ -92,7 +92,7 @@ impl Writer {
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, Attributes::of(object.attributes())?)?;
         let linked = object.components().try_for_each(|component| self.link_component(shard, &component));
-        linked.and_then(|()| self.end()).inspect_err(|_| self.forget_object())
+        linked.and_then(|()| self.end()).inspect_err(|_| self.discard_object())
     }
 
     fn link_component(&mut self, shard: Position, component: &Component<'_>) -> Result<()> {
@@ -108,7 +108,7 @@ impl Writer {
     }
 }
 
-/// What a shard is called.
+/// The name of a shard.
 fn name_of(manifest: &Manifest, at: u32) -> &[u8] {
     let shard = manifest.shards.get(at as usize);
     shard.map(|shard| manifest.texts.get_bytes(shard.name)).unwrap_or_default()

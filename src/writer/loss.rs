@@ -1,4 +1,4 @@
-//! What a copy leaves out, if its caller agrees, where the container that is written cannot represent it.
+//! Leaves out of a copy what the written container cannot represent, if the caller agrees.
 
 use crate::error::{Cause, Error, Result};
 use crate::model::value::{Attributes, Value};
@@ -14,7 +14,7 @@ pub enum Loss {
     Object,
 }
 
-/// Asked before something is left out, with why it cannot be represented. Where it says no, that is an error.
+/// Called before something is left out, with the reason; false makes the reason the error of the copy.
 pub type Agree<'a> = dyn FnMut(Loss, &Error) -> bool + 'a;
 
 /// The losses of one call.
@@ -28,7 +28,7 @@ impl<'c, 'a> Losses<'c, 'a> {
         Losses { agree, is_refused: false }
     }
 
-    /// Leaves something out, or fails with why it cannot be represented.
+    /// Asks whether something may be left out; if not, the reason is the error.
     pub fn leave_out(&mut self, loss: Loss, why: Error) -> Result<()> {
         match (self.agree)(loss, &why) {
             true => Ok(()),
@@ -51,7 +51,7 @@ impl<'c, 'a> Losses<'c, 'a> {
     }
 
     /// The attributes without those that `check` refuses.
-    pub fn keep(
+    pub fn retain_attributes(
         &mut self,
         attributes: Attributes,
         check: impl Fn(Option<&str>, Value<'_>) -> Result<()>,

@@ -1,4 +1,4 @@
-//! Objects: opened, given components, ended; or all of it in one call.
+//! Writes objects: opened, filled with components and ended by separate calls, or all of it in one call.
 
 use super::attributes::check_attributes;
 use super::specs::{self, check_object_name, ComponentSpec, LogicalSpec, ObjectSpec};
@@ -19,7 +19,7 @@ impl Writer {
         let in_object = |e: crate::error::Error| e.within(format_args!("object {:?}", spec.name));
         self.check_object(spec, &attributes).map_err(in_object)?;
         let checkpoint = self.manifest.checkpoint();
-        match self.open_entry(spec) {
+        match self.new_object_entry(spec) {
             Ok(entry) => {
                 self.state = Phase::Object { checkpoint, entry, attributes };
                 Ok(())
@@ -49,7 +49,7 @@ impl Writer {
         to.check_attributes(attributes)
     }
 
-    fn open_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
+    fn new_object_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
         self.reserve_names(1)?;
         let name = self.manifest.texts.add(spec.name)?;
         let format = match self.capabilities().format(spec.format) {
@@ -74,15 +74,15 @@ impl Writer {
                 ));
             }
         }
-        self.check_entered(entry, true).map_err(|e| {
+        self.check_object_components(entry, true).map_err(|e| {
             let name = self.manifest.texts.get(entry.name);
             e.within(format_args!("object {name:?}"))
         })?;
-        self.enter_object()
+        self.push_object()
     }
 
-    /// Puts the open object, whose components were all checked, into the manifest.
-    pub(super) fn enter_object(&mut self) -> Result<()> {
+    /// Adds the open object to the manifest. Its components were all checked.
+    pub(super) fn push_object(&mut self) -> Result<()> {
         let entry = self.open_object()?;
         let Phase::Object { attributes, .. } = &self.state else {
             return Err(fail!(Internal, "an open object is not open"));
@@ -93,7 +93,7 @@ impl Writer {
         };
         self.state = Phase::Idle;
         self.manifest.objects.push(Object { attributes, ..entry })?; // reserved when the object was opened
-        self.remember_last();
+        self.index_last_name();
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Writer {
         self.begin(spec, attributes)?;
         let checked = self.check_components(spec, components);
         if let Err(e) = checked {
-            self.forget_object();
+            self.discard_object();
             return Err(e.within(format_args!("object {:?}", spec.name)));
         }
         let before = self.position;
@@ -117,20 +117,20 @@ impl Writer {
                 sorted.iter().try_for_each(|(spec, data)| self.component_whole(spec, data))
             }),
         };
-        match written.and_then(|()| self.end_component()).and_then(|()| self.enter_object()) {
+        match written.and_then(|()| self.end_component()).and_then(|()| self.push_object()) {
             Ok(()) => Ok(()),
-            // What passed the checks above fails only on the way to the file; half an object there would
-            // be padding that is not zero: then it is over for good.
+            // After the checks above only the sink fails. Half an object in the file would be padding that is not zero, so the
+            // writer is poisoned.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) => {
-                self.forget_object();
+                self.discard_object();
                 Err(e)
             }
         }
     }
 
-    /// Back to before the object was opened.
-    pub(super) fn forget_object(&mut self) {
+    /// Discards the open object.
+    pub(super) fn discard_object(&mut self) {
         if let Phase::Object { checkpoint, .. } = &self.state {
             let checkpoint = *checkpoint;
             self.roll_back_manifest(&checkpoint);
@@ -170,18 +170,18 @@ impl Writer {
             tried.map_err(in_component)?;
         }
         if !to.checks_objects() {
-            return Ok(()); // each was checked by itself
+            return Ok(()); // the container has no rules for components together
         }
-        self.check_made_of(components, true, |writer, (spec, data)| {
+        self.check_object_of(components, true, |writer, (spec, data)| {
             let (mut entry, rare) = component_entry(writer, spec)?;
             entry.set_size(Some(data.len() as u64));
             Ok((entry, rare))
         })
     }
 
-    /// Whether components make up what the open object's format says, once they are entered as `entry_of` gives them.
+    /// Checks that components, with the entries that `entry_of` gives, make an object of the open object's format.
     /// `complete` as in [`Capabilities::check_object`](crate::container::Capabilities::check_object).
-    pub(super) fn check_made_of<T>(
+    pub(super) fn check_object_of<T>(
         &mut self,
         components: &[T],
         complete: bool,
@@ -196,15 +196,15 @@ impl Writer {
                 self.manifest.components.push(entry)?;
                 object.component_count = object.component_count.saturating_add(1);
             }
-            self.check_entered(object, complete)
+            self.check_object_components(object, complete)
         };
         let checked = check();
         self.roll_back_manifest(&checkpoint);
         checked
     }
 
-    /// Whether the components that were entered for an object make up what its format says.
-    pub(super) fn check_entered(&mut self, object: Object, complete: bool) -> Result<()> {
+    /// Checks that the components that the manifest has for an object make an object of its format.
+    pub(super) fn check_object_components(&mut self, object: Object, complete: bool) -> Result<()> {
         let to = self.capabilities();
         let Phase::Object { attributes, .. } = &self.state else { return Ok(()) };
         if !to.checks_objects() {
@@ -290,7 +290,7 @@ fn by_role<T>(components: &[T], role: impl Fn(&T) -> &str) -> Result<Vec<&T>> {
     Ok(sorted)
 }
 
-/// Values of a sparse object: as many elements as there are entries.
+/// Checks that a sparse object has as many values as entries.
 fn check_values(dtype: Dtype, logical: Option<Logical>, values: &[u8], nnz: u64) -> Result<()> {
     let block = logical.map_or(dtype.block(), Logical::block);
     let wanted = block.size(nnz);

@@ -1,4 +1,4 @@
-//! Codes with scales, as what the container has for them.
+//! Writes quantized weights: codes with scales, in the format that the container has for them.
 
 use super::specs::{known, ComponentSpec, ObjectSpec};
 use super::state::Writer;
@@ -19,7 +19,7 @@ pub struct QuantizedSpec<'a> {
     pub group_size: Option<u64>,
     /// Such as "8_per_i32"; none to leave it out.
     pub packing: Option<&'a str>,
-    /// How groups lie; none to leave it out.
+    /// The dimension of the groups, and how codes and zero points are packed; none to leave it out.
     pub grouping: Option<Grouping>,
     /// The codes.
     pub packed_weight: (ComponentSpec<'a>, &'a [u8]),

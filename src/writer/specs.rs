@@ -137,7 +137,7 @@ impl WriterOptions {
         let to = container::capabilities(self.version);
         let usual = to.usual_digest.filter(|_| self.usual_digest);
         let resolved = WriterOptions { digest: self.digest.or(usual), usual_digest: false, ..self.clone() };
-        let step = match (self.canonical, to.canonical_step) {
+        let step = match (self.canonical, to.canonical_alignment) {
             (false, _) => return Ok(resolved),
             (true, None) => return Err(to.cannot_represent("a canonical form")),
             (true, Some(step)) => step,
@@ -244,7 +244,7 @@ pub fn check_final_size(
     expected: Option<u64>,
     size: u64,
 ) -> Result<()> {
-    // Of packed elements the last ones may leave some of their bytes out.
+    // The last packed elements may fill only a part of their block.
     let block = logical.map_or(dtype.block(), Logical::block);
     let unit = if block.elements > 1 { 1 } else { block.bytes };
     match expected {

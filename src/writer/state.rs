@@ -21,17 +21,17 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::path::Path;
 
-/// What an entry of the data of a dense object follows from.
+/// What determines the entry of a dense object's data.
 pub(super) type EntryKind = (Dtype, Option<Logical>, Option<Encoding>, Option<Option<Algorithm>>);
 
-/// Where the writer is.
+/// The state of the writer.
 #[allow(clippy::large_enum_variant, reason = "a writer has one")]
 pub(super) enum Phase {
     /// Between objects.
     Idle,
-    /// Within one; perhaps within a component.
+    /// Within an object, perhaps within a component.
     Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
-    /// Writing failed, or the writer was finished: nothing more goes.
+    /// Writing failed, or the writer was finished: it takes no more calls.
     Closed(&'static str),
 }
 
@@ -40,53 +40,53 @@ pub struct OpenComponent {
     pub(super) entry: Component,
     pub(super) rare: RareNames,
     pub(super) hasher: Option<Hasher>,
-    /// What the hasher takes: decoded bytes, before they are compressed, or stored ones.
+    /// Whether the digest is of decoded or of stored bytes.
     pub(super) hashes: DigestOf,
     /// Bytes given so far.
     pub(super) bytes_in: u64,
-    /// Bytes that have to come, where that is known.
+    /// The decoded size, if it is known.
     pub(super) expected: Option<u64>,
-    /// What is not compressed yet.
+    /// Bytes of the last frame, which is not complete.
     pub(super) pending: Vec<u8>,
     /// Whether a frame was written.
     pub(super) has_frames: bool,
     /// Stored bytes of each frame, where a table of them follows.
     pub(super) frame_sizes: Vec<u32>,
-    /// The part of an element that a call ended in, where elements have to be turned.
+    /// The bytes of an element that is not complete, if elements have to be byte-swapped.
     pub(super) partial: Vec<u8>,
-    /// Its bytes come with `data`, not all at once.
+    /// Its bytes come in calls of `data`, not all at once.
     pub(super) streamed: bool,
-    /// What is known of its bytes, where that is asked.
+    /// The hash of its bytes, if it is needed.
     pub(super) content: Content,
-    /// Its bytes are there: those of another component.
+    /// Its bytes are those of another component, and are not written.
     pub(super) is_shared: bool,
 }
 
-/// Bytes that are written between two reports, at most.
-pub(super) const STEP: usize = 16 << 20;
+/// The most bytes that are written between two progress reports.
+pub(super) const MAX_UNREPORTED: usize = 16 << 20;
 
-/// Whom to ask whether to go on: after so many bytes of the file.
+/// A callback that is asked whether to go on, with the bytes of the file so far.
 pub(super) trait Progress: Send {
-    fn goes_on(&self, written: u64) -> bool;
+    fn continues(&self, written: u64) -> bool;
 }
 
 impl<F: Fn(u64) -> bool + Send> Progress for F {
-    fn goes_on(&self, written: u64) -> bool {
+    fn continues(&self, written: u64) -> bool {
         self(written)
     }
 }
 
-/// Who is asked, and when that was.
+/// The progress callback, and how long ago it was called.
 #[derive(Default)]
-pub(super) struct Reports {
-    pub(super) asked: Option<Box<dyn Progress>>,
-    /// Bytes that were written or compressed since.
-    pub(super) since: usize,
+pub(super) struct ProgressReports {
+    pub(super) callback: Option<Box<dyn Progress>>,
+    /// Bytes that were written or compressed since it was called.
+    pub(super) bytes_since: usize,
 }
 
-impl Reports {
-    pub(super) fn are_wanted(&self) -> bool {
-        self.asked.is_some()
+impl ProgressReports {
+    pub(super) fn is_enabled(&self) -> bool {
+        self.callback.is_some()
     }
 }
 
@@ -96,7 +96,7 @@ pub struct Writer {
     pub(super) sink: Option<Box<dyn ByteSink>>,
     pub(super) position: u64,
     pub(super) manifest: Manifest,
-    /// Those of the file.
+    /// The edits of the file's attributes.
     pub(super) attributes: AttributeEdits,
     pub(super) names: HashTable<u32>,
     pub(super) hasher: SeedableRandomState,
@@ -106,19 +106,19 @@ pub struct Writer {
     pub(super) append_base: Option<AppendBase>,
     /// The entry that was made last for the data of a dense object.
     pub(super) last_entry: Option<(EntryKind, Component)>,
-    /// Threads that do something else meanwhile.
+    /// Threads that hash while this one writes.
     pub(super) busy_threads: usize,
     pub(super) stored_bytes: u64,
     pub(super) data_bytes: u64,
     pub(super) label: String,
-    pub(super) reports: Reports,
-    /// In canonical form: what was written.
+    pub(super) reports: ProgressReports,
+    /// The components that were written, in canonical form.
     pub(super) canonical: Option<ContentIndex>,
     /// Positions in the table of shards, by their names.
     pub(super) shard_names: HashTable<u32>,
     /// Positions in it, by the numbers of the open files.
     pub(super) shard_files: HashTable<(u64, Position)>,
-    /// What was copied.
+    /// The components that were copied.
     pub(super) copied: CopiedIndex,
 }
 
@@ -144,13 +144,13 @@ impl Writer {
     }
 
     pub(super) fn begin_file(sink: Box<dyn ByteSink>, options: &WriterOptions) -> Result<Writer> {
-        let mut writer = Writer::over(sink, &options.resolved()?, 0);
+        let mut writer = Writer::with_sink(sink, &options.resolved()?, 0);
         writer.canonical = options.canonical.then(ContentIndex::new);
         writer.write_bytes(container::header(options.version))?;
         Ok(writer)
     }
 
-    pub(super) fn over(sink: Box<dyn ByteSink>, options: &WriterOptions, position: u64) -> Writer {
+    pub(super) fn with_sink(sink: Box<dyn ByteSink>, options: &WriterOptions, position: u64) -> Writer {
         Writer {
             options: options.clone(),
             sink: Some(sink),
@@ -168,7 +168,7 @@ impl Writer {
             stored_bytes: 0,
             data_bytes: 0,
             label: String::new(),
-            reports: Reports::default(),
+            reports: ProgressReports::default(),
             canonical: None,
             shard_names: HashTable::new(),
             shard_files: HashTable::new(),
@@ -181,7 +181,7 @@ impl Writer {
         container::capabilities(self.options.version)
     }
 
-    /// Whether nothing has failed for good.
+    /// Whether the writer has not failed and was not finished.
     pub(super) fn is_open(&self) -> bool {
         self.sink.is_some()
     }
@@ -194,6 +194,14 @@ impl Writer {
                 Err(fail!(State, "object {name:?} is still open; end it first"))
             }
             Phase::Closed(why) => Err(fail!(State, "{why}")),
+        }
+    }
+
+    /// Refuses calls on a writer that failed or was finished.
+    pub(super) fn check_not_closed(&self) -> Result<()> {
+        match self.state {
+            Phase::Closed(why) => Err(fail!(State, "{why}")),
+            Phase::Idle | Phase::Object { .. } => Ok(()),
         }
     }
 
@@ -213,13 +221,13 @@ impl Writer {
         }
     }
 
-    /// The manifest as it was.
+    /// Takes everything since the checkpoint out of the manifest.
     pub(super) fn roll_back_manifest(&mut self, checkpoint: &Checkpoint) {
         self.manifest.rollback(checkpoint);
         self.last_entry = None; // its role's name may be gone
     }
 
-    /// The entry of an object whose components come next, of which there is none so far.
+    /// The entry of an object that has no components yet; those that are pushed next are its own.
     pub(super) fn object_entry(&mut self, name: TextId, format: Format, shape: &[u64]) -> Result<Object> {
         let shape_start = table_position(self.manifest.dimensions.len())?;
         self.manifest.dimensions.try_reserve(shape.len())?;
@@ -244,13 +252,13 @@ impl Writer {
         self.names.find(hash, |at| name_at(&self.manifest, *at) == name.as_bytes()).is_some()
     }
 
-    /// Reserves the places that `more` names will need.
+    /// Reserves space in the index for `more` names.
     pub(super) fn reserve_names(&mut self, more: usize) -> Result<()> {
         let (manifest, hasher) = (&self.manifest, &self.hasher);
         if self.names.capacity().saturating_sub(self.names.len()) >= more {
             return Ok(());
         }
-        // Four times as many: to grow the index takes the hash of every name in it.
+        // To four times its size: growing takes the hash of every name in it.
         let more = more.max(self.names.len().saturating_mul(3));
         let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
@@ -258,8 +266,8 @@ impl Writer {
         })
     }
 
-    /// Notes the name of the object that was pushed last.
-    pub(super) fn remember_last(&mut self) {
+    /// Adds the name of the last object to the index.
+    pub(super) fn index_last_name(&mut self) {
         let Some(at) = self.manifest.objects.len().checked_sub(1).and_then(|at| u32::try_from(at).ok())
         else {
             return;
@@ -271,25 +279,25 @@ impl Writer {
 }
 
 impl Writer {
-    /// Asks `goes_on` at least every 64 MiB, and before the file is published; false fails the writer for good.
-    pub fn on_progress(&mut self, goes_on: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
-        self.reports.asked = Some(try_box(goes_on)?);
+    /// Asks `continues` at least every 64 MiB, and before the file is published; false fails the writer for good.
+    pub fn on_progress(&mut self, continues: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
+        self.reports.callback = Some(try_box(continues)?);
         Ok(())
     }
 
-    /// So many bytes are done: asks, if it is time to.
+    /// Counts bytes that were done, and calls the progress callback if it is time to.
     pub(super) fn report(&mut self, done: usize) -> Result<()> {
-        self.reports.since = self.reports.since.saturating_add(done);
-        match self.reports.since < STEP {
+        self.reports.bytes_since = self.reports.bytes_since.saturating_add(done);
+        match self.reports.bytes_since < MAX_UNREPORTED {
             true => Ok(()),
             false => self.report_now(),
         }
     }
 
     pub(super) fn report_now(&mut self) -> Result<()> {
-        self.reports.since = 0;
-        match &self.reports.asked {
-            Some(asked) if !asked.goes_on(self.position) => {
+        self.reports.bytes_since = 0;
+        match &self.reports.callback {
+            Some(callback) if !callback.continues(self.position) => {
                 let error = fail!(Cancelled, "the caller stopped it after {} bytes", self.position);
                 Err(self.poison(error))
             }

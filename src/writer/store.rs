@@ -1,9 +1,9 @@
-//! Bytes on their way to the sink and the digest, side by side where there are many; then the manifest and the footer,
-//! and the file is published.
+//! Gives bytes to the sink and to the digest, on several threads if there are many; at the end writes the manifest and the
+//! footer, and publishes the file.
 
 use super::content_index::Content;
 use super::specs::Summary;
-use super::state::{Phase, Writer, STEP};
+use super::state::{Phase, Writer, MAX_UNREPORTED};
 use crate::container::{self, Frame};
 use crate::digest::{Algorithm, Hasher};
 use crate::error::{fail, Error, Result};
@@ -24,7 +24,7 @@ pub(super) fn min_offloaded(algorithm: Algorithm) -> usize {
 }
 
 impl Writer {
-    /// Appends bytes to the file. A failure is for good.
+    /// Appends bytes to the file. A failure poisons the writer.
     pub(super) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_and_hash(bytes, None)
     }
@@ -33,7 +33,7 @@ impl Writer {
     pub(super) fn store(&mut self, stored: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.entry.stored_size = open.entry.stored_size.saturating_add(stored.len() as u64);
-        if let Content::Coming(hasher) = &mut open.content {
+        if let Content::Hashing(hasher) = &mut open.content {
             hasher.update(stored);
         }
         if open.is_shared {
@@ -53,10 +53,10 @@ impl Writer {
 
     /// Appends bytes to the file, and gives them to the digest.
     fn write_and_hash(&mut self, bytes: &[u8], mut hasher: Option<&mut Hasher>) -> Result<()> {
-        if !self.reports.are_wanted() {
+        if !self.reports.is_enabled() {
             return self.write_at_once(bytes, hasher);
         }
-        bytes.chunks(STEP).try_for_each(|part| {
+        bytes.chunks(MAX_UNREPORTED).try_for_each(|part| {
             self.write_at_once(part, hasher.as_deref_mut())?;
             self.report(part.len())
         })
@@ -70,7 +70,7 @@ impl Writer {
         };
         let Some(sink) = self.sink.as_mut() else { return Err(fail!(State, "the writer is finished")) };
         let written = if count > 1 {
-            // Whichever thread comes first.
+            // The first thread that calls this hashes.
             let hasher = Mutex::new(hasher);
             let hash = || {
                 let hasher = hasher.lock().take();
@@ -95,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// Zero bytes up to a multiple of `alignment`.
+    /// Writes zero bytes up to a multiple of `alignment`.
     pub(super) fn align(&mut self, alignment: u64) -> Result<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         let target = self.position.checked_next_multiple_of(alignment);
@@ -109,8 +109,8 @@ impl Writer {
 }
 
 impl Writer {
-    /// Writes manifest and footer and publishes the file. The writer is over then, whatever is
-    /// returned; if it failed, the destination is as it was before.
+    /// Writes manifest and footer and publishes the file. The writer is closed then, whatever is returned; if it failed, the
+    /// destination is as it was before.
     pub fn finish(&mut self) -> Result<Summary> {
         self.check_idle()?;
         let outcome = match self.append_base.take() {
@@ -123,12 +123,12 @@ impl Writer {
                 self.state = Phase::Closed("the writer is finished");
                 Ok(summary)
             }
-            Err(e) => Err(self.give_up(e)),
+            Err(e) => Err(self.abort(e)),
         }
     }
 
-    /// Ends the writer, which leaves the destination as it was before; where that fails, `error` says so, too.
-    pub fn give_up(&mut self, error: Error) -> Error {
+    /// Closes the writer, and leaves the destination as it was before; if that fails, the error says so, too.
+    pub fn abort(&mut self, error: Error) -> Error {
         match self.is_open() {
             true => self.poison(error),
             false => error,
@@ -151,7 +151,7 @@ impl Writer {
         Ok(self.summary(objects, components))
     }
 
-    /// Goes to where the manifest begins.
+    /// Pads the file up to where the manifest begins.
     pub(super) fn align_manifest(&mut self) -> Result<()> {
         match container::aligns_manifest(self.options.version) {
             true => self.align(self.alignment_of(Some(0))),
@@ -159,11 +159,15 @@ impl Writer {
         }
     }
 
-    /// Manifest, footer, publication.
+    /// Writes the manifest and the footer, and publishes the file.
     pub(super) fn write_end(&mut self, frame: &Frame, manifest: &[u8]) -> Result<()> {
         let size = frame.manifest_size();
         if size > self.capabilities().manifest_limit {
-            return Err(fail!(Limit, "a manifest of {size} bytes is above the specs' limit of 1 GiB"));
+            let limit = self.capabilities().manifest_limit;
+            return Err(fail!(
+                Limit,
+                "a manifest of {size} bytes is above the specs' limit of {limit} bytes"
+            ));
         }
         let mut footer = Vec::new();
         container::encode_footer(frame, &mut footer)?;
@@ -180,7 +184,8 @@ impl Writer {
         published.map_err(|e| self.poison(e))
     }
 
-    /// The sink is rolled back, which leaves the destination as it was; where it cannot be, the error says what it is.
+    /// Closes the writer for a failure, and rolls the sink back, so that the destination is as it was. If that fails, the
+    /// error says what the destination is.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
         self.component = None;

@@ -5,7 +5,7 @@ use super::content_index::Content;
 use super::specs::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
-use super::state::{OpenComponent, Writer, STEP};
+use super::state::{OpenComponent, Writer, MAX_UNREPORTED};
 use crate::codec::Coding;
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
@@ -77,10 +77,10 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
 impl Writer {
     /// Opens a component of the open object, to be given its bytes by [`Writer::data`].
     pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
-        self.open_component(spec, spec.size, true, self.coming_content())
+        self.open_component(spec, spec.size, true, self.content_of_stream())
     }
 
-    /// The same, whose bytes are known before they come.
+    /// As [`Writer::component`], where the content is known before the bytes come.
     pub(super) fn component_of(&mut self, spec: &ComponentSpec<'_>, content: Content) -> Result<()> {
         self.open_component(spec, spec.size, true, content)
     }
@@ -105,7 +105,7 @@ impl Writer {
         streamed: bool,
         content: Content,
     ) -> Result<()> {
-        // Everything that can be refused is, before the component that is open ends.
+        // All checks come before the component that is open ends.
         let expected = self.check_component(spec, size)?;
         if self.component.is_some() {
             self.try_entry(spec)?;
@@ -120,14 +120,14 @@ impl Writer {
         self.start_component(entry, rare, algorithm, expected, streamed, content)
     }
 
-    /// What a component of so many bytes, if that is known, starts at a multiple of.
+    /// The alignment of a component of so many bytes; none if the size is unknown.
     pub(super) fn alignment_of(&self, expected: Option<u64>) -> u64 {
         let large = expected.is_none_or(|size| size >= self.options.large_size);
         let asked = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
         asked.max(self.capabilities().alignment)
     }
 
-    /// Goes to where a component begins, and is ready for its bytes.
+    /// Pads the file up to where a component begins, and opens it.
     pub(super) fn start_component(
         &mut self,
         mut entry: Component,
@@ -137,7 +137,7 @@ impl Writer {
         streamed: bool,
         content: Content,
     ) -> Result<()> {
-        let place = self.place_of(&content, expected);
+        let place = self.find_equal(&content, expected);
         entry.offset = match place {
             Some(place) => place,
             None => {
@@ -163,7 +163,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the open object can have such a component, and how many bytes it takes, if that is known.
+    /// Checks that the open object can have such a component; returns its size, if it is known.
     pub(super) fn check_component(&self, spec: &ComponentSpec<'_>, size: Option<u64>) -> Result<Option<u64>> {
         let object = self.open_object()?;
         let open = self.component.as_ref().map(|c| self.manifest.texts.get(c.entry.role));
@@ -185,7 +185,7 @@ impl Writer {
         Ok(by_shape.or(size))
     }
 
-    /// Makes a component's entry and forgets it again, to see whether it can be made.
+    /// Checks that a component's entry can be made: makes it, and drops it.
     pub(super) fn try_entry(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
         let checkpoint = self.manifest.checkpoint();
         let made = component_entry(self, spec);
@@ -210,7 +210,7 @@ impl Writer {
         self.feed(data)
     }
 
-    /// Bytes in the host's order, already counted and allowed.
+    /// Takes bytes in the host's order, after the checks.
     pub(super) fn feed(&mut self, data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         open.bytes_in = open.bytes_in.saturating_add(data.len() as u64);
@@ -223,27 +223,27 @@ impl Writer {
         self.poison_on_error(outcome)
     }
 
-    /// A failure while bytes are on their way leaves half a component behind: it is for good.
+    /// Poisons the writer after a failure while bytes are written, which leaves half a component behind.
     fn poison_on_error(&mut self, outcome: Result<()>) -> Result<()> {
         outcome.map_err(|e| if self.is_open() { self.poison(e) } else { e })
     }
 
-    /// Bytes in the file's order, to the encoding.
+    /// Encodes and stores bytes in the file's order.
     fn encode(&mut self, mut data: &[u8]) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Err(fail!(Internal, "no component")) };
         let codec = match open.coding()? {
             Coding::Raw => return self.store(data),
             Coding::Compressed(codec) => codec,
         };
-        if self.reports.are_wanted() && data.len() > STEP {
-            return data.chunks(STEP).try_for_each(|part| {
+        if self.reports.is_enabled() && data.len() > MAX_UNREPORTED {
+            return data.chunks(MAX_UNREPORTED).try_for_each(|part| {
                 self.encode(part)?;
                 self.report(part.len())
             });
         }
         open.hash_decoded(data);
         let frame = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
-        // Fill up a frame that was begun, then take whole frames as they lie, then keep the rest.
+        // Complete the frame that was begun, then compress whole frames out of `data`, then keep the rest.
         if !open.pending.is_empty() {
             let space = frame.saturating_sub(open.pending.len()).min(data.len());
             let (now, later) = data.split_at_checked(space).unwrap_or_default();
@@ -281,7 +281,7 @@ impl Writer {
     }
 
     fn close_component(&mut self) -> Result<()> {
-        self.last_frame()?;
+        self.finish_frames()?;
         self.finish_component()
     }
 
@@ -290,7 +290,7 @@ impl Writer {
         self.store_table()?;
         let Some(open) = self.component.take() else { return Ok(()) };
         let OpenComponent { mut entry, mut rare, hasher, bytes_in, content, .. } = open;
-        entry.offset = self.note_place(content, entry.stored_size, entry.offset)?;
+        entry.offset = self.record_content(content, entry.stored_size, entry.offset)?;
         rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
         entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding.has_declared_size());
@@ -298,12 +298,12 @@ impl Writer {
         self.push_component(entry, rare)
     }
 
-    /// A digest as the manifest has it.
+    /// Adds a digest to the texts of the manifest.
     pub(super) fn push_digest(&mut self, digest: &Digest) -> Result<TextId> {
         self.manifest.texts.add(&digest::to_text(digest)?)
     }
 
-    /// Notes a written component in the manifest.
+    /// Adds a written component to the manifest.
     pub(super) fn push_component(&mut self, mut entry: Component, rare: RareNames) -> Result<()> {
         entry.rare = self.manifest.add_rare_names(rare)?;
         self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_size);
@@ -315,7 +315,7 @@ impl Writer {
 }
 
 impl OpenComponent {
-    /// Gives the digest decoded bytes that will be compressed, if it is of those.
+    /// Hashes bytes that will be compressed, if the digest is of decoded bytes.
     pub(super) fn hash_decoded(&mut self, data: &[u8]) {
         if let (Some(hasher), DigestOf::Decoded) = (self.hasher.as_mut(), self.hashes) {
             hasher.update(data);
@@ -327,20 +327,20 @@ impl OpenComponent {
         self.hashes == DigestOf::Stored || !self.entry.encoding.is_compressed()
     }
 
-    /// What there is between the bytes that come and those that are stored.
+    /// How its bytes are encoded.
     pub(super) fn coding(&self) -> Result<Coding> {
         Coding::of(self.entry.encoding).ok_or_else(unwritable_encoding)
     }
 
-    /// Whole elements of what was given, turned to little-endian; a partial one waits for the rest.
+    /// Swaps whole elements to little-endian; the bytes of an incomplete one are kept.
     fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let width = self.entry.width();
-        turn(&mut self.partial, data, width)
+        swap_bytes(&mut self.partial, data, width)
     }
 }
 
-/// Whole elements of what was given, turned; a partial one waits for the rest.
-pub(super) fn turn(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
+/// Swaps the whole elements of `partial` and `data`; the bytes of an incomplete one become `partial`.
+pub(super) fn swap_bytes(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
     let mut swapped = std::mem::take(partial);
     swapped.try_reserve(data.len())?;
     swapped.extend_from_slice(data);

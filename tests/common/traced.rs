@@ -68,9 +68,9 @@ pub enum Ended {
 
 const REFUSED: i32 = 77;
 
-/// Runs `body` in a child; `body` starts no threads. At each stop `goes_on` says whether the child does: if
+/// Runs `body` in a child; `body` starts no threads. At each stop `continues` says whether the child does: if
 /// not, it is killed there.
-pub fn run(body: &dyn Fn(), goes_on: &mut dyn FnMut(&Stop) -> bool) -> Ended {
+pub fn run(body: &dyn Fn(), continues: &mut dyn FnMut(&Stop) -> bool) -> Ended {
     let pid = fork(|| {
         // SAFETY: no pointer is handed over.
         unsafe {
@@ -93,7 +93,7 @@ pub fn run(body: &dyn Fn(), goes_on: &mut dyn FnMut(&Stop) -> bool) -> Ended {
         if let Some(ended) = wait(pid) {
             return ended;
         }
-        if !goes_on(&stop(pid)) {
+        if !continues(&stop(pid)) {
             return kill(pid);
         }
     }

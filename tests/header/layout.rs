@@ -144,8 +144,8 @@ fn tidy(item: &str) -> String {
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         at += 1;
-        let goes_on = at > 1 && lines[at - 2].trim_start().starts_with("///");
-        match one_line_member(&lines[at - 1..]).filter(|_| !goes_on) {
+        let continues = at > 1 && lines[at - 2].trim_start().starts_with("///");
+        match one_line_member(&lines[at - 1..]).filter(|_| !continues) {
             Some(member) => {
                 out.push_str(&member);
                 at += 1;

@@ -8,10 +8,10 @@ use ztensor::reader::{Advice, File};
 
 /// What is in use by another program for a moment goes at another try.
 const TRIES: u32 = 5;
-/// So many places are looked at, at most.
+/// How many places are sampled at most.
 const SAMPLES: u64 = 2048;
-/// What more than this is left of makes a run none from the disk.
-pub const MOST: f64 = 0.01;
+/// The largest share of a model that may still be in memory in a run that counts as one from the disk.
+pub const MAX_WARM_SHARE: f64 = 0.01;
 
 /// Asks the system to give the files up; the share of the bytes that is in memory all the same, none where the system does
 /// not tell.
@@ -30,7 +30,7 @@ pub fn evict(file: &File, plan: &Plan) -> Result<Option<f64>> {
         let mut all = file.objects().flat_map(|object| object.components());
         all.try_for_each(|component| component.advise(Advice::Evict))?;
         left = resident(file, plan);
-        if left.is_none_or(|left| left <= MOST) {
+        if left.is_none_or(|left| left <= MAX_WARM_SHARE) {
             break;
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ztensor::reader::File;
 
 /// What a thread reads at a time, as the library does.
-const CHUNK: usize = 4 << 20;
+const READ_SIZE: usize = 4 << 20;
 
 /// The files of a model, open.
 pub struct Parts(Vec<(PathBuf, std::fs::File)>);
@@ -33,7 +33,7 @@ impl Parts {
             let (now, after) =
                 rest.split_at_mut(usize::try_from(one.stored).unwrap_or(usize::MAX).min(rest.len()));
             rest = after;
-            for piece in now.chunks_mut(CHUNK) {
+            for piece in now.chunks_mut(READ_SIZE) {
                 let size = piece.len() as u64;
                 jobs.push((path, file, offset, Mutex::new(piece)));
                 offset += size;

@@ -55,7 +55,7 @@ impl Mode {
 pub struct Range {
     /// Places of the object and the component.
     place: (usize, usize),
-    /// Of its decoded bytes; none for all.
+    /// The offset in its decoded bytes; none for all of them.
     within: Option<u64>,
     pub part: usize,
     pub offset: u64,

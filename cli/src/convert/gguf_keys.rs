@@ -30,7 +30,7 @@ enum Type {
 }
 
 impl Scalar {
-    /// Those that are tried for a value of which nothing says the type.
+    /// The types that are tried, in this order, for a value without a type.
     const TRIED: [Scalar; 8] = [
         Scalar::Text,
         Scalar::Number(Dtype::Bool),
@@ -188,7 +188,7 @@ struct Key<'a> {
     name: &'a [u8],
     value: Value<'a>,
     type_of: Type,
-    /// Those of all its f32 and bools, where they were noted.
+    /// The bits of all its f32 and bools, if `ztensor.origin` has them.
     bits: &'a [u8],
 }
 
@@ -295,7 +295,7 @@ pub struct Part {
     /// From 0.
     pub number: u16,
     pub count: u16,
-    /// Of all files.
+    /// The number of tensors of all files.
     pub tensors: i32,
 }
 

@@ -1,12 +1,12 @@
-//! Where tensors stand in a GGUF file, and what is between them.
+//! The offsets of tensors in a GGUF file, and the padding between them.
 
 use super::output::Sink;
 use super::tensor::Tensor;
 use crate::failure::Outcome;
 use ztensor::model::value::{Array, Kind, Value};
 
-/// Most bytes between tensors, or behind the last, that a file may ask for by what it was made from.
-const MOST_PADDING: u64 = 1 << 24;
+/// The most bytes of padding between tensors, or behind the last, that `ztensor.origin` may ask for.
+const MAX_PADDING: u64 = 1 << 24;
 
 /// Where each tensor begins, counted from the start of all data.
 pub struct Layout {
@@ -15,7 +15,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// As in the file that these were made from, if they still fit there; else one behind the other.
+    /// The layout of the original GGUF file, as `ztensor.origin` has it, if the tensors fit it; else one tensor behind the other.
     pub fn of(tensors: &[Tensor<'_>], alignment: u64, origin: Option<Value<'_>>) -> Layout {
         let noted =
             origin.and_then(|origin| array(origin.get("offsets")?)?.iter().map(Value::as_u64).collect());
@@ -27,7 +27,7 @@ impl Layout {
             offsets.len() == tensors.len()
                 && ranges.iter().all(|(at, size)| {
                     let fits = *at >= end
-                        && *at - end <= MOST_PADDING
+                        && *at - end <= MAX_PADDING
                         && at % alignment == 0
                         && at.checked_add(*size).is_some_and(|e| e < 1 << 60);
                     end = at.saturating_add(*size);
@@ -45,25 +45,25 @@ impl Layout {
         Layout { offsets, alignment }
     }
 
-    /// The positions of the tensors as their bytes follow each other.
+    /// The numbers of the tensors, in the order of their bytes in the file.
     pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.offsets.len()).collect();
         order.sort_by_key(|at| self.offsets[*at]);
         order
     }
 
-    /// What is between the tensors of a file whose header has `header` bytes.
+    /// The padding between the tensors of a file whose header has `header` bytes.
     pub fn padding(&self, header: u64, tensors: &[Tensor<'_>], origin: Option<Value<'_>>) -> Padding {
         let data_start = header.next_multiple_of(self.alignment);
         let ends = self.offsets.iter().zip(tensors).map(|(at, tensor)| data_start + at + tensor.size);
         let end = ends.max();
         let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
         let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new() };
-        // What is noted counts from the start of the file, and fits one whose data begins at the same place.
+        // Offsets in `ztensor.origin` count from the start of the file, so they fit only if the data begins at the same place.
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
         let size = origin.get("size").and_then(Value::as_u64);
-        let may_be = end.unwrap_or(header)..=usual.saturating_add(MOST_PADDING);
+        let may_be = end.unwrap_or(header)..=usual.saturating_add(MAX_PADDING);
         padding.file_size = size.filter(|size| may_be.contains(size)).unwrap_or(usual);
         for piece in origin.get("padding").and_then(array).into_iter().flat_map(|pieces| pieces.iter()) {
             let pair = array(piece).and_then(|pair| Some((pair.get(0)?.as_u64()?, pair.get(1)?)));
@@ -75,16 +75,16 @@ impl Layout {
     }
 }
 
-/// What is in a file that is of no key and no tensor.
+/// The bytes of a file that belong to no key and no tensor.
 pub struct Padding {
     pub data_start: u64,
     pub file_size: u64,
-    /// What is not zero, by its place.
+    /// Bytes that are not all zero, with their positions.
     pieces: Vec<(u64, Vec<u8>)>,
 }
 
 impl Padding {
-    /// Writes up to a place.
+    /// Writes the padding up to the position `until`.
     pub fn fill(&self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
         for (at, bytes) in &self.pieces {
             let end = at.saturating_add(bytes.len() as u64);

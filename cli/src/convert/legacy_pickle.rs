@@ -18,10 +18,10 @@ use ztensor::reader::{File, OpenOptions};
 
 /// The number that such a file begins with, as a pickle.
 pub const MAGIC: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
-/// No object takes more.
-const MOST_PICKLED: usize = 1 << 26;
-/// Nor names more.
-const MOST_NAMES: usize = 1 << 20;
+/// The most bytes of one pickled object.
+const MAX_PICKLED_SIZE: usize = 1 << 26;
+/// The most entries of its memo.
+const MAX_NAMES: usize = 1 << 20;
 /// Neither a class nor the key of a storage has more bytes.
 const LONGEST_NAME: usize = 255;
 /// Fields of a persistent id.
@@ -31,8 +31,8 @@ const FIELDS: usize = 6;
 pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: Error| Failure::at(path, e);
     let mut archive = without_name().map_err(at)?;
-    let goes_on = || interrupt.check().is_ok();
-    let written = SystemFile::open(path).and_then(|file| to_archive(file, &mut archive, &goes_on));
+    let continues = || interrupt.check().is_ok();
+    let written = SystemFile::open(path).and_then(|file| to_archive(file, &mut archive, &continues));
     interrupt.check()?; // why it failed, if a signal stopped it
     written.map_err(at)?;
     let options = OpenOptions { name: Some(path.display().to_string()), ..OpenOptions::default() };
@@ -78,8 +78,8 @@ impl<R: Read> Scan<'_, R> {
     /// Takes bytes over; gives them.
     fn take(&mut self, size: usize) -> Result<&[u8]> {
         let start = self.pickle.bytes.len();
-        if size > MOST_PICKLED - start.min(MOST_PICKLED) {
-            return Err(wrong(format!("a pickle has more than {MOST_PICKLED} bytes")));
+        if size > MAX_PICKLED_SIZE - start.min(MAX_PICKLED_SIZE) {
+            return Err(wrong(format!("a pickle has more than {MAX_PICKLED_SIZE} bytes")));
         }
         let read = self.from.by_ref().take(size as u64).read_to_end(&mut self.pickle.bytes)?;
         match read == size {
@@ -105,7 +105,7 @@ impl<R: Read> Scan<'_, R> {
 
     fn push(&mut self, item: Item, start: usize) {
         self.last = item.clone();
-        // One more than there are fields is too many already.
+        // One item more than there are fields is kept, which shows that there are too many.
         if self.since_mark.len() <= FIELDS {
             self.since_mark.push((item, start));
         }
@@ -114,7 +114,7 @@ impl<R: Read> Scan<'_, R> {
     fn text(&mut self, size: usize, start: usize) -> Result<()> {
         let text = self.take(size)?;
         let item = if text.len() <= LONGEST_NAME { Item::Text(text.to_vec()) } else { Item::Other };
-        if let (Item::Text(text), true) = (&item, self.pickle.texts.len() < MOST_NAMES) {
+        if let (Item::Text(text), true) = (&item, self.pickle.texts.len() < MAX_NAMES) {
             self.pickle.texts.push(text.clone());
         }
         self.push(item, start);
@@ -124,8 +124,8 @@ impl<R: Read> Scan<'_, R> {
     fn put(&mut self, key: usize) -> Result<()> {
         match &self.last {
             Item::Other => drop(self.memo.remove(&key)),
-            _ if self.memo.len() >= MOST_NAMES => {
-                return Err(wrong(format!("a pickle has more than {MOST_NAMES} names")))
+            _ if self.memo.len() >= MAX_NAMES => {
+                return Err(wrong(format!("a pickle has more than {MAX_NAMES} names")))
             }
             named => drop(self.memo.insert(key, named.clone())),
         }
@@ -268,7 +268,7 @@ fn pickle(from: &mut impl Read) -> Result<Pickle> {
 }
 
 /// Writes a checkpoint as an archive.
-fn to_archive(file: SystemFile, to: &mut SystemFile, goes_on: &dyn Fn() -> bool) -> Result<()> {
+fn to_archive(file: SystemFile, to: &mut SystemFile, continues: &dyn Fn() -> bool) -> Result<()> {
     let mut from = BufReader::with_capacity(1 << 20, file);
     for _ in ["magic number", "version", "system"] {
         pickle(&mut from)?;
@@ -276,8 +276,8 @@ fn to_archive(file: SystemFile, to: &mut SystemFile, goes_on: &dyn Fn() -> bool)
     let object = pickle(&mut from)?;
     let keys = pickle(&mut from)?.texts;
     let mut members = vec![
-        add(to, b"archive/data.pkl", object.bytes.len() as u64, &mut &object.bytes[..], goes_on)?,
-        add(to, b"archive/version", 2, &mut &b"3\n"[..], goes_on)?,
+        add(to, b"archive/data.pkl", object.bytes.len() as u64, &mut &object.bytes[..], continues)?,
+        add(to, b"archive/version", 2, &mut &b"3\n"[..], continues)?,
     ];
     for key in &keys {
         let shown = String::from_utf8_lossy(key);
@@ -289,7 +289,7 @@ fn to_archive(file: SystemFile, to: &mut SystemFile, goes_on: &dyn Fn() -> bool)
         let size = u64::from_le_bytes(count).checked_mul(*each);
         let size = size.filter(|size| i64::try_from(*size).is_ok());
         let size = size.ok_or_else(|| wrong(format!("the size of the storage {shown:?} leaves 63 bits")))?;
-        members.push(add(to, &[b"archive/data/", &key[..]].concat(), size, &mut from, goes_on)?);
+        members.push(add(to, &[b"archive/data/", &key[..]].concat(), size, &mut from, continues)?);
     }
     let directory = to.stream_position()?;
     members.iter().try_for_each(|member| to.write_all(&central(member)))?;
@@ -303,7 +303,7 @@ fn add(
     name: &[u8],
     size: u64,
     from: &mut dyn Read,
-    goes_on: &dyn Fn() -> bool,
+    continues: &dyn Fn() -> bool,
 ) -> Result<Member> {
     let mut member = Member { name: name.to_vec(), crc: 0, size, offset: to.stream_position()? };
     to.write_all(&local(&member))?;
@@ -311,7 +311,7 @@ fn add(
     while left > 0 {
         let most = usize::try_from(left).map_or(chunk.len(), |left| left.min(chunk.len()));
         let read = from.read(&mut chunk[..most])?;
-        if read == 0 || !goes_on() {
+        if read == 0 || !continues() {
             return Err(wrong(format!("the file ends {left} bytes before a storage does")));
         }
         sum.update(&chunk[..read]);

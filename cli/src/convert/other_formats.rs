@@ -67,9 +67,9 @@ fn detect(path: &Path) -> std::io::Result<Option<Format>> {
 fn is_onnx(file: &mut BufReader<SystemFile>, size: u64) -> std::io::Result<bool> {
     const GRAPH: u64 = 7;
     /// More than a model has; each function of its own is a field.
-    const MOST_FIELDS: usize = 1 << 16;
+    const MAX_FIELDS: usize = 1 << 16;
     let (mut at, mut has_graph) = (0, false);
-    for _ in 0..MOST_FIELDS {
+    for _ in 0..MAX_FIELDS {
         if at == size {
             return Ok(has_graph);
         }

@@ -1,4 +1,4 @@
-//! Where bytes of other containers go: files that grow under another name, or standard output.
+//! The output of conversions: files that are written under a temporary name, or standard output.
 
 use super::{is_standard, Job};
 use crate::failure::{Failure, Outcome};
@@ -10,7 +10,7 @@ use ztensor::reader::{File, OpenOptions};
 use ztensor::sink::file_sink::FileSink;
 use ztensor::sink::{ByteSink, WriteThreads};
 
-/// Refuses a path where something is, unless it is to be replaced.
+/// Refuses the path of an existing file, unless `force` is set.
 pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
     let exists = !is_standard(path) && path.symlink_metadata().is_ok();
     match exists && !force {
@@ -20,9 +20,9 @@ pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
     }
 }
 
-/// A file that gets its name when all files of the job are whole.
+/// A file under a temporary name; it gets its name when all files of the job are complete.
 pub struct NewFile {
-    /// Also a writer of .zt files has it.
+    /// Shared with a writer of .zt files.
     sink: Arc<Mutex<FileSink>>,
     path: PathBuf,
     force: bool,
@@ -40,12 +40,12 @@ impl NewFile {
         self.with(|sink| sink.write(bytes))
     }
 
-    /// No more bytes come.
+    /// Ends the file; it keeps its temporary name.
     pub fn close(&self) -> Outcome<()> {
         self.with(FileSink::complete)
     }
 
-    /// Where it will be.
+    /// The path that it will have.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,7 +55,7 @@ impl NewFile {
         lock(&self.sink).temporary_path().to_owned()
     }
 
-    /// What a writer writes to; when that publishes it the file is whole and lacks its name.
+    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary name.
     pub fn sink(&self) -> Box<dyn ByteSink> {
         Box::new(Unnamed(Arc::clone(&self.sink)))
     }
@@ -64,7 +64,7 @@ impl NewFile {
         act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
     }
 
-    /// Opens it where it is until it has its name.
+    /// Opens it under its temporary name.
     pub fn open(&self) -> Outcome<File> {
         let options = OpenOptions {
             verify: true,
@@ -85,7 +85,7 @@ fn lock(sink: &Mutex<FileSink>) -> MutexGuard<'_, FileSink> {
     sink.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bytes of a file that others publish.
+/// A sink whose file is published by its [`NewFile`].
 struct Unnamed(Arc<Mutex<FileSink>>);
 
 impl ByteSink for Unnamed {
@@ -107,13 +107,13 @@ pub struct Sink<'j> {
     job: &'j Job<'j>,
     /// None for standard output.
     file: Option<NewFile>,
-    gathered: Vec<u8>,
-    /// Bytes that were given.
+    buffer: Vec<u8>,
+    /// Bytes that were written so far.
     pub position: u64,
 }
 
-/// Bytes that are gathered before they are written.
-const GATHERED: usize = 1 << 20;
+/// The size of the buffer.
+const BUFFER_SIZE: usize = 1 << 20;
 
 impl<'j> Sink<'j> {
     /// The job's output.
@@ -127,20 +127,20 @@ impl<'j> Sink<'j> {
             true => None,
             false => Some(NewFile::create(path, job.arguments.force, job.arguments.durable)?),
         };
-        Ok(Sink { job, file, gathered: Vec::new(), position: 0 })
+        Ok(Sink { job, file, buffer: Vec::new(), position: 0 })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
         self.position += bytes.len() as u64;
-        if self.gathered.len() + bytes.len() < GATHERED {
-            self.gathered.extend_from_slice(bytes);
+        if self.buffer.len() + bytes.len() < BUFFER_SIZE {
+            self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
         self.flush()?;
         self.put(bytes)
     }
 
-    /// So many zero bytes.
+    /// Writes so many zero bytes.
     pub fn zeros(&mut self, mut count: u64) -> Outcome<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         while count > 0 {
@@ -152,10 +152,10 @@ impl<'j> Sink<'j> {
     }
 
     fn flush(&mut self) -> Outcome<()> {
-        let gathered = std::mem::take(&mut self.gathered);
-        self.put(&gathered)?;
-        self.gathered = gathered;
-        self.gathered.clear();
+        let buffer = std::mem::take(&mut self.buffer);
+        self.put(&buffer)?;
+        self.buffer = buffer;
+        self.buffer.clear();
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl<'j> Sink<'j> {
         Ok(())
     }
 
-    /// All bytes were given; the file still lacks its name.
+    /// Ends the output; a file keeps its temporary name.
     pub fn close(mut self) -> Outcome<Option<NewFile>> {
         self.flush()?;
         self.job.interrupt.check()?;

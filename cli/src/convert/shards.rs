@@ -3,36 +3,29 @@
 use super::tensor::Tensor;
 use super::to_safetensors::json;
 use super::Job;
+use crate::elements::group_by_size;
 use crate::failure::Outcome;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a key of GGUF has room for, and a name.
-const MOST: usize = 65_535;
+/// The most files of a model: `split.count` of GGUF has 16 bits.
+const MAX_PARTS: usize = 65_535;
 
-/// Tensors in their order, cut so that no file has more than --shard-size, unless a single tensor has; all in one where that
-/// is not given.
-pub fn cut<T>(job: &Job<'_>, tensors: Vec<T>, size_of: impl Fn(&T) -> u64) -> Outcome<Vec<Vec<T>>> {
-    let most = job.arguments.shard_size.unwrap_or(u64::MAX);
-    let mut parts: Vec<Vec<T>> = Vec::new();
-    let mut size = 0u64;
-    for tensor in tensors {
-        let own = size_of(&tensor);
-        size = size.saturating_add(own);
-        match parts.last_mut() {
-            Some(part) if size <= most => part.push(tensor),
-            _ => {
-                size = own;
-                parts.push(vec![tensor]);
-            }
-        }
-    }
+/// Groups of tensors, one for each file of the output: with at most --shard-size bytes each, unless a single tensor has more.
+pub fn group_for_files<T>(
+    job: &Job<'_>,
+    tensors: Vec<T>,
+    size_of: impl Fn(&T) -> u64,
+) -> Outcome<Vec<Vec<T>>> {
+    let mut parts = group_by_size(tensors, job.arguments.shard_size.unwrap_or(u64::MAX), size_of);
     if parts.is_empty() {
         parts.push(Vec::new());
     }
-    match parts.len() > MOST {
-        true => Err(job
-            .refusal(format!("{} files are more than {MOST}; --shard-size allows larger ones", parts.len()))),
+    match parts.len() > MAX_PARTS {
+        true => Err(job.refusal(format!(
+            "{} files are more than {MAX_PARTS}; --shard-size allows larger ones",
+            parts.len()
+        ))),
         false => Ok(parts),
     }
 }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
-/// So many names are tried.
+/// How many names are tried.
 const TRIES: u32 = 16;
 
 /// Makes something of a name that is free.

@@ -20,7 +20,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// Those of a component, if they are known.
+    /// The elements of a component, if their type is known.
     pub fn of(component: &Component<'_>) -> Option<Elements> {
         let dtype = component.dtype()?;
         match component.logical() {

@@ -15,11 +15,11 @@ const NAME: &str = "GGUF";
 const EXTENSION: &str = "gguf";
 const MAGIC: &[u8; 4] = b"GGUF";
 const NEWEST: u64 = 3;
-/// What ggml itself opens: bytes of a name, dimensions.
-const MOST_NAME: usize = 63;
-const MOST_RANK: usize = 4;
-/// What this library opens.
-const MOST_DIMENSIONS: usize = 8;
+/// The longest name and the highest rank that ggml itself opens.
+const MAX_NAME_SIZE: usize = 63;
+const MAX_RANK: usize = 4;
+/// The highest rank that this library opens.
+const MAX_OPENED_RANK: usize = 8;
 
 /// Numbers as a file has them.
 pub struct Encoder {
@@ -83,7 +83,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         ..Written::default()
     };
     let all = i32::try_from(tensors.len()).unwrap_or(i32::MAX);
-    let parts = shards::cut(job, tensors, |tensor| tensor.size)?;
+    let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
     let paths = shards::paths(&job.arguments.output, parts.len(), EXTENSION);
     for (at, (tensors, path)) in parts.iter().zip(&paths).enumerate() {
         let split = match parts.len() {
@@ -145,7 +145,7 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
         return Err(Refusal::of_type(tensor));
     }
     let (rank, row) = (tensor.shape.len(), tensor.shape.last().copied().unwrap_or(1));
-    if rank > MOST_DIMENSIONS {
+    if rank > MAX_OPENED_RANK {
         return refused(format!("its {rank} dimensions"));
     }
     let block = tensor.elements.block();
@@ -153,17 +153,17 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
         return refused(format!("rows of {row} elements in blocks of {}", block.elements));
     }
     if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
-        return refused(String::from("its blocks: nothing says which of their bytes are turned"));
+        return refused(String::from("its blocks: nothing says which of their bytes to swap"));
     }
     Ok(())
 }
 
 /// Says what ggml does not open.
 fn warn_of_limits(job: &Job<'_>, tensors: &[Tensor<'_>]) {
-    let odd = tensors.iter().filter(|t| t.name.len() > MOST_NAME || t.shape.len() > MOST_RANK).count();
+    let odd = tensors.iter().filter(|t| t.name.len() > MAX_NAME_SIZE || t.shape.len() > MAX_RANK).count();
     if odd > 0 {
         let output = job.arguments.output.display();
-        let why = format!("names of more than {MOST_NAME} bytes or more than {MOST_RANK} dimensions");
+        let why = format!("names of more than {MAX_NAME_SIZE} bytes or more than {MAX_RANK} dimensions");
         job.bar.suspend(|| report(&format!("{output}: {odd} tensors have {why}: ggml does not open them")));
     }
 }

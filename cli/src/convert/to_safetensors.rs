@@ -31,7 +31,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     let metadata = metadata(job, origin)?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
-    let parts = shards::cut(job, tensors, |tensor| tensor.size)?;
+    let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
     let paths = shards::paths(&job.arguments.output, parts.len(), NAME);
     let mut written =
         Written { objects: parts.iter().map(|part| part.len() as u64).sum(), ..Written::default() };

@@ -24,7 +24,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         choices.sort_by(|a, b| a.text_name().cmp(&b.text_name())); // the order of that form
     }
     let floats = job.arguments.floats();
-    let parts = shards::cut(job, choices, |choice| decoded_size(choice, floats))?;
+    let parts = shards::group_for_files(job, choices, |choice| decoded_size(choice, floats))?;
     let paths = shards::paths(output, parts.len(), EXTENSION);
     let mut written = Written::default();
     for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
@@ -102,7 +102,7 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     choice.object.components().map(size).fold(0, u64::saturating_add)
 }
 
-/// Those of the file, and what it was made from; of several files that note speaks of all.
+/// The attributes of the output. `ztensor.origin` is among them; for several files it says how many there are.
 fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     if job.arguments.no_attributes {
         return Ok(Attributes::default());

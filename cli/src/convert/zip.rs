@@ -9,8 +9,8 @@ const DATE: u16 = 1 << 5 | 1;
 const UTF8: u16 = 1 << 11;
 /// Read and write for the owner.
 const MODE: u32 = 0o600 << 16;
-/// What stands for a size that the extra field has.
-const LARGE: u32 = u32::MAX;
+/// In place of a size or an offset: the number is in the extra field.
+const IN_EXTRA_FIELD: u32 = u32::MAX;
 
 /// A member that was written.
 pub struct Member {
@@ -57,18 +57,19 @@ fn flags(member: &Member) -> u16 {
 /// What stands in front of a member's bytes: as long for any sum and size.
 pub fn local(member: &Member) -> Vec<u8> {
     let record = Record::default().raw(b"PK\x03\x04").u16(ZIP64).u16(flags(member)).u16(0).u16(0).u16(DATE);
-    let record = record.u32(member.crc).u32(LARGE).u32(LARGE).u16(member.name.len() as u16).u16(20);
+    let record =
+        record.u32(member.crc).u32(IN_EXTRA_FIELD).u32(IN_EXTRA_FIELD).u16(member.name.len() as u16).u16(20);
     record.raw(&member.name).u16(1).u16(16).u64(member.size).u64(member.size).0
 }
 
 /// Its entry in the directory.
 pub fn central(member: &Member) -> Vec<u8> {
-    let short = |number: u64| u32::try_from(number).unwrap_or(LARGE);
+    let short = |number: u64| u32::try_from(number).unwrap_or(IN_EXTRA_FIELD);
     let mut extra = Record::default();
-    if short(member.size) == LARGE {
+    if short(member.size) == IN_EXTRA_FIELD {
         extra = extra.u64(member.size).u64(member.size);
     }
-    if short(member.offset) == LARGE {
+    if short(member.offset) == IN_EXTRA_FIELD {
         extra = extra.u64(member.offset);
     }
     if !extra.0.is_empty() {
@@ -83,9 +84,10 @@ pub fn central(member: &Member) -> Vec<u8> {
 
 /// The records behind the directory; those of 64-bit sizes where they are needed.
 pub fn end(count: u64, offset: u64, size: u64) -> Vec<u8> {
-    let (few, short) = (u16::try_from(count).unwrap_or(u16::MAX), |n: u64| u32::try_from(n).unwrap_or(LARGE));
+    let (few, short) =
+        (u16::try_from(count).unwrap_or(u16::MAX), |n: u64| u32::try_from(n).unwrap_or(IN_EXTRA_FIELD));
     let mut record = Record::default();
-    if few == u16::MAX || short(offset) == LARGE || short(size) == LARGE {
+    if few == u16::MAX || short(offset) == IN_EXTRA_FIELD || short(size) == IN_EXTRA_FIELD {
         record = record.raw(b"PK\x06\x06").u64(44).u16(ZIP64).u16(ZIP64).u32(0).u32(0).u64(count).u64(count);
         record = record.u64(size).u64(offset);
         record = record.raw(b"PK\x06\x07").u32(0).u64(offset + size).u32(1);

@@ -33,7 +33,7 @@ pub enum Values {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     Float(f64),
-    /// Of a type of which a float cannot hold every number.
+    /// A number of a type that f64 cannot hold without loss.
     Integer(i128),
 }
 
@@ -103,7 +103,7 @@ pub fn compare(
     }
 }
 
-/// Of decoded bytes or, of what cannot be decoded, the stored ones.
+/// Compares decoded bytes, or the stored ones of components that cannot be decoded.
 fn bytes(a: &Component<'_>, b: &Component<'_>, known: bool, interrupt: &Interrupt) -> Result<Option<Values>> {
     if !known {
         return stored(a, b);
@@ -127,7 +127,7 @@ fn bytes(a: &Component<'_>, b: &Component<'_>, known: bool, interrupt: &Interrup
     Ok(first.map(|first| Values::Bytes { differ, of, first }))
 }
 
-/// Of bytes as they are stored, which are read whole: they are of an encoding or type that nobody knows.
+/// Compares stored bytes, which are read whole, of an unknown encoding or type.
 fn stored(a: &Component<'_>, b: &Component<'_>) -> Result<Option<Values>> {
     let read = |component: &Component<'_>| -> Result<Vec<u8>> {
         let size = component.stored_size();

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use ztensor::reader::{Component, File, Object};
 
-/// Of each component of a file, what values it has.
+/// The statistics of each component of a file.
 pub type StatsOf = Vec<Option<Found>>;
 
 pub struct FileData<'f> {

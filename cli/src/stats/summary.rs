@@ -80,7 +80,7 @@ impl Summary {
         self.of_finite(self.mean)
     }
 
-    /// Of the whole population: the root of the mean of the squares.
+    /// The standard deviation of the whole population.
     pub fn deviation(&self) -> Option<f64> {
         self.of_finite((self.squares / self.finite as f64).sqrt())
     }
@@ -141,7 +141,7 @@ impl Histogram {
 mod tests {
     use super::*;
 
-    /// The same numbers in pieces of some size.
+    /// The summary of numbers that are added in pieces of `size`.
     fn in_pieces(numbers: &[f64], size: usize) -> Summary {
         let mut summary = Summary::default();
         numbers.chunks(size).for_each(|chunk| summary.add(chunk));

@@ -105,7 +105,7 @@ impl Test {
         let model = &mut self.model;
         let unpinned = model.unpinned.iter().position(|(of, _)| *of == slice);
         match step {
-            Step::There(at) => {
+            Step::Ready(at) => {
                 match unpinned {
                     Some(place) => {
                         model.unpinned.remove(place);
@@ -143,8 +143,8 @@ impl Test {
         let (_, priority) = self.model.reading.remove(place);
         self.memory.bytes(&mut slot).fill(number as u8);
         let outcome = if is_good { Ok(()) } else { Err(fail!(Io, "broken")) };
-        let gone = self.table.finish(at, slot, slice, &outcome, pins);
-        assert_eq!(gone.is_some(), !is_good);
+        let dropped = self.table.finish(at, slot, slice, &outcome, pins);
+        assert_eq!(dropped.is_some(), !is_good);
         match (is_good, pins) {
             (false, _) => {}
             (true, 0) => self.model.unpinned.push((number, priority)),
@@ -159,7 +159,7 @@ impl Test {
     fn next(&mut self) {
         let first = self.model.queue.first().copied();
         match self.table.next() {
-            Next::Nothing => assert!(first.is_none()),
+            Next::Wait => assert!(first.is_none()),
             Next::Dropped(slice) => {
                 let (number, priority) = self.model.queue.remove(0);
                 assert!(number == slice.number && !self.model.claim(priority, self.chooses_last));
@@ -178,12 +178,12 @@ impl Test {
 
     fn unpin(&mut self, which: usize) {
         let (slice, number, is_dropped) = self.pins.swap_remove(which);
-        let gone = self.table.unpin(number).unwrap();
+        let dropped = self.table.unpin(number).unwrap();
         if is_dropped {
             self.model.dropped_pins -= 1;
             let is_last = !self.pins.iter().any(|(_, other, _)| *other == number);
             self.model.dropped_slots -= usize::from(is_last);
-            assert_eq!(gone.is_some(), is_last);
+            assert_eq!(dropped.is_some(), is_last);
             return;
         }
         let pins = self.model.pinned.get_mut(&slice).unwrap();
@@ -201,9 +201,9 @@ impl Test {
         if self.model.reading.iter().any(|(of, _)| *of == slice) {
             return; // the tests of threads do that
         }
-        let gone = self.table.entries.find(&key(slice)).and_then(|at| self.table.forget(at));
+        let dropped = self.table.entries.find(&key(slice)).and_then(|at| self.table.forget(at));
         let is_there = self.model.wants(slice) || self.model.unpinned.iter().any(|(of, _)| *of == slice);
-        assert_eq!(gone.is_some(), is_there);
+        assert_eq!(dropped.is_some(), is_there);
         self.model.queue.retain(|(of, _)| *of != slice);
         self.model.unpinned.retain(|(of, _)| *of != slice);
         if let Some(pins) = self.model.pinned.remove(&slice) {
@@ -225,7 +225,7 @@ impl Test {
 
     /// Nothing is more than it may be, and all is as it should be.
     fn check(&mut self) {
-        let (now, model) = (self.table.now(), &self.model);
+        let (now, model) = (self.table.stats(), &self.model);
         assert!(now.used <= SLOTS as u64);
         assert_eq!(now.used, model.used() as u64);
         assert_eq!(now.pinned, (model.used() - model.unpinned.len()) as u64);
@@ -255,8 +255,12 @@ fn any_sequence_of_calls_leaves_what_the_model_says() {
                 3 | 4 => {
                     let priority = random.below(3);
                     test.model.prefetch(slice, priority);
-                    if !test.table.want_again(&key(slice), priority) {
-                        drop(test.table.want(&key(slice), Numbered::new(&test.files, slice, 64), priority));
+                    if !test.table.reprioritize(&key(slice), priority) {
+                        drop(test.table.queue_slice(
+                            &key(slice),
+                            Numbered::new(&test.files, slice, 64),
+                            priority,
+                        ));
                     }
                 }
                 5 | 6 => test.next(),
@@ -285,7 +289,7 @@ fn any_sequence_of_calls_leaves_what_the_model_says() {
         }
         test.forget_all(false);
         test.check();
-        assert_eq!((test.table.now().used, test.files.slices.load(Ordering::SeqCst)), (0, 0));
+        assert_eq!((test.table.stats().used, test.files.slices.load(Ordering::SeqCst)), (0, 0));
     }
 }
 

@@ -40,7 +40,10 @@ unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
         elements = 0;
     }
     if elements.checked_mul(width).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-        return Err(fail!(InvalidArgument, "a tensor of more bytes than there can be"));
+        return Err(fail!(
+            InvalidArgument,
+            "a tensor of {elements} elements of {width} bytes does not fit in memory"
+        ));
     }
     if tensor.strides.is_null() {
         strides.resize(rank, 1); // within what was reserved

@@ -208,7 +208,7 @@ mod tests {
             PLAIN.set(true);
             let plain = outcome(file);
             PLAIN.set(false);
-            // Of several rules that are broken either may be named: keys that are known are not checked to be UTF-8.
+            // If several rules are broken, the paths may name different ones: known keys are not checked to be UTF-8.
             let refused = [&fast, &plain].iter().all(|outcome| outcome.starts_with("refused"));
             assert!(refused || fast == plain, "{fast} {plain}");
             opened += usize::from(fast.starts_with("read"));

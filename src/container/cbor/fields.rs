@@ -351,7 +351,7 @@ impl<'a> Decoder<'a> {
         push_text(&self.cursor, &mut self.manifest, text)
     }
 
-    /// One more object is about to come; `limits` may forbid it.
+    /// Checks that one more object is within the limits.
     pub fn count_object(&self, limits: &Limits) -> Result<()> {
         if self.manifest.objects.len() as u64 >= limits.objects {
             return Err(fail!(Limit, "the file has more than {} objects", limits.objects));

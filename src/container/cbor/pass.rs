@@ -16,7 +16,7 @@ struct Open {
 
 impl Cursor<'_> {
     /// Steps over the next item, which is found to be well-formed; texts and keys are not looked at.
-    pub fn pass_over(&mut self) -> Result<()> {
+    pub fn skip_well_formed(&mut self) -> Result<()> {
         // Most are short, and then need none of the places below, which are cleared first.
         if self.try_text().is_some() {
             return Ok(());
@@ -44,7 +44,7 @@ impl Cursor<'_> {
             }
             match head {
                 Head::Text(Some(size)) | Head::Bytes(Some(size)) => drop(self.take(size)?),
-                Head::Text(None) | Head::Bytes(None) => self.pass_chunks(head)?,
+                Head::Text(None) | Head::Bytes(None) => self.skip_chunks(head)?,
                 Head::Break => {
                     let ended = depth.checked_sub(1).and_then(|at| open.get(at));
                     let Some(ended) = ended else {
@@ -60,7 +60,7 @@ impl Cursor<'_> {
                 }
                 _ => {}
             }
-            // One more item for the container around it, as long as that is complete, too.
+            // The item counts for the array or map around it, which may be complete by that.
             loop {
                 let Some(around) = depth.checked_sub(1) else { return Ok(()) };
                 let Some(place) = open.get_mut(around) else { return Err(self.too_deep()) };
@@ -75,7 +75,7 @@ impl Cursor<'_> {
     }
 
     /// The chunks of a text or a byte string of indefinite length.
-    fn pass_chunks(&mut self, string: Head) -> Result<()> {
+    fn skip_chunks(&mut self, string: Head) -> Result<()> {
         loop {
             let chunk = match (self.head()?, string) {
                 (Head::Break, _) => return Ok(()),

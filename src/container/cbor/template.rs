@@ -250,7 +250,7 @@ impl<'a> Template<'a> {
         true
     }
 
-    /// That of the manifest's last object, which was encoded so; none if another may differ in more than its fields.
+    /// The template of the manifest's last object, whose encoding is given; none if objects like it may differ in more than fields.
     fn of<F: Form>(encoded: &'a [u8], manifest: &Manifest) -> Option<Template<'a>> {
         let object = *manifest.objects.last()?;
         let template =
@@ -262,7 +262,7 @@ impl<'a> Template<'a> {
             key if key == F::COMPONENTS => {
                 scan.pairs(&mut |scan, _| scan.component::<F>(*components.next()?, manifest))
             }
-            _ => scan.cursor.pass_over().ok(),
+            _ => scan.cursor.skip_well_formed().ok(),
         })?;
         scan.template.rest = encoded.get(scan.end..)?;
         Some(scan.template)
@@ -301,7 +301,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Likewise if it is a digest, whose digits are the field.
+    /// The next item is a field if it is a digest, whose digits are the field: which one.
     fn digest<F: Form>(&mut self) -> Option<Option<usize>> {
         let Some(text) = self.cursor.try_text() else {
             return (self.cursor.head().ok()? == Head::NULL).then_some(None);
@@ -343,7 +343,7 @@ impl<'a> Scan<'a> {
         let (mut offset, mut length, mut size, mut digest) = (None, None, None, None);
         self.pairs(&mut |scan, key| {
             match F::FIELDS.iter().find(|(known, _)| *known == key) {
-                None => scan.cursor.pass_over().ok()?,
+                None => scan.cursor.skip_well_formed().ok()?,
                 Some((_, Meaning::Offset)) => offset = scan.number()?,
                 Some((_, Meaning::Length)) => length = scan.number()?,
                 Some((_, Meaning::Size)) => size = scan.number()?,

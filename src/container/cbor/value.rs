@@ -12,7 +12,7 @@ impl Cursor<'_> {
         OwnedValue::build(|to| self.put_value(to))
     }
 
-    /// The same, at the end of `tape`, whose memory is charged.
+    /// The next item, appended to `tape`, whose memory is charged.
     pub fn value_to(&mut self, tape: &mut Tape) -> Result<Position> {
         let mut builder = ValueBuilder::new(tape).within(self.budget);
         self.put_value(&mut builder)?;

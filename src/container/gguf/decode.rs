@@ -20,7 +20,7 @@ use crate::model::value::Tape;
 pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
 
 /// Bytes that are read at once, or one item if that is more.
-const STEP: u64 = 4 << 20;
+const READ_SIZE: u64 = 4 << 20;
 
 /// The role of a tensor's bytes.
 const ROLE: &str = "data";
@@ -35,7 +35,7 @@ pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Resu
     loop {
         let bytes = window.bytes(start, least)?;
         // What may be held grows with what was read, also where all bytes of the file are in memory.
-        let end = start.saturating_add(least.max(STEP)).min(reach.limit);
+        let end = start.saturating_add(least.max(READ_SIZE)).min(reach.limit);
         let bytes = usize::try_from(end.saturating_sub(start))
             .map_or(bytes, |size| bytes.get(..size).unwrap_or(bytes));
         budget.raise(limits.memory_for(end.min(reach.file_size)));
@@ -113,7 +113,7 @@ impl<'b> Decoder<'b> {
 
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Read<()> {
         let version = cursor.version(MAGIC)?;
-        let tensors = cursor.count(tensors::least_size(cursor.size_width()), "tensors")?;
+        let tensors = cursor.count(tensors::min_size(cursor.size_width()), "tensors")?;
         // A key, the number of its type, and a value of one byte.
         let keys = cursor.count(cursor.size_width().saturating_add(4 + 1), "keys")?;
         let limit = self.limits.objects;

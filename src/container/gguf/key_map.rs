@@ -8,8 +8,8 @@ use crate::model::text::Position;
 use crate::model::value::record::Kind;
 use crate::model::value::{Element, Tape, ValueBuilder};
 
-/// Bytes of elements that are turned to the host's byte order at once.
-const TURNED: usize = 512;
+/// Bytes of elements that are swapped to the host's byte order at once.
+const SWAP_BUFFER_SIZE: usize = 512;
 
 /// A map that is being put together.
 pub struct KeyMap<'t> {
@@ -39,8 +39,8 @@ impl<'t> KeyMap<'t> {
 
     /// One number or bool, as the file has it.
     pub fn number(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
-        let mut turned = [0; TURNED];
-        self.map.number(dtype, in_host_order(bytes, dtype, self.swaps, &mut turned))
+        let mut swapped = [0; SWAP_BUFFER_SIZE];
+        self.map.number(dtype, in_host_order(bytes, dtype, self.swaps, &mut swapped))
     }
 
     /// An array of that many elements, which follow.
@@ -53,13 +53,13 @@ impl<'t> KeyMap<'t> {
         if !self.swaps {
             return self.map.elements(dtype, bytes);
         }
-        bytes.chunks(TURNED).try_for_each(|chunk| {
-            let mut turned = [0; TURNED];
-            self.map.elements(dtype, in_host_order(chunk, dtype, true, &mut turned))
+        bytes.chunks(SWAP_BUFFER_SIZE).try_for_each(|chunk| {
+            let mut swapped = [0; SWAP_BUFFER_SIZE];
+            self.map.elements(dtype, in_host_order(chunk, dtype, true, &mut swapped))
         })
     }
 
-    /// That array has all of its elements.
+    /// Ends the array, which has all of its elements.
     pub fn end_array(&mut self) -> Result<()> {
         self.map.end().map(drop)
     }
@@ -85,13 +85,18 @@ impl<'t> KeyMap<'t> {
     }
 }
 
-/// Elements with their bytes the other way round if the order is not the host's; at most `TURNED` bytes then.
-fn in_host_order<'a>(bytes: &'a [u8], dtype: Dtype, swaps: bool, turned: &'a mut [u8; TURNED]) -> &'a [u8] {
+/// Elements with their bytes the other way round if the order is not the host's; at most `SWAP_BUFFER_SIZE` bytes then.
+fn in_host_order<'a>(
+    bytes: &'a [u8],
+    dtype: Dtype,
+    swaps: bool,
+    swapped: &'a mut [u8; SWAP_BUFFER_SIZE],
+) -> &'a [u8] {
     let size = dtype.size().max(1);
-    let Some(turned) = turned.get_mut(..bytes.len()).filter(|_| swaps && size > 1) else { return bytes };
-    for (from, to) in bytes.chunks_exact(size).zip(turned.chunks_exact_mut(size)) {
+    let Some(swapped) = swapped.get_mut(..bytes.len()).filter(|_| swaps && size > 1) else { return bytes };
+    for (from, to) in bytes.chunks_exact(size).zip(swapped.chunks_exact_mut(size)) {
         to.copy_from_slice(from);
         to.reverse();
     }
-    turned
+    swapped
 }

@@ -145,7 +145,7 @@ impl Keys {
 /// What an array has in front of its elements.
 fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     let element = cursor.kind()?;
-    let left = cursor.count(element.least_size(cursor.size_width()), "elements")?;
+    let left = cursor.count(element.min_size(cursor.size_width()), "elements")?;
     Ok(OpenArray { element, left })
 }
 

@@ -45,7 +45,7 @@ impl Kind {
 
     /// Bytes that one takes at least, where lengths have `size_width` of them.
     #[inline]
-    pub fn least_size(self, size_width: u64) -> u64 {
+    pub fn min_size(self, size_width: u64) -> u64 {
         match self {
             Kind::Number(dtype) => dtype.size() as u64,
             Kind::Text => size_width,

@@ -14,7 +14,7 @@ use crate::model::value::{Element, Kind, OwnedValue, Value, ValueBuilder};
 use std::ops::Range;
 
 /// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
-const MOST_PADDING: u64 = 1 << 20;
+const MAX_PADDING: u64 = 1 << 20;
 
 /// The map that docs/gguf.md describes. Of a model of several files it says nothing of places, and nothing of the keys that
 /// only its parts have.
@@ -177,7 +177,7 @@ impl Layout {
 /// What is in gaps, as pairs of offset and bytes, if anything there is not zero.
 fn put_padding(map: &mut ValueBuilder<'_>, gaps: &[Range<u64>], read: ReadAt<'_>) -> Result<()> {
     let mut bytes: Vec<u8> = Vec::new();
-    let (mut left, mut is_open) = (MOST_PADDING, false);
+    let (mut left, mut is_open) = (MAX_PADDING, false);
     for gap in gaps {
         let size = gap.end.saturating_sub(gap.start);
         let Ok(memory) = usize::try_from(size) else { continue };

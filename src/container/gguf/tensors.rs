@@ -38,7 +38,7 @@ impl Info<'_> {
 }
 
 /// Bytes of the shortest description: a name of no bytes, no dimensions.
-pub fn least_size(size_width: u64) -> u64 {
+pub fn min_size(size_width: u64) -> u64 {
     size_width.saturating_add(4 + 4 + 8)
 }
 

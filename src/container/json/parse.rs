@@ -72,7 +72,7 @@ impl Parser<'_> {
             _ if self.take("null") => to.null(),
             _ if self.take("true") => to.boolean(true),
             _ if self.take("false") => to.boolean(false),
-            _ => Err(self.wrong("a value is due")),
+            _ => Err(self.wrong("expected a value")),
         }
     }
 
@@ -105,7 +105,7 @@ impl Parser<'_> {
                 return to.end().map(drop);
             }
             if !self.take(",") {
-                return Err(self.wrong("\",\" or \"]\" is due"));
+                return Err(self.wrong("expected \",\" or \"]\""));
             }
         }
     }
@@ -116,7 +116,7 @@ impl Parser<'_> {
         let key = self.string()?;
         match self.take(":") {
             true => Ok(key),
-            false => Err(self.wrong("\":\" is due")),
+            false => Err(self.wrong("expected \":\"")),
         }
     }
 
@@ -160,7 +160,7 @@ impl Parser<'_> {
             };
         }
         if !self.take(",") {
-            return Err(self.wrong("\",\" or \"}\" is due"));
+            return Err(self.wrong("expected \",\" or \"}\""));
         }
         to.text(&self.key()?)?;
         Ok(false)
@@ -248,7 +248,7 @@ impl Parser<'_> {
 
     fn string(&mut self) -> Result<String> {
         if !self.take("\"") {
-            return Err(self.wrong("a string is due"));
+            return Err(self.wrong("expected a string"));
         }
         let mut out = String::new();
         loop {
@@ -306,7 +306,7 @@ impl Parser<'_> {
     fn hex4(&mut self) -> Result<u32> {
         let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
         let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
-        let code = code.ok_or_else(|| self.wrong("four hexadecimal digits are due"))?;
+        let code = code.ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
         self.at = self.at.saturating_add(4);
         Ok(code)
     }

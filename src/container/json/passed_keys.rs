@@ -27,7 +27,7 @@ impl PassedKeys {
         self.objects
     }
 
-    /// One more key of an object.
+    /// Adds a key of an object.
     #[cold]
     pub fn push(&mut self, budget: &Budget, object: u32, key: &[u8]) -> Result<()> {
         extend(budget, &mut self.texts, key)?;

@@ -65,12 +65,12 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// That byte, or an error that says what is due.
+    /// Steps over `byte`, or fails with `message`.
     #[inline(always)]
-    pub fn expect(&mut self, byte: u8, due: &str) -> Result<()> {
+    pub fn expect(&mut self, byte: u8, message: &str) -> Result<()> {
         match self.take(byte) {
             true => Ok(()),
-            false => Err(self.wrong(due)),
+            false => Err(self.wrong(message)),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Scan<'a> {
         }
         match self.take(end) {
             true => Ok(false),
-            false => Err(self.wrong("\",\" or the end of the object or array is due")),
+            false => Err(self.wrong("expected \",\" or the end of the object or array")),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Scan<'a> {
     where
         'a: 's,
     {
-        self.expect(b'"', "a string is due")?;
+        self.expect(b'"', "expected a string")?;
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let (plain, behind) = rest.split_at_checked(plain_size(rest)).unwrap_or_default();
         if let Some(b'"') = behind.first() {
@@ -181,7 +181,7 @@ impl<'a> Scan<'a> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
-            code = code << 4 | digit.ok_or_else(|| self.wrong("four hexadecimal digits are due"))?;
+            code = code << 4 | digit.ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
             self.step();
         }
         Ok(code)
@@ -213,7 +213,7 @@ impl<'a> Scan<'a> {
     #[cold]
     #[inline(never)] // its list of what is open is on no other stack
     pub fn skip(&mut self, scratch: &mut Vec<u8>, keys: &mut PassedKeys) -> Result<()> {
-        // Of what is open, from the outside: the number of an object, none of an array.
+        // What is open, outermost first: the number of an object; none for an array.
         let mut open = [None; MAX_DEPTH];
         let mut depth = 0usize;
         let mut first;
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
                 if self.another(first, if object.is_some() { b'}' } else { b']' })? {
                     if let Some(object) = object {
                         keys.push(self.budget, object, self.string(scratch)?)?;
-                        self.expect(b':', "\":\" is due")?;
+                        self.expect(b':', "expected \":\"")?;
                     }
                     break;
                 }
@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
                 self.at = self.at.saturating_add(word.len());
                 Ok(())
             }
-            false => Err(self.wrong("a value is due")),
+            false => Err(self.wrong("expected a value")),
         }
     }
 }

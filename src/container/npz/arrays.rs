@@ -205,7 +205,7 @@ struct Place {
 }
 
 impl Place {
-    /// Of a member, whose stored bytes are known.
+    /// The place of a member, whose stored bytes are known.
     fn of(member: &Member, header: &Header) -> Place {
         let stored = member.stored();
         let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });

@@ -65,7 +65,7 @@ pub(super) fn of(text: &[u8], budget: &Budget) -> Result<Kind> {
     if let (Some((dtype, logical)), []) = (size.and_then(|size| plain(*kind, size)), unit) {
         return Ok(Kind::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
     }
-    // Those that are listed, each with the bytes of one of its sizes.
+    // Types that are listed but not read, with the bytes of an element.
     let size = match (*kind, unit) {
         (b'O', []) => None,
         (b'S' | b'a' | b'V', []) => Some(size.ok_or_else(unknown)?),

@@ -80,9 +80,9 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
     let mut literal = Literal::new(text);
     let mut seen = 0;
     let (mut kind, mut fortran_order, mut shape) = (None, false, (0, 0));
-    literal.expect(b'{', "a dictionary is due")?;
+    literal.expect(b'{', "expected a dictionary")?;
     while !literal.take(b'}') {
-        let Some(key) = literal.text()? else { return Err(literal.wrong("a key or the end is due")) };
+        let Some(key) = literal.text()? else { return Err(literal.wrong("expected a key or the end")) };
         let field = match key {
             b"descr" => DESCR,
             b"fortran_order" => FORTRAN_ORDER,
@@ -93,7 +93,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
             return Err(broken!(Rule::NpyHeader, "its header has two keys {}", Quoted(key)));
         }
         seen |= field;
-        literal.expect(b':', "\":\" is due")?;
+        literal.expect(b':', "expected \":\"")?;
         match field {
             DESCR => {
                 kind = Some(match literal.text()? {
@@ -105,7 +105,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
             _ => shape = tuple(&mut literal, dimensions, budget)?,
         }
         if !literal.take(b',') {
-            literal.expect(b'}', "a comma or the end of the dictionary is due")?;
+            literal.expect(b'}', "expected a comma or the end of the dictionary")?;
             break;
         }
     }
@@ -125,13 +125,13 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
 
 /// A tuple of dimensions, appended to all: where they are.
 fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<(u32, u32)> {
-    literal.expect(b'(', "a tuple of dimensions is due")?;
+    literal.expect(b'(', "expected a tuple of dimensions")?;
     let start = table_position(dimensions.len())?;
     let mut rank = 0u32;
     let mut comma = true;
     while !literal.take(b')') {
         if !comma {
-            return Err(literal.wrong("a comma or the end of the tuple is due"));
+            return Err(literal.wrong("expected a comma or the end of the tuple"));
         }
         if rank == MAX_RANK {
             return Err(broken!(Rule::ShapeRank, "it has more than {MAX_RANK} dimensions"));

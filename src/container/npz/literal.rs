@@ -83,7 +83,7 @@ impl<'a> Literal<'a> {
                     self.step();
                 }
                 None | Some(b'\\' | b'\n' | b'\r' | 0) => {
-                    return Err(self.wrong("a text without escapes is due"));
+                    return Err(self.wrong("expected a text without escapes"));
                 }
                 Some(_) => self.step(),
             }
@@ -102,7 +102,7 @@ impl<'a> Literal<'a> {
                 return Ok(value);
             }
         }
-        Err(self.wrong("True or False is due"))
+        Err(self.wrong("expected True or False"))
     }
 
     /// A decimal integer from 0 to 2^63 - 1, as shapes have them; Python 2 wrote an L behind some.
@@ -116,7 +116,7 @@ impl<'a> Literal<'a> {
         }
         let digits = self.bytes.get(start..self.at).unwrap_or_default();
         if matches!(digits, [] | [b'0', _, ..]) {
-            return Err(self.wrong("a dimension is due: an integer that is not negative"));
+            return Err(self.wrong("expected a dimension: an integer that is not negative"));
         }
         if self.peek() == Some(b'L') {
             self.step();
@@ -149,7 +149,7 @@ impl<'a> Literal<'a> {
                 }
                 Some(b'\'' | b'"') => drop(self.quoted(true)?),
                 Some(b'0'..=b'9') => drop(self.dimension()?),
-                _ => return Err(self.wrong("a text, an integer, a list or a tuple is due")),
+                _ => return Err(self.wrong("expected a text, an integer, a list or a tuple")),
             }
             // What follows a value: the ends of what is around it, then a comma.
             loop {
@@ -161,7 +161,7 @@ impl<'a> Literal<'a> {
                 match self.take(end) {
                     true => (lists, depth) = (lists >> 1, depth.saturating_sub(1)),
                     false if comma => break,
-                    false => return Err(self.wrong("a comma or the end of the list or tuple is due")),
+                    false => return Err(self.wrong("expected a comma or the end of the list or tuple")),
                 }
             }
         }

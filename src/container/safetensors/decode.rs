@@ -23,10 +23,10 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
     let mut next = 0; // where a tensor begins that follows the one before
     let mut in_order = true;
-    header.scan.expect(b'{', "the header's object is due")?;
+    header.scan.expect(b'{', "expected the header's object")?;
     while header.scan.another(std::mem::take(&mut is_first), b'}')? {
         let name = header.scan.string(&mut scratch)?;
-        header.scan.expect(b':', "\":\" is due")?;
+        header.scan.expect(b':', "expected \":\"")?;
         if name == b"__metadata__" {
             if std::mem::replace(&mut has_metadata, true) {
                 return Err(broken!(Rule::JsonDuplicateKey, "the header has two \"__metadata__\""));
@@ -78,7 +78,7 @@ impl Header<'_> {
         let shape_start = table_position(manifest.dimensions.len())?;
         let (mut seen, mut is_first) = (0, true);
         let (mut dtype, mut begin, mut end) = (None, 0, 0);
-        self.scan.expect(b'{', "an object with the tensor's dtype, shape and data_offsets is due")?;
+        self.scan.expect(b'{', "expected an object with the tensor's dtype, shape and data_offsets")?;
         while self.scan.another(std::mem::take(&mut is_first), b'}')? {
             let key = self.scan.string(&mut self.keys.scratch)?;
             let field = match key {
@@ -94,7 +94,7 @@ impl Header<'_> {
                 return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(key)));
             }
             seen |= field;
-            self.scan.expect(b':', "\":\" is due")?;
+            self.scan.expect(b':', "expected \":\"")?;
             match field {
                 DTYPE => {
                     let name = self.scan.string(&mut self.keys.scratch)?;
@@ -102,7 +102,7 @@ impl Header<'_> {
                     dtype = Some(dtypes::find(name).ok_or_else(unknown)?);
                 }
                 SHAPE => {
-                    self.scan.expect(b'[', "an array of dimensions is due")?;
+                    self.scan.expect(b'[', "expected an array of dimensions")?;
                     let mut is_first = true;
                     while self.scan.another(std::mem::take(&mut is_first), b']')? {
                         let dimension = self.scan.unsigned(Rule::ShapeType, "the dimension")?;
@@ -110,11 +110,11 @@ impl Header<'_> {
                     }
                 }
                 DATA_OFFSETS => {
-                    self.scan.expect(b'[', "an array of two offsets is due")?;
+                    self.scan.expect(b'[', "expected an array of two offsets")?;
                     begin = self.scan.unsigned(Rule::OffsetType, "the offset")?;
-                    self.scan.expect(b',', "a second offset is due")?;
+                    self.scan.expect(b',', "expected a second offset")?;
                     end = self.scan.unsigned(Rule::OffsetType, "the offset")?;
-                    self.scan.expect(b']', "the end of the array is due")?;
+                    self.scan.expect(b']', "expected the end of the array")?;
                 }
                 _ => self.scan.skip(&mut self.keys.scratch, &mut self.keys.unknown)?,
             }
@@ -150,7 +150,7 @@ impl Header<'_> {
         Ok((begin, end))
     }
 
-    /// That the shape takes as many bytes as there are between the offsets, and that these are in the data.
+    /// Checks that the shape takes as many bytes as there are between the offsets, and that these are in the data.
     #[inline(always)]
     fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
         let Some(block) = component.block() else { return Ok(()) };
@@ -187,7 +187,7 @@ impl Header<'_> {
         let mut is_first = true;
         while self.scan.another(std::mem::take(&mut is_first), b'}')? {
             self.text(&mut to)?;
-            self.scan.expect(b':', "\":\" is due")?;
+            self.scan.expect(b':', "expected \":\"")?;
             self.text(&mut to)?;
         }
         let Kind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };

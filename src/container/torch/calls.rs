@@ -227,7 +227,7 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
     heap.add_tensor(tensor)
 }
 
-/// That a tensor stays within its storage.
+/// Checks that a tensor stays within its storage.
 fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Element) -> Result<()> {
     let (shape, strides) = heap.shape(tensor);
     let size = element.size().unwrap_or(1);

@@ -141,7 +141,7 @@ impl Found<'_, '_> {
         component.set_big_endian(self.big_endian);
         let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
         let size = element_count(shape).and_then(|count| count.checked_mul(unit)).ok_or_else(overflow)?;
-        // Of a tensor without elements the offset means nothing: slices of slices have them past the end.
+        // The offset of an empty tensor means nothing: slices of slices have offsets past the end.
         let offset = if size == 0 { 0 } else { offset };
         let start = offset.checked_mul(unit).ok_or_else(overflow)?;
         // What of the storage has all elements.

@@ -35,9 +35,9 @@ pub enum Global {
     UntypedStorage,
     /// Makes a tensor of a storage, an offset, a size and strides.
     RebuildTensor,
-    /// The same, with `requires_grad` and hooks, and perhaps metadata.
+    /// As `RebuildTensor`, with `requires_grad` and hooks, and perhaps metadata.
     RebuildTensorV2,
-    /// The same, with a dtype.
+    /// As `RebuildTensorV2`, with a dtype.
     RebuildTensorV3,
     /// Makes a parameter of a tensor: the tensor.
     RebuildParameter,

@@ -60,7 +60,7 @@ pub(super) const MEMOIZE: u8 = 0x94;
 pub(super) const FRAME: u8 = 0x95;
 pub(super) const BYTEARRAY8: u8 = 0x96;
 
-/// Those that no plain checkpoint has, by their names.
+/// The names of opcodes that no plain checkpoint has.
 const REFUSED: [(u8, &str); 9] = [
     (b'P', "PERSID"),
     (b'i', "INST"),

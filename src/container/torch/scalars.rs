@@ -127,8 +127,8 @@ pub fn decimal<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Res
 
 /// A number of one line. Longer ones than any that is read are not looked at.
 fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
-    const LONGEST: usize = 400;
-    let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= LONGEST);
+    const MAX_LINE: usize = 400;
+    let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= MAX_LINE);
     let number = text.and_then(|text| text.parse().ok());
     number.ok_or_else(|| broken!(Rule::PickleSyntax, "a line of {} bytes is not {what}", line.len()))
 }

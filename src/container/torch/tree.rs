@@ -14,9 +14,9 @@ use std::fmt::Write;
 /// Visits of items for each item that there is.
 const VISITS_OF_EACH: usize = 16;
 /// Visits that are allowed in any case.
-const LEAST_VISITS: usize = 1 << 20;
+const MIN_VISITS: usize = 1 << 20;
 
-/// So many bytes of a key count as one more visit.
+/// Each so many bytes of a key count as one more visit.
 const LONG_KEY: usize = 256;
 
 /// Receives what is in a tree.
@@ -56,7 +56,7 @@ pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
 }
 
 fn visits(heap: &Heap<'_>) -> usize {
-    heap.item_count().saturating_mul(VISITS_OF_EACH).max(LEAST_VISITS)
+    heap.item_count().saturating_mul(VISITS_OF_EACH).max(MIN_VISITS)
 }
 
 /// Whether a value is an attribute.
@@ -88,7 +88,7 @@ struct Walk<'h, 'a> {
     heap: &'h Heap<'a>,
     path: Vec<u8>,
     open: Vec<Open>,
-    /// Of each list, tuple, dict and set.
+    /// For each list, tuple, dict and set, whether it was seen.
     seen: Vec<Seen>,
     visits_left: usize,
 }

@@ -144,7 +144,7 @@ pub struct Heap<'a> {
 }
 
 impl<'a> Heap<'a> {
-    /// Of a pickle, whose positions have 32 bits.
+    /// The heap of a pickle; positions have 32 bits.
     pub fn new(bytes: &'a [u8], budget: &'a Budget) -> Result<Heap<'a>> {
         if u32::try_from(bytes.len()).is_err() {
             return Err(fail!(Limit, "the pickle of {} bytes passes 4 GiB", bytes.len()));

@@ -19,7 +19,7 @@ pub(super) const DESCRIPTOR: u16 = 8;
 const UTF8: u16 = 1 << 11;
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 
-/// So many times its compressed size a deflated member has at most.
+/// The highest ratio of decoded to compressed size of a deflated member.
 const MAX_RATIO: u64 = 1040;
 
 /// How the bytes of a member are stored.
@@ -39,7 +39,7 @@ pub struct Member {
     name: (usize, u16),
     pub(super) flags: u16,
     pub(super) method: u16,
-    /// Of its bytes.
+    /// The CRC-32 of its decoded bytes.
     pub crc32: u32,
     /// Bytes that it takes.
     pub stored_size: u64,

@@ -166,7 +166,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
     component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
-    // Of raw data only, and single bytes have no order (0.1 section 6).
+    // Only raw data has a byte order, and single bytes have none (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);
     let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;

@@ -44,7 +44,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     digest_of: DigestOf::Stored,
     usual_digest: None,
     max_frame: 1 << 30,
-    canonical_step: None,
+    canonical_alignment: None,
     old_ends_stay: false,
     write_rules: &NO_RULES,
 };

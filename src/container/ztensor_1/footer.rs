@@ -89,7 +89,7 @@ pub fn footer_missing(file_size: u64) -> Error {
 
 /// How places are found that look like the end of a file from 1.1 on.
 pub(crate) const SEARCH: EndSearch =
-    EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_counts: false };
+    EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_wins: false };
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, footer) in window.windows(FOOTER_SIZE).enumerate() {

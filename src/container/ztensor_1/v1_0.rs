@@ -38,7 +38,7 @@ fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
             if *d.key()? == *b"tensors" {
                 return Ok(true);
             }
-            d.cursor.pass_over()?;
+            d.cursor.skip_well_formed()?;
         }
         Ok(false)
     };

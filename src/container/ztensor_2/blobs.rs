@@ -95,7 +95,7 @@ fn place(manifest: &Manifest, c: &Component) -> Place {
     (shard.map_or(0, |at| at.index().saturating_add(1)), c.offset, c.end())
 }
 
-/// Those of blobs that are not empty.
+/// The places of all blobs that are not empty.
 fn places(manifest: &Manifest) -> impl Iterator<Item = Place> + '_ {
     manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| place(manifest, c))
 }

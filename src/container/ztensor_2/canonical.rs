@@ -10,7 +10,7 @@ use crate::model::manifest::{Component, Encoding, Manifest};
 use crate::model::sort::sort_by;
 
 /// Blobs and the manifest begin at multiples of this.
-pub(crate) const STEP: u64 = 1 << 16;
+pub(crate) const CANONICAL_ALIGNMENT: u64 = 1 << 16;
 
 struct Part<'m> {
     name: &'m [u8],
@@ -40,7 +40,7 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
         }));
     }
     sort_by(&mut parts, |a, b| (a.name, a.role).cmp(&(b.name, b.role)));
-    let (mut next, mut first_empty) = (STEP, None);
+    let (mut next, mut first_empty) = (CANONICAL_ALIGNMENT, None);
     for part in &parts {
         if let Some(why) = wrong_part(part, &mut next, &mut first_empty)? {
             return try_format(format_args!(
@@ -75,8 +75,12 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
     if hex.is_none_or(|hex| hex.len() != 16) {
         return try_format(format_args!("K4: it has no xxh3 digest of 16 digits")).map(Some);
     }
-    if c.offset % STEP != 0 {
-        return try_format(format_args!("K2: its offset {} is no multiple of {STEP}", c.offset)).map(Some);
+    if c.offset % CANONICAL_ALIGNMENT != 0 {
+        return try_format(format_args!(
+            "K2: its offset {} is no multiple of {CANONICAL_ALIGNMENT}",
+            c.offset
+        ))
+        .map(Some);
     }
     // A place that is taken is that of an earlier part of the same bytes: others would overlap.
     let wanted = match c.stored_size {
@@ -87,7 +91,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         return try_format(format_args!("K3: its offset is {}, its place is {wanted}", c.offset)).map(Some);
     }
     if c.offset == *next && c.stored_size > 0 {
-        *next = c.end().checked_next_multiple_of(STEP).unwrap_or(u64::MAX);
+        *next = c.end().checked_next_multiple_of(CANONICAL_ALIGNMENT).unwrap_or(u64::MAX);
     }
     Ok(None)
 }

@@ -71,7 +71,7 @@ fn values<'a, const N: usize>(cursor: &mut Cursor<'a>, keys: [&[u8]; N]) -> Resu
         if let Some((_, place)) = keys.iter().zip(&mut found).find(|(wanted, _)| **wanted == key) {
             *place = Some(cursor.clone());
         }
-        cursor.pass_over()?;
+        cursor.skip_well_formed()?;
     }
     Ok(found)
 }
@@ -107,7 +107,7 @@ pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Resul
 /// Takes an item.
 pub(super) fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let start = cursor.clone();
-    cursor.pass_over()?;
+    cursor.skip_well_formed()?;
     Ok(cursor.since(&start))
 }
 

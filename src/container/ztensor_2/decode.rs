@@ -1,8 +1,8 @@
 //! The manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is found to be deterministic CBOR
 //! before it is read, so keys are unique and nothing is deeper than is allowed; keys that are not known are passed over.
 //!
-//! That its bytes are not deterministic is said before anything else that is wrong with a manifest. So one that is refused is
-//! looked at once more, as a whole.
+//! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is refused is
+//! checked for it once more, as a whole.
 
 use super::fields::{key, text};
 use super::parts::parts;
@@ -67,7 +67,7 @@ fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest>
                 check_attributes(&d).map_err(|e| e.within(format_args!("the file")))?;
                 d.manifest.attributes = d.attributes()?;
             }
-            _ => d.cursor.pass_over()?,
+            _ => d.cursor.skip_well_formed()?,
         }
     }
     if !has_objects {
@@ -193,7 +193,7 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
                 check_attributes(d)?;
                 attributes = d.object_attributes()?;
             }
-            _ => d.cursor.pass_over()?,
+            _ => d.cursor.skip_well_formed()?,
         }
     }
     let (shape_start, rank) = dimensions.ok_or_else(|| broken!(Rule::Zt2Schema, "it has no \"shape\""))?;
@@ -238,7 +238,7 @@ fn layout(d: &mut Decoder<'_>) -> Result<Format> {
     })
 }
 
-/// That attributes, which come next, are a map, and that its keys are names.
+/// Checks that the attributes, which come next, are a map whose keys are valid names.
 fn check_attributes(d: &Decoder<'_>) -> Result<()> {
     let mut ahead = d.cursor.clone();
     let mut left = match ahead.head()? {
@@ -256,7 +256,7 @@ fn check_attributes(d: &Decoder<'_>) -> Result<()> {
                 ))
             }
         }
-        ahead.pass_over()?;
+        ahead.skip_well_formed()?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// Most bytes of a manifest.
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// The smallest file: a magic and a footer.
-pub(crate) const LEAST_SIZE: u64 = 48;
+pub(crate) const MIN_SIZE: u64 = 48;
 const VERSION: u32 = 2;
 
 /// A footer without the magic that it ends in.
@@ -49,10 +49,10 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     if !head.starts_with(MAGIC) {
         return Ok(Detected::Other);
     }
-    if file_size < LEAST_SIZE {
+    if file_size < MIN_SIZE {
         return Err(broken!(
             Rule::Zt2FileTooSmall,
-            "a file of zTensor 2 of {file_size} bytes; the smallest has {LEAST_SIZE}"
+            "a file of zTensor 2 of {file_size} bytes; the smallest has {MIN_SIZE}"
         ));
     }
     let Some(footer) = tail.last_chunk::<FOOTER_BYTES>().filter(|tail| tail.ends_with(MAGIC)) else {
@@ -135,7 +135,7 @@ fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u
 
 /// How places are found that look like the end of a file.
 pub(crate) const SEARCH: EndSearch =
-    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_counts: true };
+    EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_wins: true };
 
 fn possible_ends(window: &[u8], start: u64, found: &mut dyn FnMut(PossibleEnd) -> Result<()>) -> Result<()> {
     for (at, bytes) in window.windows(FOOTER_BYTES).enumerate() {

@@ -124,9 +124,9 @@ fn each_pair<'e>(encoded: &'e [u8], body: &mut dyn FnMut(&'e [u8], &'e [u8]) -> 
     let Head::Map(mut left) = cursor.head()? else { return Err(changed()) };
     while cursor.another(&mut left)? {
         let key = cursor.clone();
-        cursor.pass_over()?;
+        cursor.skip_well_formed()?;
         let value = cursor.clone();
-        cursor.pass_over()?;
+        cursor.skip_well_formed()?;
         body(value.since(&key), cursor.since(&value))?;
     }
     Ok(())

@@ -11,7 +11,7 @@ pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
         return Ok(Some((packed, text)));
     }
     if !d.cursor.is_at_text() {
-        d.cursor.pass_over()?;
+        d.cursor.skip_well_formed()?;
         return Ok(None);
     }
     let text = text(d, Rule::Zt2Schema, "a key")?;

@@ -20,7 +20,7 @@ pub fn form(asked: &Quantized<'_>) -> Result<QuantizedForm> {
     let Some(bits) = asked.bits else { refuse!("\"zt.quant_group/1\" says how many bits a code has") };
     let Some(group_size) = asked.group_size else {
         // One scale for each index of the axis, or for each code: its text can be read as either.
-        refuse!("\"zt.quant_group/1\" without a group size has as many scales as nobody agrees on")
+        refuse!("\"zt.quant_group/1\" without a group size does not say how many scales it has")
     };
     let (word, per_word) = (word(asked.codes)?, per_word(asked.codes, bits)?);
     check_packing(asked, per_word)?;
@@ -87,7 +87,7 @@ fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
     }
 }
 
-/// That a packing, which has no place beside the words, says the same as they do.
+/// Checks that a packing, which the file has no field for, agrees with the words.
 fn check_packing(asked: &Quantized<'_>, per_word: u64) -> Result<()> {
     let Some(packing) = asked.packing else { return Ok(()) };
     match parse_packing(packing) {

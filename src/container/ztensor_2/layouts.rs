@@ -124,7 +124,7 @@ pub fn only<'m, const N: usize>(
     }
 }
 
-/// That a part holds positions: its dtype.
+/// The dtype of a part that holds positions, or an error if it cannot.
 pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     match (c.dtype, c.logical) {
         (Some(dtype @ (Dtype::U32 | Dtype::U64)), LogicalType::Absent) => Ok(dtype),
@@ -132,7 +132,7 @@ pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     }
 }
 
-/// That values are as many as there are positions of them.
+/// Checks that there are as many values as positions.
 pub fn check_values(values: &Component, nnz: u64) -> Result<()> {
     let Some(expected) = size_of(values, nnz).transpose()? else { return Ok(()) };
     match decoded(values) {

@@ -58,7 +58,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     digest_of: DigestOf::Decoded,
     usual_digest: Some(Algorithm::Xxh3),
     max_frame: 16 << 20,
-    canonical_step: Some(canonical::STEP),
+    canonical_alignment: Some(canonical::CANONICAL_ALIGNMENT),
     old_ends_stay: true,
     write_rules: &write_rules::RULES,
     ..FOREIGN

@@ -85,7 +85,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
             Some((_, b"decoded_length")) => {
                 decoded = Some(d.unsigned(Rule::Zt2Schema, "\"decoded_length\"")?);
             }
-            _ => d.cursor.pass_over()?,
+            _ => d.cursor.skip_well_formed()?,
         }
     }
     let dtype = dtype.ok_or_else(|| broken!(Rule::Zt2Schema, "it has no \"dtype\""))?;

@@ -35,18 +35,14 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
                 names::check_digest(said)?;
                 digest = Some(d.push_utf8(said)?);
             }
-            _ => d.cursor.pass_over()?,
+            _ => d.cursor.skip_well_formed()?,
         }
     }
     let (Some(size), Some(digest)) = (size, digest) else {
         return Err(broken!(Rule::Zt2Schema, "it has no \"size\" or no \"digest\""));
     };
-    if size < ends::LEAST_SIZE {
-        return Err(broken!(
-            Rule::Zt2Schema,
-            "its size is {size}; the smallest file has {}",
-            ends::LEAST_SIZE
-        ));
+    if size < ends::MIN_SIZE {
+        return Err(broken!(Rule::Zt2Schema, "its size is {size}; the smallest file has {}", ends::MIN_SIZE));
     }
     Ok(Shard { name, size, digest })
 }

@@ -91,7 +91,7 @@ fn object(manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
             return Err(in_part(broken!(Rule::Zt2Schema, "it is of the type bool and of another one")));
         }
         if c.encoding == Encoding::Other && c.size().is_none() {
-            return Err(in_part(fail!(Unsupported, "nobody knows its decoded size, which has to be stated")));
+            return Err(in_part(fail!(Unsupported, "its decoded size is unknown, but has to be declared")));
         }
         if c.stored_size > u64::MAX.saturating_sub(ends::FOOTER_SIZE) {
             return Err(in_part(broken!(Rule::Zt2BlobBounds, "it has too many bytes")));

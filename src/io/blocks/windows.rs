@@ -1,4 +1,4 @@
-//! Of Windows: handles without buffering (FILE_FLAG_NO_BUFFERING), and how they have to be read and written.
+//! Windows: handles without buffering (FILE_FLAG_NO_BUFFERING), and how they have to be read and written.
 
 use super::{Access, Alignment, DirectAccess, File, IoSliceMut, Range, Result, PAGE};
 use std::os::windows::fs::FileExt;

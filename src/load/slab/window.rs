@@ -51,7 +51,7 @@ impl StridedBlocks {
         })
     }
 
-    /// The same blocks in pieces that a reader fetches with one call each.
+    /// Splits the blocks into pieces that a reader fetches with one call each.
     ///
     /// A piece covers at most `limit` bytes of the source, or is one single block (which may be longer
     /// and needs no gathering). Blocks with more than `gap` unwanted bytes between them are not

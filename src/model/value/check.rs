@@ -45,19 +45,19 @@ pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
 }
 
 /// Keys that are compared without memory being asked for.
-const FEW: usize = 8;
+const MAX_COMPARED_IN_PLACE: usize = 8;
 
 /// Bytes that [`keys_are_unique`] asks for meanwhile.
 pub(crate) fn bytes_to_compare(keys: usize) -> u64 {
     match keys {
-        0..=FEW => 0,
+        0..=MAX_COMPARED_IN_PLACE => 0,
         _ => crate::memory::bytes_of::<(Value<'_>, &Value<'_>)>(keys),
     }
 }
 
 /// Whether the keys of pairs are all different.
 pub fn keys_are_unique<'a>(pairs: impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>) -> Result<bool> {
-    let mut few = [Value::NULL; FEW];
+    let mut few = [Value::NULL; MAX_COMPARED_IN_PLACE];
     let mut many = Vec::new();
     let count = pairs.len();
     let keys = match few.get_mut(..count) {

@@ -1,4 +1,4 @@
-//! What becomes of each component of a copy, found out and checked before a byte is written.
+//! Decides for each component of a copy how it is written, and checks it, before a byte is written.
 
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
@@ -25,7 +25,7 @@ impl Plan<'_> {
     fn role(&self) -> &str {
         match self {
             Plan::Stored(stored) => stored.component.role(),
-            Plan::Reencode(anew) => anew.spec.role,
+            Plan::Reencode(reencode) => reencode.spec.role,
         }
     }
 }
@@ -46,7 +46,7 @@ pub struct Reencode<'f> {
 }
 
 impl Writer {
-    /// The plans of all components of the object, for which the open object is meant.
+    /// The plans of all components of the object.
     pub(super) fn plan_copy<'f>(
         &mut self,
         object: &Object<'f>,
@@ -60,7 +60,7 @@ impl Writer {
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
             component.source().map_err(|error| component.wrap(error))?;
-            plans.push(match self.change(object, &component, recode)? {
+            plans.push(match self.dtype_to_reencode(object, &component, recode)? {
                 Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode, losses)?),
                 None => Plan::Stored(self.plan_copy_of_stored(component, losses)?),
             });
@@ -82,14 +82,14 @@ impl Writer {
         Ok(plans)
     }
 
-    /// Whether what the plans make is an object of the container that is written.
+    /// Checks that the planned components make an object that the container allows.
     pub(super) fn check_plans(&mut self, plans: &[Plan<'_>]) -> Result<()> {
         let name = self.open_object()?.name;
-        let checked = self.check_made_of(plans, false, |writer, plan| match plan {
+        let checked = self.check_object_of(plans, false, |writer, plan| match plan {
             Plan::Stored(stored) => Ok((stored.entry, stored.rare)),
-            Plan::Reencode(anew) => {
-                let (mut entry, rare) = component_entry(writer, &anew.spec)?;
-                entry.set_size(anew.spec.size);
+            Plan::Reencode(reencode) => {
+                let (mut entry, rare) = component_entry(writer, &reencode.spec)?;
+                entry.set_size(reencode.spec.size);
                 Ok((entry, rare))
             }
         });
@@ -97,7 +97,7 @@ impl Writer {
     }
 
     /// The dtype in which a component has to be written again; none if its stored bytes can be copied.
-    fn change(
+    fn dtype_to_reencode(
         &self,
         object: &Object<'_>,
         component: &Component<'_>,
@@ -130,7 +130,7 @@ impl Writer {
             return Ok(Some(to));
         }
         let is_recoded =
-            encoding.is_some() || digest.is_some() || !component.keeps_its_digest(to.digest_of)?;
+            encoding.is_some() || digest.is_some() || !component.can_keep_digest(to.digest_of)?;
         if readable_only || (encoding_is_known && is_recoded) {
             return Ok(Some(dtype));
         }
@@ -138,7 +138,7 @@ impl Writer {
             return Ok(Some(dtype));
         }
         let any_is_true = component.any_byte_is_true() && !to.any_byte_is_true;
-        if dtype == Dtype::Bool && any_is_true && component.has_odd_bools()? {
+        if dtype == Dtype::Bool && any_is_true && component.has_noncanonical_bools()? {
             return Ok(Some(dtype));
         }
         Ok(match self.loses_its_size(object, component)? {
@@ -147,23 +147,24 @@ impl Writer {
         })
     }
 
-    /// Whether the file's readers could not tell the decoded size of a component whose stored bytes are copied.
-    /// Where the manifest does not say it, the shape of a dense object does, or the frames have to.
+    /// Whether readers of the written file could not find the decoded size of a component whose stored bytes are copied. It
+    /// is in the manifest, or the shape of a dense object gives it, or the frames have to.
     fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
         let undeclared = !self.capabilities().declares_sizes;
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
         let by_shape = object.format() == Format::Dense && component.role() == "data";
-        Ok(!component.gives_its_size(size)? && !by_shape)
+        Ok(!component.frames_give_size(size)? && !by_shape)
     }
 
-    /// A component whose stored bytes are kept, without its digest where that is not what the file has digests of.
+    /// Plans a copy of a component's stored bytes, without its digest if that is not of the bytes that the container's
+    /// digests are of.
     fn plan_copy_of_stored<'f>(
         &mut self,
         component: Component<'f>,
         losses: &mut Losses<'_, '_>,
     ) -> Result<Stored<'f>> {
         let to = self.capabilities();
-        let keeps_digest = component.keeps_its_digest(to.digest_of)?;
+        let keeps_digest = component.can_keep_digest(to.digest_of)?;
         if let Some(digest) = component.digest().filter(|_| !keeps_digest) {
             let of = match to.digest_of {
                 DigestOf::Stored => "decoded",
@@ -196,7 +197,7 @@ impl Writer {
             rare.dtype = Some(self.manifest.texts.add(component.dtype_name())?);
         }
         match (source.logical, component.logical_name()) {
-            // It means the same as none, which is what can be written.
+            // A type that is the dtype means no more than none, and none can be written.
             (LogicalType::SameAsDtype, _) if to.logical_types != LogicalTypes::Any => {
                 entry.logical = LogicalType::Absent;
             }
@@ -219,7 +220,7 @@ impl Writer {
         Ok(Stored { component, entry, rare })
     }
 
-    /// A component that is written again as `dtype`: as the source is, or as `recode` has it.
+    /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of `recode`.
     fn plan_reencode<'f>(
         &mut self,
         object: &Object<'f>,
@@ -237,13 +238,13 @@ impl Writer {
         let unknown = component.digest().filter(|_| algorithm.is_none() && recode.digest.is_none());
         if let Some(digest) = unknown {
             let why = self.capabilities().cannot_represent(format_args!(
-                "the digest {digest:?} of bytes that are written anew, as its algorithm is unknown"
+                "the digest {digest:?} of bytes that are written reencode, as its algorithm is unknown"
             ));
             losses.leave_out(Loss::Digest, component.wrap(why))?;
         }
         let index = object.format().is_index(component.role());
         if index || !component.is_raw() {
-            component.check_decodes(&mut |chunk, base| match index {
+            component.check_decoded_chunks(&mut |chunk, base| match index {
                 true => check_not_negative(component.role(), from, chunk, base),
                 false => Ok(()),
             })?;

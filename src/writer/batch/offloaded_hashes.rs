@@ -18,10 +18,10 @@ use crate::writer::store;
 const HASH_PORTION: usize = 64 << 10;
 
 impl Writer {
-    /// How many threads are to hash these beside the one that writes.
+    /// How many threads hash while the calling thread writes.
     pub(super) fn threads_to_hash(&self, run: &[DenseSpec<'_>]) -> usize {
         let default = self.options.digest;
-        let hashed = run.iter().filter(|request| is_apart(request, default));
+        let hashed = run.iter().filter(|request| is_offloaded(request, default));
         let size = hashed.fold(0, |sum: usize, request| sum.saturating_add(request.data.len()));
         let pays = size / store::min_offloaded(Algorithm::Sha256);
         if pays == 0 {
@@ -33,8 +33,12 @@ impl Writer {
         threads.saturating_sub(writing).max(1).min(threads.saturating_sub(1)).min(pays)
     }
 
-    /// Writes neighbours whose bytes are stored as they are given, while so many threads hash.
-    pub(super) fn write_hashed_apart(&mut self, run: &[DenseSpec<'_>], helpers: usize) -> Result<()> {
+    /// Writes raw objects while so many other threads hash.
+    pub(super) fn write_with_offloaded_hashes(
+        &mut self,
+        run: &[DenseSpec<'_>],
+        helpers: usize,
+    ) -> Result<()> {
         let (first, default) = (self.manifest.components.len(), self.options.digest);
         let mut digests = Vec::new();
         digests.try_reserve_exact(run.len())?;
@@ -43,7 +47,7 @@ impl Writer {
         self.busy_threads = helpers;
         let written = threads::with_workers(helpers, self.options.thread_hooks, &|| queue.run(), || {
             let written = run.iter().try_for_each(|request| {
-                let digest = request.digest.unwrap_or(default).filter(|_| !is_apart(request, default));
+                let digest = request.digest.unwrap_or(default).filter(|_| !is_offloaded(request, default));
                 self.write_one(request, digest)
             });
             match written {
@@ -66,7 +70,7 @@ impl Writer {
 }
 
 /// Whether its digest is computed by another thread.
-fn is_apart(request: &DenseSpec<'_>, default: Option<Algorithm>) -> bool {
+fn is_offloaded(request: &DenseSpec<'_>, default: Option<Algorithm>) -> bool {
     request.digest.unwrap_or(default) == Some(Algorithm::Sha256)
 }
 
@@ -81,7 +85,7 @@ struct HashQueue<'w, 'd> {
 }
 
 impl<'w, 'd> HashQueue<'w, 'd> {
-    /// The next, of together at least so many bytes.
+    /// Takes the next objects, which have at least so many bytes together.
     fn take(&self, least: usize) -> Option<PendingHashes<'w, 'd>> {
         let mut rest = self.rest.lock();
         let (requests, digests) = std::mem::take(&mut *rest);
@@ -101,13 +105,13 @@ impl<'w, 'd> HashQueue<'w, 'd> {
     fn run(&self) {
         while let Some((requests, digests)) = self.take(HASH_PORTION) {
             for (request, digest) in requests.iter().zip(digests) {
-                let is_apart = is_apart(request, self.default);
-                *digest = is_apart.then(|| digest::compute(Algorithm::Sha256, request.data));
+                let is_offloaded = is_offloaded(request, self.default);
+                *digest = is_offloaded.then(|| digest::compute(Algorithm::Sha256, request.data));
             }
         }
     }
 
-    /// Leaves the rest: nobody will ask for it.
+    /// Drops what is not hashed yet.
     fn stop(&self) {
         *self.rest.lock() = Default::default();
     }

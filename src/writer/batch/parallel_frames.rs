@@ -1,6 +1,6 @@
-//! Fast path: frames of neighbours that are compressed are made side by side, however small each object is; one object
-//! after the other would leave all threads but one idle where each is a frame or few. It is not for a single object, whose
-//! own frames are made side by side as they are.
+//! Fast path: the frames of several objects are compressed in parallel, however small each object is. With one object after
+//! the other, all threads but one would be idle if each has a frame or few. It is not for a single object, whose own frames
+//! are compressed in parallel anyway.
 
 use super::DenseSpec;
 use crate::codec::Codec;
@@ -11,10 +11,10 @@ use crate::writer::frames::Inputs;
 use crate::writer::state::Writer;
 
 impl Writer {
-    /// Neighbours that are compressed: side by side, however small each is.
-    pub(super) fn compress_side_by_side(&mut self, codec: Codec, run: &[DenseSpec<'_>]) -> Result<()> {
+    /// Compresses the frames of all these objects in parallel, and writes them in order.
+    pub(super) fn compress_in_parallel(&mut self, codec: Codec, run: &[DenseSpec<'_>]) -> Result<()> {
         let frame_size = usize::try_from(self.options.frame_size).unwrap_or(usize::MAX);
-        // Even nothing takes a frame.
+        // An empty object has one empty frame.
         let count_of = |request: &DenseSpec<'_>| request.data.len().div_ceil(frame_size).max(1);
         let mut frames: Vec<&[u8]> = Vec::new();
         frames.try_reserve_exact(
@@ -26,9 +26,12 @@ impl Writer {
                 frames.push(&[]);
             }
         }
-        let most = frames.iter().map(|frame| frame.len()).max().unwrap_or(0);
-        let inputs =
-            Inputs { count: frames.len(), most, input: &|at| frames.get(at).copied().unwrap_or_default() };
+        let max_size = frames.iter().map(|frame| frame.len()).max().unwrap_or(0);
+        let inputs = Inputs {
+            count: frames.len(),
+            max_size,
+            input: &|at| frames.get(at).copied().unwrap_or_default(),
+        };
         let mut requests = run.iter();
         let mut current: Option<(&DenseSpec<'_>, usize)> = None;
         self.compress_all(codec, inputs, |writer, frame| {
@@ -44,7 +47,7 @@ impl Writer {
                         algorithm,
                         Some(size),
                         false,
-                        Content::Any,
+                        Content::Untracked,
                     )?;
                     if let Some(open) = writer.component.as_mut() {
                         open.bytes_in = size;
@@ -54,10 +57,10 @@ impl Writer {
                 }
             };
             if !(request.data.is_empty() && codec.has_table()) {
-                writer.store_frame(codec, frame)?; // of nothing a table has no frame
+                writer.store_frame(codec, frame)?; // a seek table has no empty frame
             }
             match left.saturating_sub(1) {
-                0 => writer.enter(request),
+                0 => writer.push_dense_object(request),
                 left => {
                     current = Some((request, left));
                     Ok(())

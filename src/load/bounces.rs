@@ -11,15 +11,15 @@ pub fn threads_within(in_flight: u64) -> usize {
 }
 
 /// Bytes of the bounces of all threads that count as temporary memory.
-pub fn bounces(options: &BatchOptions, profile: &Profile) -> u64 {
+pub fn total_size(options: &BatchOptions, profile: &Profile) -> u64 {
     match profile.gathers() {
-        true => (bounce(options, profile).size() as u64).saturating_mul(options.threads as u64),
+        true => (of_thread(options, profile).size() as u64).saturating_mul(options.threads as u64),
         false => 0, // a huge page each
     }
 }
 
 /// The memory that a thread's reads go through: its share of what all may use.
-pub fn bounce(options: &BatchOptions, profile: &Profile) -> Bounce {
+pub fn of_thread(options: &BatchOptions, profile: &Profile) -> Bounce {
     let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
     match profile.gathers() {
         // The other half is left for what compressed components need.

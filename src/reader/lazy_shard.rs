@@ -1,6 +1,6 @@
-//! A file that a manifest names and has no objects of its own: a shard, opened when it is first read.
+//! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first read.
 
-use super::manifest::{read_between, read_ends};
+use super::manifest::{read_after_ends, read_ends};
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A shard, opened or not.
-pub struct Later {
-    /// Which one it is in the table of shards.
+pub struct LazyShard {
+    /// Its position in the table of shards.
     pub at: Position,
     /// Where it is looked for first; none where the file that names it has no path.
     pub path: Option<PathBuf>,
-    /// Whether it is looked for by other names in that folder, too.
-    pub in_folder: bool,
+    /// If there is no file at `path`, other names are tried in its folder.
+    pub tries_other_names: bool,
     opened: OnceLock<OpenedShard>,
-    /// One thread at a time opens it. Why it cannot be, where that was found out once and for all.
+    /// Why it cannot be opened, once that is final. The lock makes one thread at a time open the shard.
     failure: Mutex<Option<Error>>,
 }
 
-/// It is there, and what the table says it is.
+/// An open shard that has the size and the container that the table of shards says.
 pub struct OpenedShard {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,
@@ -37,18 +37,18 @@ pub struct OpenedShard {
 
 /// What an open file opens its shards with.
 pub struct ShardOpener {
-    /// Where they are; none where they are not to be opened, or cannot be any more.
+    /// What opens files; none if shards are not to be opened, or the store has gone.
     pub store: Option<Box<dyn Store + Send>>,
     pub limits: Limits,
-    /// What the file and its open shards take, and may take. Who reads the manifest of a shard has it: one at a time, so
-    /// that together they take no more than the largest.
+    /// Memory of the file and of its open shards. A thread locks it while it reads the manifest of a shard, so that the
+    /// manifests of several shards together take no more memory than the largest.
     pub budget: Mutex<Budget>,
-    /// What will be done with all bytes of one.
+    /// The advice that each shard gets when it is opened.
     pub advice: Advice,
 }
 
-/// What the table of shards says.
-pub struct Said<'m> {
+/// What the table of shards says of one shard.
+pub struct ExpectedShard<'m> {
     pub name: &'m str,
     pub size: u64,
     pub digest: &'m str,
@@ -64,21 +64,21 @@ impl OpenedShard {
 }
 
 impl ShardOpener {
-    /// The frame of a shard whose manifest, if it has one, is sound; nothing of that is kept.
+    /// The frame of a shard. Its manifest, if it has one, is checked and dropped.
     fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
         let ends = read_ends(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
-        let read = read_between(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
+        let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
         budget.give_back(budget.held().saturating_sub(before));
         read
     }
 }
 
-impl Later {
+impl LazyShard {
     /// Not opened.
-    pub fn new(at: Position, path: Option<PathBuf>, in_folder: bool) -> Later {
-        Later { at, path, in_folder, opened: OnceLock::new(), failure: Mutex::default() }
+    pub fn new(at: Position, path: Option<PathBuf>, tries_other_names: bool) -> LazyShard {
+        LazyShard { at, path, tries_other_names, opened: OnceLock::new(), failure: Mutex::default() }
     }
 
     /// What was opened.
@@ -91,13 +91,13 @@ impl Later {
         self.opened.get().map_or(&Elsewhere, |opened| opened.source.as_ref())
     }
 
-    /// Opens it, if it is not, and says whether this call did. Without a store nothing is opened any more: the failure is
-    /// that of when there was one. `lock` is called with the bytes before anybody has them.
+    /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the failure of the
+    /// time when there was one. `lock` is called with the source before any other thread can reach it.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
-        said: &Said<'_>,
-        by: &ShardOpener,
+        expected: &ExpectedShard<'_>,
+        opener: &ShardOpener,
         lock: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
     ) -> Result<(&OpenedShard, bool)> {
         if let Some(opened) = self.opened.get() {
@@ -108,11 +108,11 @@ impl Later {
             return Ok((opened, false));
         }
         let Some(store) = store else {
-            return Err(failure.as_ref().map_or_else(not_opened, Error::again));
+            return Err(failure.as_ref().map_or_else(shards_disabled, Error::again));
         };
-        let opened = self.read(store, said, by)?;
-        lock(opened.source.as_ref(), said.size)?;
-        by.budget.lock().charge(opened.memory(), "an open shard")?;
+        let opened = self.read(store, expected, opener)?;
+        lock(opened.source.as_ref(), expected.size)?;
+        opener.budget.lock().charge(opened.memory(), "an open shard")?;
         drop(self.opened.set(opened)); // no other thread is here
         let opened = self.opened.get();
         opened
@@ -120,40 +120,45 @@ impl Later {
             .ok_or_else(|| fail!(Internal, "a shard that was opened is not there"))
     }
 
-    /// Keeps why it could not be opened by a store that is gone when it is read.
+    /// Keeps a failure that is returned when the shard is read, after the store has gone.
     pub fn fail(&self, error: Error) {
         *self.failure.lock() = Some(error);
     }
 
-    fn read(&self, store: &dyn Store, said: &Said<'_>, by: &ShardOpener) -> Result<OpenedShard> {
-        let (opened, found) = self.find(store, said)?;
+    fn read(
+        &self,
+        store: &dyn Store,
+        expected: &ExpectedShard<'_>,
+        opener: &ShardOpener,
+    ) -> Result<OpenedShard> {
+        let (opened, found) = self.find(store, expected)?;
         let label = match opened.label {
             Some(label) => label,
             None => try_format(format_args!("{}", found.display()))?,
         };
         let source = opened.source;
         let size = source.size();
-        if size != said.size {
+        if size != expected.size {
             return Err(broken!(
                 Rule::Zt2ShardIdentity,
                 "{label} has {size} bytes, but the table of shards says {}",
-                said.size
+                expected.size
             ));
         }
-        let frame = by.frame_of(source.as_ref()).map_err(|e| not_whole(&label, e))?;
-        if frame.container != said.container {
+        let frame = opener.frame_of(source.as_ref()).map_err(|e| invalid_shard(&label, e))?;
+        if frame.container != expected.container {
             return Err(broken!(
                 Rule::Zt2ShardIdentity,
                 "{label} is a file of {}, but one of {} has only shards of its own kind",
                 frame.container.name(),
-                said.container.name()
+                expected.container.name()
             ));
         }
         Ok(OpenedShard { source, frame, label, path: opened.path, modified: opened.modified })
     }
 
-    /// The file, and the path that it was found by.
-    fn find(&self, store: &dyn Store, said: &Said<'_>) -> Result<(Opened, PathBuf)> {
+    /// Finds the file of the shard, and returns the path that it was found by.
+    fn find(&self, store: &dyn Store, expected: &ExpectedShard<'_>) -> Result<(Opened, PathBuf)> {
         let Some(first) = &self.path else {
             return Err(fail!(
                 Unsupported,
@@ -166,13 +171,13 @@ impl Later {
         };
         let is_missing = |e: &Error| e.cause() == Cause::NoFile;
         let missing = match open(first) {
-            Err(e) if self.in_folder && is_missing(&e) => e,
+            Err(e) if self.tries_other_names && is_missing(&e) => e,
             outcome => return outcome,
         };
         let folder = first.parent().unwrap_or(Path::new(""));
-        let (algorithm, hex) = said.digest.split_once(':').unwrap_or_default();
+        let (algorithm, hex) = expected.digest.split_once(':').unwrap_or_default();
         let others = [
-            try_format(format_args!("{}.zt", said.name))?,
+            try_format(format_args!("{}.zt", expected.name))?,
             try_format(format_args!("blobs/{algorithm}/{hex:.128}"))?,
         ];
         for name in others {
@@ -185,18 +190,18 @@ impl Later {
     }
 }
 
-/// Nothing was there to open it with.
+/// The failure of a file that was opened without a store for its shards.
 #[cold]
-fn not_opened() -> Error {
+fn shards_disabled() -> Error {
     fail!(
         Unsupported,
         "it is a file of its own, which is not opened here: zt_open_model opens it, and zt_open_options.shards says when"
     )
 }
 
-/// The failure of a shard that is no file by itself. What is not the file's fault stays what it is.
+/// The failure of a shard that is not a valid file. A failure of another cause (I/O, memory, a limit) keeps that cause.
 #[cold]
-fn not_whole(label: &str, error: Error) -> Error {
+fn invalid_shard(label: &str, error: Error) -> Error {
     match error.cause() {
         Cause::Broken(_) | Cause::NotZtensor | Cause::Unsupported => {
             broken!(Rule::Zt2ShardIdentity, "{label} is no whole file of its own: {error}")
