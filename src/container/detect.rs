@@ -22,8 +22,8 @@ pub(crate) const END_BYTES: usize = 40;
 
 /// Decides by what is seen of a file: what the first row says that knows it.
 pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    for row in table {
-        match (row.detect)(ends, limits)? {
+    for detect in table.iter().filter_map(|row| row.detect) {
+        match detect(ends, limits)? {
             Detected::Other => {}
             found => return Ok(found),
         }
