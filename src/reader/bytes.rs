@@ -70,7 +70,7 @@ impl<'f> Component<'f> {
 
     /// Decoded bytes as far as that is known without a look at stored ones: declared, or found before.
     pub fn known_size(&self) -> Option<u64> {
-        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.size_place()))
+        self.entry.size().or_else(|| self.file.lazy_sizes.as_ref()?.kept(self.index))
     }
 
     /// Decoded bytes, by decoding all where nothing else tells; `progress` is called then with the stored bytes that were
@@ -96,7 +96,7 @@ impl<'f> Component<'f> {
             Coding::Raw => return Ok(self.stored_size()),
             Coding::Compressed(codec) => codec,
         };
-        self.file.lazy_sizes.get_or_find(self.size_place(), || {
+        let mut find = || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
             match codec.known_size(self.stored()?.reader()?)? {
                 KnownSize::Exact(size) => Ok(size),
@@ -104,13 +104,11 @@ impl<'f> Component<'f> {
                     self.stored()?.with_all(|stored| codec.decode_counted(stored, limit, step))
                 }
             }
-        })
-    }
-
-    /// Where its size is kept: components of the same bytes have the same.
-    fn size_place(&self) -> usize {
-        let shared = self.file.aliases.range(self.index);
-        shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
+        };
+        match &self.file.lazy_sizes {
+            Some(sizes) => sizes.get_or_find(self.index, find),
+            None => find(),
+        }
     }
 
     /// Refuses what this version does not know how to read.

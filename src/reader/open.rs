@@ -1,6 +1,5 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::aliases::Aliases;
 use super::file::File;
 use super::index::NameIndex;
 use super::later::ShardOpener;
@@ -98,14 +97,12 @@ impl File {
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        let tables = Tables::build(&parts, &manifest, &budget);
-        let Tables { names, aliases, lazy_sizes, undeclared } = match tables {
-            Ok(tables) => tables,
-            Err(e) => {
-                let label = label.as_deref().unwrap_or(&parts.first.label);
-                return Err(if label.is_empty() { e } else { e.within(format_args!("{label}")) });
+        let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget).map_err(|e| {
+            match label.as_deref().unwrap_or(&parts.first.label) {
+                "" => e,
+                label => e.within(format_args!("{label}")),
             }
-        };
+        })?;
         let mut file = File {
             number: file::next_number(),
             mode: parts.mode(),
@@ -124,14 +121,13 @@ impl File {
             thread_hooks: options.thread_hooks,
             allocator: options.allocator,
             label,
-            aliases,
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
         };
         file.open_shards(shards, options)?;
-        if undeclared {
-            short_frames::check_short_frames(&file)?;
+        if let Some(sizes) = &file.lazy_sizes {
+            short_frames::check_short_frames(&file, &sizes.aliases)?;
         }
         if options.strict {
             structure::check_strict_metadata(&file)?;
@@ -146,33 +142,20 @@ impl File {
     }
 }
 
-/// What an open file has beside its manifest.
-struct Tables {
-    names: NameIndex,
-    aliases: Aliases,
-    lazy_sizes: LazySizes,
-    /// A compressed component has no size that its manifest declares.
-    undeclared: bool,
-}
-
-impl Tables {
-    fn build(parts: &Parts, manifest: &Manifest, budget: &Budget) -> Result<Tables> {
-        budget.charge(side_tables(manifest), "the index of names and handles")?;
-        let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
-        let undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
-        let undeclared = manifest.components.iter().any(undeclared);
-        let part_of = |component| parts.number_of_component(manifest, component);
-        let aliases = match undeclared {
-            true => Aliases::of(&manifest.components, part_of)?,
-            false => Aliases::default(),
-        };
-        let mut lazy_sizes = LazySizes::default();
-        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
-        {
-            lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
-        }
-        Ok(Tables { names, aliases, lazy_sizes, undeclared })
-    }
+/// What an open file has beside its manifest: the index of names, and sizes that are found later, where there are such.
+fn side_tables(
+    parts: &Parts,
+    manifest: &Manifest,
+    budget: &Budget,
+) -> Result<(NameIndex, Option<LazySizes>)> {
+    budget.charge(side_memory(manifest), "the index of names and handles")?;
+    let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
+    let is_undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
+    let sizes = match manifest.components.iter().any(is_undeclared) {
+        true => Some(LazySizes::of(manifest, |at| parts.number_of_component(manifest, at))?),
+        false => None,
+    };
+    Ok((names, sizes))
 }
 
 /// Reads the manifest of the file at `path`.
@@ -227,7 +210,7 @@ fn read_part(
 
 /// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded
 /// sizes that are found later, and places that are sorted.
-fn side_tables(manifest: &Manifest) -> u64 {
+fn side_memory(manifest: &Manifest) -> u64 {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);

@@ -1,5 +1,6 @@
 //! Frames that cannot fill the shape of their object, found when a file is opened.
 
+use super::aliases::Aliases;
 use super::file::File;
 use crate::codec::{Coding, KnownSize};
 use crate::error::{broken, Cause, Result, Rule};
@@ -7,12 +8,12 @@ use crate::error::{broken, Cause, Result, Rule};
 /// Versions before 1.2 do not declare the decoded size of a compressed component; of a dense one the
 /// shape does. If the component is small enough that a look costs next to nothing, and its frames
 /// cannot fill the shape, that is an error at open.
-pub fn check_short_frames(file: &File) -> Result<()> {
+pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
     const MAX_CHECKED_AT_OPEN: u64 = 4096;
     // Of bytes that several components have: what they hold, once that was looked at.
     let mut met: Vec<Option<Option<KnownSize>>> = Vec::new();
-    met.try_reserve_exact(file.aliases.count())?;
-    met.resize(file.aliases.count(), None);
+    met.try_reserve_exact(aliases.count())?;
+    met.resize(aliases.count(), None);
     for object in file.objects() {
         for component in object.components() {
             let entry = component.entry();
@@ -25,7 +26,7 @@ pub fn check_short_frames(file: &File) -> Result<()> {
             else {
                 continue;
             };
-            let mut place = file.aliases.range(component.index).and_then(|range| met.get_mut(range));
+            let mut place = aliases.range(component.index).and_then(|range| met.get_mut(range));
             let known = match place.as_deref().copied().flatten() {
                 Some(known) => known,
                 None => match component
