@@ -30,8 +30,8 @@ impl File {
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
         let shards = match options.shards {
-            Shards::OfModels | Shards::Never => ShardStore::None,
-            Shards::OnUse | Shards::AtOpen => ShardStore::Kept(try_box(FileSystem(options.mode))?),
+            Shards::OfModels | Shards::Never => None,
+            Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
         };
         File::of_one(part, manifest, Some(path), shards, budget, options)
     }
@@ -61,7 +61,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, ShardStore::None, budget, options)
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
@@ -69,14 +69,14 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
-        File::of_one(part, manifest, None, ShardStore::None, budget, options)
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     fn of_one(
         mut part: FilePart,
         mut manifest: Manifest,
         path: Option<&Path>,
-        shards: ShardStore<'_>,
+        shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
@@ -84,7 +84,10 @@ impl File {
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         part.shards = 0..manifest.shards.len();
         let mut parts = Parts::one(part);
-        add_shards(&mut parts, &manifest, &|_| path, options, &budget).map_err(|e| parts.first.named(e))?;
+        if !manifest.shards.is_empty() {
+            add_shards(&mut parts, &manifest, &|_| path, options, &budget)
+                .map_err(|e| parts.first.named(e))?;
+        }
         File::of_parts(parts, None, manifest, shards, budget, options)
     }
 
@@ -93,7 +96,7 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
-        shards: ShardStore<'_>,
+        shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
@@ -125,7 +128,9 @@ impl File {
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
         };
-        file.open_shards(shards, options)?;
+        if let Some(store) = shards {
+            file.open_shards(store, options)?;
+        }
         if let Some(sizes) = &file.lazy_sizes {
             short_frames::check_short_frames(&file, &sizes.aliases)?;
         }

@@ -20,8 +20,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What opens shards.
 pub enum ShardStore<'s> {
-    /// Nothing does.
-    None,
     /// For as long as the file is open.
     Kept(Box<dyn Store + Send>),
     /// Only while the file is being opened.
@@ -147,7 +145,6 @@ impl File {
     pub(super) fn open_shards(&mut self, by: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
         match by {
-            ShardStore::None => Ok(()),
             ShardStore::Borrowed(store) => self.open_all_shards(store, at_once, options),
             ShardStore::Kept(store) => {
                 let outcome = match at_once {
