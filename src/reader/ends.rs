@@ -25,9 +25,10 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Reads them; of the tail no more than `most` bytes that are not looked at for sure.
-    pub fn read(source: &dyn ByteSource, most: u64) -> Result<Ends> {
-        let size = source.size();
+    /// Reads them; of the tail bytes that are not looked at for sure, no more than a fraction of the memory that opening the
+    /// file may take.
+    pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
+        let (size, most) = (source.size(), limits.memory.unwrap_or(u64::MAX) / 4);
         let guess = if is_called(source) { TAIL_GUESS.min(most) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
         let mut tail = zeroed(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX))?;

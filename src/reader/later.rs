@@ -1,6 +1,7 @@
 //! A file that a manifest names and has no objects of its own: a shard, opened when it is first read.
 
-use super::manifest::{read_between, read_ends};
+use super::ends::Ends;
+use super::manifest::read_between;
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
@@ -66,7 +67,7 @@ impl OpenedShard {
 impl ShardOpener {
     /// The frame of a shard whose manifest, if it has one, is sound; nothing of that is kept.
     fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
-        let ends = read_ends(source, &self.limits)?; // by any number of threads: these wait for answers
+        let ends = Ends::read(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
         let read = read_between(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);

@@ -11,26 +11,11 @@ use crate::source::ByteSource;
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
-    read_within(source, limits, &Budget::new(limits.memory_for(0)), &|e| e)
+    read_between(source, Ends::read(source, limits)?, limits, &Budget::new(limits.memory_for(0)), &|e| e)
 }
 
-/// Reads a manifest as [`read_manifest`] does; what it takes is charged to `budget`. `explain` is asked about failures that the file's last bytes
-/// may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
-pub fn read_within(
-    source: &dyn ByteSource,
-    limits: &Limits,
-    budget: &Budget,
-    explain: &dyn Fn(Error) -> Error,
-) -> Result<(Frame, Manifest)> {
-    read_between(source, read_ends(source, limits)?, limits, budget, explain)
-}
-
-/// Both ends of a file; of the tail no more than a fraction of the memory that opening it may take.
-pub fn read_ends(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
-    Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)
-}
-
-/// Reads the manifest of a file whose ends were read, as [`read_within`] does.
+/// The same for a file whose ends were read; what it takes is charged to `budget`. `explain` is asked about failures that
+/// the file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
 pub fn read_between(
     source: &dyn ByteSource,
     mut ends: Ends,

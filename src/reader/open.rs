@@ -1,15 +1,17 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
+use super::ends::Ends;
 use super::file::File;
 use super::index::NameIndex;
 use super::later::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::manifest::read_between;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
-use super::{file, manifest, recovery, short_frames, structure};
+use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
@@ -190,7 +192,8 @@ fn read_part(
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
     };
-    let read = manifest::read_within(source.as_ref(), limits, budget, &explain);
+    let ends = Ends::read(source.as_ref(), limits);
+    let read = ends.and_then(|ends| read_between(source.as_ref(), ends, limits, budget, &explain));
     let (frame, manifest) = match read {
         Ok(read) => read,
         Err(e) if label.is_empty() => return Err(e),
