@@ -199,20 +199,9 @@ fn read_part(
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(e.within(format_args!("{label}"))),
     };
-    let part = FilePart {
-        source,
-        container: manifest.container.unwrap_or(frame.container),
-        version: manifest.version_text,
-        frame,
-        label,
-        path: Vec::new(),
-        modified: 0,
-        objects: 0..0,
-        components: 0..0,
-        hidden: Vec::new(),
-        shards: 0..0,
-        later: None,
-    };
+    let container = manifest.container.unwrap_or(frame.container);
+    let mut part = FilePart::new(source, frame, container, label);
+    part.version = manifest.version_text;
     Ok((part, manifest))
 }
 

@@ -43,6 +43,29 @@ pub struct Parts {
 }
 
 impl FilePart {
+    /// A file of its own.
+    pub(super) fn new(
+        source: Box<dyn ByteSource>,
+        frame: Frame,
+        container: Container,
+        label: String,
+    ) -> FilePart {
+        FilePart {
+            source,
+            frame,
+            container,
+            version: None,
+            label,
+            path: Vec::new(),
+            modified: 0,
+            objects: 0..0,
+            components: 0..0,
+            hidden: Vec::new(),
+            shards: 0..0,
+            later: None,
+        }
+    }
+
     /// A shard that is not opened.
     pub(super) fn shard(
         source: Box<dyn ByteSource>,
@@ -52,20 +75,8 @@ impl FilePart {
         path: Vec<u8>,
         later: Box<Later>,
     ) -> FilePart {
-        FilePart {
-            source,
-            frame: Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None },
-            container,
-            version: None,
-            label,
-            path,
-            modified: 0,
-            objects: 0..0,
-            components: 0..0,
-            hidden: Vec::new(),
-            shards: 0..0,
-            later: Some(later),
-        }
+        let frame = Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None };
+        FilePart { path, later: Some(later), ..FilePart::new(source, frame, container, label) }
     }
 
     /// Bytes of the file.
