@@ -1,7 +1,6 @@
 //! Jobs that wait in a queue, and the step by which a thread takes the next ones and does them: the one way of all reads
 //! that are more than a single one.
 
-use super::bounce_memory;
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
 use super::perform::{finish, Performer, Shared};
@@ -10,7 +9,8 @@ use super::split::{self, Source};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
-use crate::source::direct::{Bounce, BLOCK};
+use crate::source::direct::{Bounce, BLOCK, SMALLEST_BOUNCE};
+use crate::source::Profile;
 use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
@@ -65,14 +65,14 @@ impl<'a> Executor<'a> {
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
         let threads = match options.threads {
-            0 => threads.min(bounce_memory::threads_within(options.in_flight)),
+            0 => threads.min(threads_within(options.in_flight)),
             _ => threads,
         };
         let options = BatchOptions { chunk_size, threads, ..*options };
         for source in &mut sources {
-            source.capacity = bounce_memory::bounce(&options, &source.profile).capacity();
+            source.capacity = bounce(&options, &source.profile).capacity();
         }
-        let bounces = sources.iter().map(|s| bounce_memory::bounces(&options, &s.profile)).max().unwrap_or(0);
+        let bounces = sources.iter().map(|s| counted_bounces(&options, &s.profile)).max().unwrap_or(0);
         Ok(Executor {
             options,
             sources,
@@ -148,7 +148,7 @@ impl<'a> Executor<'a> {
 
     /// What a thread needs.
     pub fn tools(&self) -> Option<Tools<'a>> {
-        let bounces = self.sources.iter().map(|source| bounce_memory::bounce(&self.options, &source.profile));
+        let bounces = self.sources.iter().map(|source| bounce(&self.options, &source.profile));
         bounces.max_by_key(Bounce::capacity).map(|bounce| Tools { bounce, taken: Vec::new() })
     }
 
@@ -236,5 +236,29 @@ impl<'a> Executor<'a> {
             direct_bytes: strategy.direct_bytes(),
             reason: strategy.reason(),
         })
+    }
+}
+
+/// As many threads as have bounces within so much temporary memory.
+fn threads_within(in_flight: u64) -> usize {
+    let bounce_and_its_half = 2 * SMALLEST_BOUNCE as u64;
+    usize::try_from(in_flight / bounce_and_its_half).unwrap_or(usize::MAX).max(1)
+}
+
+/// Bytes of the bounces of all threads that count as temporary memory.
+fn counted_bounces(options: &BatchOptions, profile: &Profile) -> u64 {
+    match profile.gathers() {
+        true => (bounce(options, profile).size() as u64).saturating_mul(options.threads as u64),
+        false => 0, // a huge page each
+    }
+}
+
+/// The memory that a thread's reads go through: its share of what all may use.
+fn bounce(options: &BatchOptions, profile: &Profile) -> Bounce {
+    let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
+    match profile.gathers() {
+        // The other half is left for what compressed components need.
+        true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
+        false => Bounce::new(share.min(options.chunk_size), 0),
     }
 }

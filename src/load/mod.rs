@@ -21,7 +21,6 @@
 
 mod batch;
 mod blob;
-mod bounce_memory;
 mod budget;
 mod coalesce;
 mod decoded;
