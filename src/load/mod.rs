@@ -58,5 +58,5 @@ pub(crate) use ring::Ring;
 pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
-pub(crate) use stored::{for_each_chunk, in_memory, is_called, with_range, zeroed, StoredBytes, READ_CHUNK};
+pub(crate) use stored::StoredBytes;
 pub(crate) use streaming::{Load, LoadOptions, Next};

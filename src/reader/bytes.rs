@@ -6,13 +6,14 @@ use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, digest_of, for_each_chunk, in_memory, BatchOptions, BatchStats,
-    Blob, LaidOut, Part, Request, StoredBytes,
+    self, check_bool_bytes, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request,
+    StoredBytes,
 };
-use crate::memory::HUGE_PAGE;
+use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
+use crate::source::for_each_chunk;
 
 /// What would work on a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 
 use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
-use crate::load::{in_memory, is_called, with_range, zeroed};
-use crate::memory::AlignedBuffer;
-use crate::source::{ByteSource, ReadMany, ReadRange};
+use crate::memory::{in_memory, zeroed, AlignedBuffer};
+use crate::source::{is_called, with_range, ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
 /// Bytes of the tail that are read at once where a read may be slow: most manifests are in them.

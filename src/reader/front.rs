@@ -2,8 +2,7 @@
 
 use crate::container::Window;
 use crate::error::Result;
-use crate::load::in_memory;
-use crate::memory::{AlignedBuffer, Budget};
+use crate::memory::{in_memory, AlignedBuffer, Budget};
 use crate::source::ByteSource;
 
 /// Bytes of the first read; each one behind it is twice as large as the one before.

@@ -3,8 +3,7 @@
 use crate::container::Frame;
 use crate::digest::{compute, Algorithm, Digest};
 use crate::error::Result;
-use crate::load::with_range;
-use crate::source::ByteSource;
+use crate::source::{with_range, ByteSource};
 
 /// What changes when the content of a file does, as far as its manifest shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! more is read than it takes to see that they are not.
 
 use crate::error::Result;
-use crate::load::zeroed;
+use crate::memory::zeroed;
 use crate::source::ByteSource;
 use std::ops::Range;
 

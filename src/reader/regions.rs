@@ -3,8 +3,7 @@
 use super::ends::Ends;
 use crate::container::{OnRegion, Regions};
 use crate::error::{fail, Result};
-use crate::load::in_memory;
-use crate::memory::{AlignedBuffer, Budget};
+use crate::memory::{in_memory, AlignedBuffer, Budget};
 use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
