@@ -86,15 +86,14 @@ fn shards(value: u32) -> Result<Shards> {
 }
 
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
         mode: mode::mode(options.mode)?,
         verify: false, // `opened` does it, with the caller's progress
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
-        max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
+        max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
-        max_objects: or_default(options.max_objects, default.max_objects),
+        max_objects: arg::or_default(options.max_objects, default.max_objects),
         max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
