@@ -9,8 +9,8 @@ use std::ops::Range;
 /// Bytes of the tail that are read at once where a read may be slow: most manifests are in them.
 const TAIL_GUESS: u64 = 64 << 10;
 
-/// What was read of a source to find out what it is.
-pub struct Ends {
+/// Both ends, as they were read of a source to find out what it is.
+pub struct ReadEnds {
     head: [u8; HEAD_BYTES],
     head_size: usize,
     /// A longer front, where one was asked for and the source does not lend it.
@@ -23,10 +23,10 @@ pub struct Ends {
     size: u64,
 }
 
-impl Ends {
+impl ReadEnds {
     /// Reads them; of the tail bytes that are not looked at for sure, no more than a fraction of the memory that opening the
     /// file may take.
-    pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
+    pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<ReadEnds> {
         let (size, most) = (source.size(), limits.memory.unwrap_or(u64::MAX) / 4);
         let guess = if is_called(source) { TAIL_GUESS.min(most) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
@@ -48,7 +48,7 @@ impl Ends {
                 source.read_at(start, &mut tail)?;
             }
         }
-        Ok(Ends {
+        Ok(ReadEnds {
             head: buffer,
             head_size,
             front: AlignedBuffer::zeroed(0)?,
@@ -78,7 +78,7 @@ impl Ends {
         }
     }
 
-    /// Has [`Ends::head`] give the first `size` bytes, which the file has.
+    /// Has [`ReadEnds::head`] give the first `size` bytes, which the file has.
     fn extend_head(&mut self, source: &dyn ByteSource, size: u64) -> Result<()> {
         if source.slice(0..size).is_none() {
             let mut front = AlignedBuffer::zeroed(in_memory(size)?)?;

@@ -1,6 +1,6 @@
 //! A file that a manifest names and has no objects of its own: a shard, opened when it is first read.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use super::manifest::read_between;
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
@@ -67,7 +67,7 @@ impl OpenedShard {
 impl ShardOpener {
     /// The frame of a shard whose manifest, if it has one, is sound; nothing of that is kept.
     fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
-        let ends = Ends::read(source, &self.limits)?; // by any number of threads: these wait for answers
+        let ends = ReadEnds::read(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
         let read = read_between(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);

@@ -1,6 +1,6 @@
 //! From a source to the manifest that it ends in.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use super::front::FrontWindow;
 use super::regions::SourceRegions;
 use crate::container::{self, AppendRecord, Detected, Frame, Limits};
@@ -11,14 +11,14 @@ use crate::source::ByteSource;
 
 /// Detects, reads and decodes; checked against everything that needs no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
-    read_between(source, Ends::read(source, limits)?, limits, &Budget::new(limits.memory_for(0)), &|e| e)
+    read_between(source, ReadEnds::read(source, limits)?, limits, &Budget::new(limits.memory_for(0)), &|e| e)
 }
 
 /// The same for a file whose ends were read; what it takes is charged to `budget`. `explain` is asked about failures that
 /// the file's last bytes may be the cause of; what a whole manifest claims, and is not allowed, is none of them.
 pub fn read_between(
     source: &dyn ByteSource,
-    mut ends: Ends,
+    mut ends: ReadEnds,
     limits: &Limits,
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
@@ -50,7 +50,7 @@ fn at_front(
 #[inline(never)]
 fn in_regions(
     source: &dyn ByteSource,
-    ends: &Ends,
+    ends: &ReadEnds,
     container: Container,
     limits: &Limits,
     budget: &Budget,
@@ -63,7 +63,7 @@ fn in_regions(
 #[inline(never)]
 fn in_frame(
     source: &dyn ByteSource,
-    ends: &mut Ends,
+    ends: &mut ReadEnds,
     frame: Frame,
     limits: &Limits,
     budget: &Budget,

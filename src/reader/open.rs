@@ -1,6 +1,6 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use super::file::File;
 use super::index::NameIndex;
 use super::later::ShardOpener;
@@ -192,7 +192,7 @@ fn read_part(
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
     };
-    let ends = Ends::read(source.as_ref(), limits);
+    let ends = ReadEnds::read(source.as_ref(), limits);
     let read = ends.and_then(|ends| read_between(source.as_ref(), ends, limits, budget, &explain));
     let (frame, manifest) = match read {
         Ok(read) => read,

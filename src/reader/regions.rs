@@ -1,6 +1,6 @@
 //! Bytes from places all over a source, read in as few calls as it takes.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use crate::container::{OnRegion, Regions};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, AlignedBuffer, Budget};
@@ -15,7 +15,7 @@ const MAX_READS: usize = 1024;
 /// What a source lends or what was read last of it.
 pub struct SourceRegions<'s> {
     source: &'s dyn ByteSource,
-    ends: &'s Ends,
+    ends: &'s ReadEnds,
     budget: &'s Budget,
     buffer: AlignedBuffer,
 }
@@ -28,7 +28,7 @@ struct Group {
 
 impl<'s> SourceRegions<'s> {
     /// Of `source`, both ends of which were read; memory is charged to `budget`.
-    pub fn new(source: &'s dyn ByteSource, ends: &'s Ends, budget: &'s Budget) -> Result<Self> {
+    pub fn new(source: &'s dyn ByteSource, ends: &'s ReadEnds, budget: &'s Budget) -> Result<Self> {
         Ok(SourceRegions { source, ends, budget, buffer: AlignedBuffer::zeroed(0)? })
     }
 
