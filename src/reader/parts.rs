@@ -1,12 +1,11 @@
 //! The files that an open [`super::File`] consists of: one, or the parts of a model.
 
 use super::identity::Identity;
-use super::index;
 use super::later::{Later, OpenedShard};
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::manifest::{Component, Container, Manifest, Position, TextId};
+use crate::model::manifest::{Container, Manifest, Position, TextId};
 use crate::source::ByteSource;
 use std::ops::Range;
 
@@ -87,16 +86,6 @@ impl FilePart {
     /// What it is.
     pub fn container(&self) -> Container {
         self.container
-    }
-
-    /// Marks the components that share no page; none, where they may be views of the same bytes.
-    pub(super) fn mark_page_exclusive(&self, components: &mut [Component]) -> Result<()> {
-        match self.capabilities().has_views() {
-            true => Ok(()),
-            false => {
-                index::mark_page_exclusive(components, &self.source().pages()).map_err(|e| self.named(e))
-            }
-        }
     }
 
     /// What its container can represent.
