@@ -56,7 +56,10 @@ pub fn with_workers<R>(
     on_workers: &(dyn Fn() + Sync),
     on_caller: impl FnOnce() -> R,
 ) -> R {
-    platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller)
+    match more {
+        0 => on_caller(),
+        more => platform::run(more.min(MAX_THREADS), &as_worker(hooks, on_workers), on_caller),
+    }
 }
 
 #[cfg(test)]

@@ -354,6 +354,14 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     }
 }
 
+/// A number of an option struct, where 0 asks for the default.
+pub(super) fn or_default(value: u64, default: u64) -> u64 {
+    match value {
+        0 => default,
+        value => value,
+    }
+}
+
 /// A 64-bit size as `usize`.
 pub(super) fn to_usize(size: u64, what: &str) -> Result<usize> {
     usize::try_from(size)

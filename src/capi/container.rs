@@ -2,7 +2,6 @@
 
 use super::guard::guard_value;
 use super::handle_table::zt_file;
-use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 use std::ffi::c_char;
 use std::ptr::null;
@@ -15,17 +14,6 @@ pub type zt_container = i32;
 pub enum zt_container_value {
     /// None: no file.
     ZT_CONTAINER_NONE = 0,
-}
-
-/// A mask of what may be opened; 0 is all.
-pub(super) fn containers(mask: u32) -> Result<u32> {
-    let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
-    match mask & !known {
-        0 => Ok(mask),
-        unknown => {
-            Err(fail!(InvalidArgument, "zt_open_options.containers has bits {unknown:#x} of no container"))
-        }
-    }
 }
 
 /// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a

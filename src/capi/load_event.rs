@@ -116,12 +116,11 @@ sized_struct!(zt_load_event: kind, status, message, tag, data, size, offset, las
 
 pub(super) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
     let default = BatchOptions::default();
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let batch = BatchOptions {
         threads: options.threads as usize,
         direct: direct(options.direct)?,
-        chunk_size: or_default(options.chunk_size, default.chunk_size),
-        in_flight: or_default(options.in_flight, default.in_flight),
+        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
+        in_flight: arg::or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_load_options.verify")?,
         // Memory of our own is on huge pages; where any is the caller's, the caller says.
         pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,

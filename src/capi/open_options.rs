@@ -1,14 +1,14 @@
 //! How a file is opened.
 
 use super::arg;
-use super::container::containers;
 use super::handle_table::zt_file;
 use super::hooks::{self, zt_allocator, zt_thread_hooks};
 use super::mode::{self, zt_advice, zt_mode};
 use super::progress::{progress, zt_progress_callback};
 use super::sized::sized_struct;
 use super::types::unknown;
-use crate::error::{try_format, Result};
+use crate::error::{fail, try_format, Result};
+use crate::model::manifest::Container;
 use crate::reader::{copy_path, File, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_void};
 
@@ -64,6 +64,17 @@ sized_struct!(zt_open_options:
     max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards
 );
 
+/// A mask of what may be opened; 0 is all.
+fn containers(mask: u32) -> Result<u32> {
+    let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
+    match mask & !known {
+        0 => Ok(mask),
+        strange => {
+            Err(fail!(InvalidArgument, "zt_open_options.containers has bits {strange:#x} of no container"))
+        }
+    }
+}
+
 fn shards(value: u32) -> Result<Shards> {
     match value {
         0 => Ok(Shards::OfModels),
@@ -75,16 +86,14 @@ fn shards(value: u32) -> Result<Shards> {
 }
 
 fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     let default = OpenOptions::default();
     Ok(OpenOptions {
         mode: mode::mode(options.mode)?,
-        // Where progress is asked for, `opened` does it.
-        verify: arg::flag(options.verify, "zt_open_options.verify")? && options.progress.is_none(),
+        verify: false, // `opened` does it, with the caller's progress
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
-        max_manifest_size: or_default(options.max_manifest_size, default.max_manifest_size),
+        max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
-        max_objects: or_default(options.max_objects, default.max_objects),
+        max_objects: arg::or_default(options.max_objects, default.max_objects),
         max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
         advice: mode::advice(options.advice)?,
         threads: options.threads as usize,
@@ -117,21 +126,18 @@ pub(super) unsafe fn opened(
 ) -> Result<*mut zt_file> {
     // SAFETY: passed on.
     let options = unsafe { arg::options(options)? };
+    let verify = arg::flag(options.verify, "zt_open_options.verify")?;
     let handle = zt_file::new(open(&open_options(&options)?)?)?;
-    // SAFETY: fresh from above, and nobody else has it yet.
-    verify_with_progress(unsafe { (*handle).file() }, &options).map(|()| handle).inspect_err(|_| {
-        // SAFETY: as above; it is not given to the caller.
-        unsafe { zt_file::release(handle) }
-    })
-}
-
-/// Checks digests where the options ask for that and for progress.
-fn verify_with_progress(file: &File, options: &zt_open_options) -> Result<()> {
-    if options.verify == 0 || options.progress.is_none() {
-        return Ok(());
+    if !verify {
+        return Ok(handle);
     }
     let wanted =
         VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
     let progress = progress(options.progress, options.context);
-    file.verify(&wanted, &progress, &mut VerifyReport::default())
+    // SAFETY: fresh from above, and nobody else has it yet.
+    let verified = unsafe { (*handle).file() }.verify(&wanted, &progress, &mut VerifyReport::default());
+    verified.map(|()| handle).inspect_err(|_| {
+        // SAFETY: as above; it is not given to the caller.
+        unsafe { zt_file::release(handle) }
+    })
 }

@@ -69,12 +69,11 @@ sized_struct!(zt_read_options:
 
 pub(super) fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
     let default = BatchOptions::default();
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(BatchOptions {
         threads: options.threads as usize,
         direct: direct(options.direct)?,
-        chunk_size: or_default(options.chunk_size, default.chunk_size),
-        in_flight: or_default(options.in_flight, default.in_flight),
+        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
+        in_flight: arg::or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_read_options.verify")?,
         pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
     })

@@ -116,10 +116,9 @@ pub(super) fn label_of(source: &zt_source) -> Result<Option<String>> {
 
 /// What the struct says of its reads.
 fn profile_of(source: &zt_source) -> Result<Profile> {
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(Profile {
-        gap: or_default(source.gap, Profile::calls().gap),
-        largest_request: match or_default(source.largest_request, Profile::calls().largest_request) {
+        gap: arg::or_default(source.gap, Profile::calls().gap),
+        largest_request: match arg::or_default(source.largest_request, Profile::calls().largest_request) {
             1 => 0,
             bytes => bytes,
         },

@@ -214,13 +214,12 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
     }
     let version = spec_version(options.spec_version)?;
     let default = WriterOptions::default();
-    let or_default = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(WriterOptions {
         version,
         encoding: types::encoding(options.encoding)?.unwrap_or(Encoding::Raw),
-        alignment: or_default(options.alignment, default.alignment),
-        large_alignment: or_default(options.large_alignment, default.large_alignment),
-        large_size: or_default(options.large_size, default.large_size),
+        alignment: arg::or_default(options.alignment, default.alignment),
+        large_alignment: arg::or_default(options.large_alignment, default.large_alignment),
+        large_size: arg::or_default(options.large_size, default.large_size),
         zstd_level: if options.zstd_level == 0 { default.zstd_level } else { options.zstd_level },
         digest: digest(options.digest)?.flatten(),
         usual_digest: digest(options.digest)?.is_none(),
@@ -228,7 +227,7 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
         // SAFETY: NULL or as it says.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         durable: arg::flag(options.durable, "zt_writer_options.durable")?,
-        frame_size: or_default(options.frame_size, default.frame_size),
+        frame_size: arg::or_default(options.frame_size, default.frame_size),
         canonical: arg::flag(options.canonical, "zt_writer_options.canonical")?,
     })
 }

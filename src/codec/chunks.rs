@@ -2,9 +2,10 @@
 
 use super::frames::with_data;
 use super::interface::{in_frame, FrameDecoder, FrameFormat, StreamDecoder};
-use super::range::{whole_frame, wide, zeroed, SCRATCH};
+use super::range::{whole_frame, wide, SCRATCH};
 use super::walk::Walk;
 use crate::error::{fail, Result};
+use crate::memory::zeroed;
 use crate::model::encoding::Codec;
 
 /// Called with the number of stored bytes that were decoded so far; an error stops decoding.

@@ -5,6 +5,7 @@ use super::frames::{with_data, Header, StoredPart};
 use super::interface::{in_frame, Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::walk::Walk;
 use crate::error::{broken, fail, Error, Result};
+use crate::memory::zeroed;
 use crate::model::encoding::Codec;
 
 /// Bytes decoded at once where they are only passed on.
@@ -159,14 +160,6 @@ pub(super) fn whole_frame<F: FrameFormat>(
     let written = decode_frame::<F>(codec, decoder, frame, header, &mut whole)?;
     whole.truncate(written);
     Ok(whole)
-}
-
-/// Memory of its own, asked for fallibly.
-pub(super) fn zeroed(size: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
-    bytes.resize(size, 0);
-    Ok(bytes)
 }
 
 /// Streams a frame, drops the first `skip` bytes and stops when `to` is full or the frame ends.

@@ -14,23 +14,53 @@
 use super::frame::{Detected, Ends, Limits};
 use super::row::Row;
 use super::{ztensor_1, ztensor_2};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::manifest::Container;
 use std::fmt;
 
 /// Bytes of a file's end that [`detect`] wants to see.
 pub(crate) const END_BYTES: usize = 40;
 
-/// Decides by what is seen of a file: what the first row says that knows it.
+/// Decides by what is seen of a file: what the first row says that knows it, if the caller allows that container.
 pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    for row in table {
-        match (row.detect)(ends, limits)? {
-            Detected::Other => {}
-            found => return Ok(found),
-        }
+    for detect in table.iter().filter_map(|row| row.detect) {
+        let found = detect(ends, limits)?;
+        let container = match &found {
+            Detected::Other => continue,
+            Detected::NeedsHead(_) => return Ok(found),
+            Detected::Frame(frame) => frame.container,
+            Detected::Front(container) | Detected::Scattered(container) => *container,
+        };
+        // Only the manifest tells 1.1 from 1.2, and only the members of an archive tell whose it is.
+        let others = match container {
+            Container::V1_2 => Container::V1_1.bit(),
+            Container::Npz => Container::Torch.bit(),
+            _ => 0,
+        };
+        check_allowed(container, container.bit() | others, limits)?;
+        return Ok(found);
     }
+    Err(not_read(table, ends))
+}
+
+/// Refuses a container that the caller did not ask for; it is one of those of `bits`.
+pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
+    match limits.containers == 0 || limits.containers & bits != 0 {
+        true => Ok(()),
+        false => Err(fail!(
+            Unsupported,
+            "this is a file of {}, which is none of the containers that the options allow",
+            container.name()
+        )),
+    }
+}
+
+/// What is wrong with a file that no row knows.
+#[cold]
+fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
     let head = ends.head;
     let is_short = ends.file_size < ztensor_2::ends::MIN_SIZE;
-    Err(match head.first_chunk::<8>() {
+    match head.first_chunk::<8>() {
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => fail!(
             Unsupported,
             "the file begins with {}: another major version; 0.1 (ZTEN0001) and 1.x (ZTEN1000) are read here",
@@ -65,7 +95,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             EscapedBytes(head),
             Read(table)
         ),
-    })
+    }
 }
 
 /// The names of those that are read, for a message.

@@ -143,32 +143,7 @@ fn row(container: Container) -> Option<&'static Row> {
 
 /// Which container a file is of which that is seen, and where its manifest stands.
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
-    let found = detect::detect(&TABLE, ends, limits)?;
-    let container = match &found {
-        Detected::Frame(frame) => frame.container,
-        Detected::Front(container) | Detected::Scattered(container) => *container,
-        Detected::NeedsHead(_) | Detected::Other => return Ok(found),
-    };
-    // Only the manifest tells 1.1 from 1.2, and only the members of an archive tell whose it is.
-    let others = match container {
-        Container::V1_2 => Container::V1_1.bit(),
-        Container::Npz => Container::Torch.bit(),
-        _ => 0,
-    };
-    check_allowed(container, container.bit() | others, limits)?;
-    Ok(found)
-}
-
-/// Refuses a container that the caller did not ask for; it is one of those of `bits`.
-fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
-    match limits.containers == 0 || limits.containers & bits != 0 {
-        true => Ok(()),
-        false => Err(fail!(
-            Unsupported,
-            "this is a file of {}, which is none of the containers that the options allow",
-            container.name()
-        )),
-    }
+    detect::detect(&TABLE, ends, limits)
 }
 
 /// What files of that container can represent.
@@ -242,7 +217,7 @@ pub(crate) fn decode_scattered(
 
 fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &Budget) -> Result<Validated> {
     let container = manifest.container.unwrap_or(frame.container);
-    check_allowed(container, container.bit(), limits)?;
+    detect::check_allowed(container, container.bit(), limits)?;
     // Validation sorts components by reference, and then by their places.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;

@@ -99,8 +99,8 @@ pub struct EndSearch {
 pub struct Row {
     /// What it can represent, and its name.
     pub capabilities: Capabilities,
-    /// Whether a file is of it.
-    pub detect: Detect,
+    /// Whether a file is of it; none where another row detects its files, too.
+    pub detect: Option<Detect>,
     /// How its manifest is read; none where it is not read here.
     pub decode: Option<Decode>,
     /// How it is written; none where it is not.
@@ -109,9 +109,4 @@ pub struct Row {
     pub origin: Option<Origin>,
     /// How the end is found that a file had before it was appended to; none where nothing is.
     pub ends: Option<EndSearch>,
-}
-
-/// For a container whose files another row detects.
-pub fn never(_: Ends<'_>, _: &Limits) -> Result<Detected> {
-    Ok(Detected::Other)
 }

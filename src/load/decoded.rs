@@ -1,13 +1,13 @@
 //! Decoded bytes in order, a chunk at a time: what is larger than memory, and what is converted.
 
 use super::blob::Blob;
-use super::stored::READ_CHUNK;
 use crate::codec::{Codec, Coding};
 use crate::convert;
 use crate::convert::byte_order::swap_in_place;
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
+use crate::source::READ_CHUNK;
 
 impl Blob<'_> {
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.

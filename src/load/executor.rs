@@ -1,7 +1,6 @@
 //! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those of `run_one`
 //! go through it.
 
-use super::bounces;
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
 use super::perform::{finish, Performer, Shared};
@@ -10,7 +9,8 @@ use super::split::{self, Source};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
-use crate::source::direct::{Bounce, BLOCK};
+use crate::source::direct::{Bounce, BLOCK, SMALLEST_BOUNCE};
+use crate::source::Profile;
 use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
@@ -65,14 +65,14 @@ impl<'a> Executor<'a> {
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
         let threads = match options.threads {
-            0 => threads.min(bounces::threads_within(options.in_flight)),
+            0 => threads.min(threads_within(options.in_flight)),
             _ => threads,
         };
         let options = BatchOptions { chunk_size, threads, ..*options };
         for source in &mut sources {
-            source.capacity = bounces::of_thread(&options, &source.profile).capacity();
+            source.capacity = bounce_of_thread(&options, &source.profile).capacity();
         }
-        let bounces = sources.iter().map(|s| bounces::total_size(&options, &s.profile)).max().unwrap_or(0);
+        let bounces = sources.iter().map(|s| bounces_size(&options, &s.profile)).max().unwrap_or(0);
         Ok(Executor {
             options,
             sources,
@@ -148,7 +148,7 @@ impl<'a> Executor<'a> {
 
     /// Memory for a thread; none if there are no sources.
     pub fn scratch(&self) -> Option<Scratch<'a>> {
-        let bounces = self.sources.iter().map(|source| bounces::of_thread(&self.options, &source.profile));
+        let bounces = self.sources.iter().map(|source| bounce_of_thread(&self.options, &source.profile));
         bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 
@@ -245,5 +245,29 @@ impl<'a> Executor<'a> {
             direct_bytes: strategy.direct_bytes(),
             reason: strategy.reason(),
         })
+    }
+}
+
+/// As many threads as have bounces within so much temporary memory.
+fn threads_within(in_flight: u64) -> usize {
+    let bounce_and_its_half = 2 * SMALLEST_BOUNCE as u64;
+    usize::try_from(in_flight / bounce_and_its_half).unwrap_or(usize::MAX).max(1)
+}
+
+/// Bytes of the bounces of all threads that count as temporary memory.
+fn bounces_size(options: &BatchOptions, profile: &Profile) -> u64 {
+    match profile.gathers() {
+        true => (bounce_of_thread(options, profile).size() as u64).saturating_mul(options.threads as u64),
+        false => 0, // a huge page each
+    }
+}
+
+/// The memory that a thread's reads go through: its share of what all may use.
+fn bounce_of_thread(options: &BatchOptions, profile: &Profile) -> Bounce {
+    let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
+    match profile.gathers() {
+        // The other half is left for what compressed components need.
+        true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
+        false => Bounce::new(share.min(options.chunk_size), 0),
     }
 }

@@ -6,11 +6,12 @@ use super::decoded::too_long_is_corrupt;
 use super::gather::Gather;
 use super::perform::{take_part, Performer};
 use super::request::{Part, Request};
-use super::stored::{in_memory, zeroed, READ_CHUNK};
 use crate::codec::{Codec, Coding};
 use crate::digest::Crc32;
 use crate::error::{broken, fail, Error, Result};
+use crate::memory::{in_memory, zeroed};
 use crate::model::layout::Layout;
+use crate::source::READ_CHUNK;
 use std::ops::Range;
 
 impl LaidOut<'_> {

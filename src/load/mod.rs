@@ -21,7 +21,6 @@
 
 mod batch;
 mod blob;
-mod bounces;
 mod budget;
 mod coalesce;
 mod decoded;
@@ -59,7 +58,5 @@ pub(crate) use ring::Ring;
 pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
-pub(crate) use stored::{
-    for_each_chunk, in_memory, is_callback_source, with_range, zeroed, StoredBytes, READ_CHUNK,
-};
+pub(crate) use stored::StoredBytes;
 pub(crate) use streaming::{Load, LoadOptions, Next};

@@ -3,10 +3,9 @@
 
 use super::perform::Performer;
 use super::request::Request;
-use super::stored::in_memory;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::AlignedBuffer;
+use crate::memory::{in_memory, AlignedBuffer};
 
 /// A request, and its bytes from its first piece to its last.
 pub struct Oversized<'a> {

@@ -6,14 +6,14 @@ use super::frame_runs::frame_runs;
 use super::request::{Job, JobKind, Part, Request};
 use super::slab::StridedBlocks;
 use super::split::{aligned_chunks, MAX_READ_GAP};
-use super::stored::{in_memory, with_range, zeroed};
 use super::strategy::ReadStrategy;
 use crate::codec::{Codec, Coding, Entries, EntryRange, Seek, StoredPart};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
-use crate::memory::AlignedBuffer;
+use crate::memory::{in_memory, zeroed, AlignedBuffer};
 use crate::source::direct::Bounce;
+use crate::source::with_range;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 

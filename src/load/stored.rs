@@ -1,71 +1,13 @@
-//! Stored bytes as slices, whole or in parts.
+//! The stored bytes of a component as slices, whole or in parts.
 
 use crate::codec;
-use crate::error::{fail, Error, Result};
-use crate::memory::AlignedBuffer;
-use crate::source::ByteSource;
+use crate::error::Result;
+use crate::memory::in_memory;
+use crate::source::{for_each_chunk, with_range, ByteSource, READ_CHUNK};
 use std::ops::Range;
 
-/// Bytes that are read at a time where not all are needed at once.
-pub(crate) const READ_CHUNK: usize = 1 << 20;
 /// Read at a time where a call costs next to nothing.
 const SMALL_READ: usize = 4 << 10;
-
-/// Gives `body` the bytes of `range`: borrowed where that can be, else read into fresh memory. The range
-/// was checked against the size of the source.
-pub fn with_range<T>(
-    source: &dyn ByteSource,
-    range: Range<u64>,
-    body: impl FnOnce(&[u8]) -> Result<T>,
-) -> Result<T> {
-    if let Some(bytes) = source.slice(range.clone()) {
-        return body(bytes);
-    }
-    let mut bytes = AlignedBuffer::zeroed(in_memory(range.end.saturating_sub(range.start))?)?; // huge pages if many
-    source.read_at(range.start, bytes.as_mut_slice())?;
-    body(bytes.as_slice())
-}
-
-/// Zero bytes, asked for fallibly.
-pub fn zeroed(size: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
-    bytes.resize(size, 0);
-    Ok(bytes)
-}
-
-/// A size as `usize`.
-pub fn in_memory(size: u64) -> Result<usize> {
-    usize::try_from(size)
-        .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
-}
-
-/// Whether each read is a call of somebody else's, who may go a long way for it.
-pub fn is_callback_source(source: &dyn ByteSource) -> bool {
-    source.page_cache().is_none() && source.slice(0..0).is_none()
-}
-
-/// Gives `body` the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
-pub fn for_each_chunk(
-    source: &dyn ByteSource,
-    range: Range<u64>,
-    body: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    if let Some(bytes) = source.slice(range.clone()) {
-        return bytes.chunks(READ_CHUNK).try_for_each(body);
-    }
-    let whole = range.end.saturating_sub(range.start);
-    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
-    let mut at = range.start;
-    while at < range.end {
-        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(READ_CHUNK);
-        let chunk = buffer.get_mut(..left.min(READ_CHUNK)).unwrap_or_default();
-        source.read_at(at, chunk)?;
-        body(chunk)?;
-        at = at.saturating_add(chunk.len() as u64);
-    }
-    Ok(())
-}
 
 /// Where the stored bytes of a component are.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 use super::perform::{Performer, Shared};
 use super::request::{BatchOptions, Direct, Job, Request};
 use super::split;
-use super::stored::{in_memory, zeroed};
 use crate::convert::convert;
 use crate::error::{fail, Result};
+use crate::memory::{in_memory, zeroed};
 use std::sync::atomic::Ordering;
 
 /// By one thread, the check of the digest left to the request.

@@ -1,8 +1,8 @@
-//! Memory for decoded bytes: 64-byte aligned, zeroed, asked for fallibly.
+//! Memory for bytes: zeroed, asked for fallibly; 64-byte aligned where they are decoded ones.
 
 use super::host::{HostAllocator, HostMemory};
 use super::huge_pages::Pages;
-use crate::error::{Error, Result};
+use crate::error::{fail, Error, Result};
 
 /// One cache line; what the specs align to.
 #[derive(Clone, Copy)]
@@ -78,6 +78,20 @@ impl AlignedBuffer {
             },
         }
     }
+}
+
+/// Zero bytes, asked for fallibly.
+pub fn zeroed(size: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| Error::out_of_memory(size))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
+/// So many bytes as memory counts them.
+pub fn in_memory(size: u64) -> Result<usize> {
+    usize::try_from(size)
+        .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@
 //! objects costs a few large allocations and none per object.
 
 pub use super::component::{Component, LogicalType, RareNames};
-pub use super::container::Container;
-pub use super::container::Container as Version;
 use super::dtype::Logical;
 pub use super::encoding::Encoding;
 use super::layout::Layout;
@@ -15,6 +13,32 @@ use super::value::{Tape, Value};
 use crate::error::{fail, Result};
 use crate::memory::HugeVec;
 use std::ffi::CStr;
+
+/// How a file is laid out, and which text of a spec it follows. All of them are in the table of `container`.
+/// cbindgen:ignore
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Container(u8);
+
+impl Container {
+    /// By its number, for the table.
+    pub(crate) const fn new(number: u8) -> Container {
+        assert!(number > 0 && number < 32, "a container has a bit in a mask of 32");
+        Container(number)
+    }
+
+    /// Its number in C.
+    pub const fn number(self) -> i32 {
+        self.0 as i32
+    }
+
+    /// Its bit in a mask of containers.
+    pub const fn bit(self) -> u32 {
+        1 << self.0
+    }
+}
+
+/// What the options of a writer call it.
+pub use Container as Version;
 
 /// A position in one of the manifest's tables.
 pub fn table_position(at: usize) -> Result<u32> {

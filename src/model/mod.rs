@@ -1,7 +1,6 @@
 //! What a file means, whichever container it is: plain data, no bytes, no I/O.
 
 pub mod component;
-pub mod container;
 pub mod dtype;
 pub mod encoding;
 pub mod find_duplicate;

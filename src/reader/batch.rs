@@ -4,12 +4,12 @@ use super::file::File;
 use super::object::{Component, Object};
 use crate::error::{fail, Error, Result};
 use crate::load::{
-    self, is_callback_source, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part,
-    Progress, Request, Slab, Wanted,
+    self, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part, Progress, Request,
+    Slab, Wanted,
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
-use crate::source::ByteSource;
+use crate::source::{is_callback_source, ByteSource};
 use crate::threads::ThreadHooks;
 
 /// From so many bytes on a slab is worth several threads.

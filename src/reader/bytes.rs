@@ -6,13 +6,14 @@ use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, digest_of, for_each_chunk, in_memory, BatchOptions, BatchStats,
-    Blob, LaidOut, Part, Request, StoredBytes,
+    self, check_bool_bytes, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request,
+    StoredBytes,
 };
-use crate::memory::HUGE_PAGE;
+use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
+use crate::source::for_each_chunk;
 
 /// What can be done with a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl<'f> Component<'f> {
 
     /// The decoded size, if it is known without reading stored bytes: it is declared, or was found before.
     pub fn known_size(&self) -> Option<u64> {
-        self.entry.size().or_else(|| self.file.lazy_sizes.kept(self.lazy_size_index()))
+        self.entry.size().or_else(|| self.file.lazy_sizes.as_ref()?.kept(self.index))
     }
 
     /// The decoded size. If only decoding can find it, `progress` is called with the stored bytes that were decoded and all
@@ -95,7 +96,7 @@ impl<'f> Component<'f> {
             Coding::Raw => return Ok(self.stored_size()),
             Coding::Compressed(codec) => codec,
         };
-        self.file.lazy_sizes.get_or_find(self.lazy_size_index(), || {
+        let mut find = || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
             match self.size_by_frames(codec)? {
                 KnownSize::Exact(size) => Ok(size),
@@ -103,18 +104,16 @@ impl<'f> Component<'f> {
                     self.stored()?.with_all(|stored| codec.decode_counted(stored, limit, step))
                 }
             }
-        })
+        };
+        match &self.file.lazy_sizes {
+            Some(sizes) => sizes.get_or_find(self.index, find),
+            None => find(),
+        }
     }
 
     /// The decoded size, as far as the headers of its frames give it.
     pub(super) fn size_by_frames(&self, codec: Codec) -> Result<KnownSize> {
         codec.known_size(self.stored()?.reader()?)
-    }
-
-    /// The position of its size in `File::lazy_sizes`. Components that share their bytes have one position.
-    fn lazy_size_index(&self) -> usize {
-        let shared = self.file.aliases.range(self.index);
-        shared.map_or(self.index, |range| self.file.manifest.components.len().saturating_add(range))
     }
 
     /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes through here.

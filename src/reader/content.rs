@@ -6,7 +6,7 @@ use super::parts::FilePart;
 use crate::container;
 use crate::digest::{to_text, Algorithm};
 use crate::error::{fail, try_format, Result};
-use crate::load::with_range;
+use crate::source::with_range;
 
 impl File {
     /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`. Reads the manifest and

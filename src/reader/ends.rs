@@ -2,16 +2,15 @@
 
 use crate::container::{self, Detected, Limits, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
-use crate::load::{in_memory, is_callback_source, with_range, zeroed};
-use crate::memory::AlignedBuffer;
-use crate::source::{ByteSource, ReadMany, ReadRange};
+use crate::memory::{in_memory, zeroed, AlignedBuffer};
+use crate::source::{is_callback_source, with_range, ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
 /// Bytes of the tail that are read at once where a read may be slow: most manifests are within them.
 const TAIL_GUESS: u64 = 64 << 10;
 
-/// What was read of a source to find out what it is.
-pub struct Ends {
+/// Both ends, as they were read of a source to find out what it is.
+pub struct ReadEnds {
     head: [u8; HEAD_BYTES],
     head_size: usize,
     /// A longer head, if one was needed and the source does not lend its bytes.
@@ -24,11 +23,12 @@ pub struct Ends {
     size: u64,
 }
 
-impl Ends {
-    /// Reads both ends. Of the tail, no more than `max_tail` bytes are read beyond those that are needed for sure.
-    pub fn read(source: &dyn ByteSource, max_tail: u64) -> Result<Ends> {
-        let size = source.size();
-        let guess = if is_callback_source(source) { TAIL_GUESS.min(max_tail) } else { 0 };
+impl ReadEnds {
+    /// Reads both ends. Of the tail, no more bytes are read beyond those that are needed for sure than a quarter of the
+    /// memory that opening the file may take.
+    pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<ReadEnds> {
+        let (size, most) = (source.size(), limits.memory.unwrap_or(u64::MAX) / 4);
+        let guess = if is_callback_source(source) { TAIL_GUESS.min(most) } else { 0 };
         let start = size.saturating_sub(guess.max(END_BYTES as u64));
         let mut tail = zeroed(usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX))?;
         let head_size = usize::try_from(size).unwrap_or(HEAD_BYTES).min(HEAD_BYTES);
@@ -48,7 +48,7 @@ impl Ends {
                 source.read_at(start, &mut tail)?;
             }
         }
-        Ok(Ends {
+        Ok(ReadEnds {
             head: buffer,
             head_size,
             front: AlignedBuffer::zeroed(0)?,
@@ -78,7 +78,7 @@ impl Ends {
         }
     }
 
-    /// Has [`Ends::head`] give the first `size` bytes, which the file has.
+    /// Has [`ReadEnds::head`] give the first `size` bytes, which the file has.
     fn extend_head(&mut self, source: &dyn ByteSource, size: u64) -> Result<()> {
         if source.slice(0..size).is_none() {
             let mut front = AlignedBuffer::zeroed(in_memory(size)?)?;
@@ -114,8 +114,8 @@ impl Ends {
         self.tail.get(from..to).filter(|_| self.tail.len() > END_BYTES && range.end <= self.size)
     }
 
-    /// Bytes of memory that [`Ends::with_range`] holds while `body` runs.
-    pub fn bytes_to_hold(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
+    /// Bytes of memory that [`ReadEnds::with_range`] holds while `body` runs.
+    pub fn memory_for(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
         let all = range.end.saturating_sub(range.start);
         match self.in_tail(range) {
             _ if source.slice(range.clone()).is_some() => 0,

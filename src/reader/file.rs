@@ -1,6 +1,5 @@
 //! An open file: what its manifest says, and where its bytes come from. A model of several files is one, too.
 
-use super::aliases::Aliases;
 use super::identity::{self, Identity};
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
@@ -35,11 +34,9 @@ pub struct File {
     pub(super) allocator: Option<HostAllocator>,
     /// What messages call a model; a file has the label of its only part.
     pub(super) label: Option<String>,
-    /// Components of the same bytes, where decoded sizes are to be found out.
-    pub(super) aliases: Aliases,
-    /// Decoded sizes that no manifest declares, found when first asked for; see `Component::size`: those of components,
-    /// and then those of bytes that several components have.
-    pub(super) lazy_sizes: LazySizes,
+    /// Decoded sizes that the manifest does not declare, found when first asked for; see `Component::size`. None where it
+    /// declares all.
+    pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
 }

@@ -1,8 +1,8 @@
 //! The front of a file, read through a window that moves on: how long a manifest is may be known when it was read.
 
 use crate::container::Window;
-use crate::error::{fail, Result};
-use crate::memory::{AlignedBuffer, Budget};
+use crate::error::Result;
+use crate::memory::{in_memory, AlignedBuffer, Budget};
 use crate::source::ByteSource;
 
 /// Bytes of the first read; each one behind it is twice as large as the one before.
@@ -40,9 +40,7 @@ impl Window for FrontWindow<'_> {
         self.budget.give_back(self.buffer.as_slice().len() as u64);
         self.buffer = AlignedBuffer::zeroed(0)?;
         self.budget.charge(size, "the manifest")?;
-        let size = usize::try_from(size)
-            .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))?;
-        self.buffer = AlignedBuffer::zeroed(size)?;
+        self.buffer = AlignedBuffer::zeroed(in_memory(size)?)?;
         self.source.read_at(start, self.buffer.as_mut_slice())?;
         Ok(self.buffer.as_slice())
     }

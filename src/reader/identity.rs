@@ -1,13 +1,9 @@
-//! What distinguishes a file from others: its name in messages, and numbers that change with its content.
+//! Numbers that change with the content of a file.
 
-use super::open_options::OpenOptions;
 use crate::container::Frame;
 use crate::digest::{compute, Algorithm, Digest};
-use crate::error::{try_format, Result};
-use crate::load::with_range;
-use crate::source::ByteSource;
-use std::fmt;
-use std::path::Path;
+use crate::error::Result;
+use crate::source::{with_range, ByteSource};
 
 /// Numbers that change when the content of a file does, as far as its manifest shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,30 +18,6 @@ pub struct Identity {
     pub manifest_hash: u64,
     /// [`ByteSource::identity`] of the file; 0 if the source has none.
     pub source: u64,
-}
-
-impl OpenOptions {
-    /// What messages call the file.
-    pub(super) fn label(&self, otherwise: fmt::Arguments<'_>) -> Result<String> {
-        match &self.name {
-            Some(name) => try_format(format_args!("{name}")),
-            None => try_format(otherwise),
-        }
-    }
-
-    /// What messages call the file at `path`. Nearly every path is a text, which takes no formatting.
-    #[inline]
-    pub(super) fn label_at(&self, path: &Path) -> Result<String> {
-        match path.to_str().filter(|_| self.name.is_none()) {
-            Some(text) => {
-                let mut label = String::new();
-                label.try_reserve_exact(text.len())?;
-                label.push_str(text);
-                Ok(label)
-            }
-            None => self.label(format_args!("{}", path.display())),
-        }
-    }
 }
 
 impl Identity {

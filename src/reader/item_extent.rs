@@ -2,7 +2,7 @@
 //! stops reading at the first one that shows that they are not.
 
 use crate::error::Result;
-use crate::load::zeroed;
+use crate::memory::zeroed;
 use crate::source::ByteSource;
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first read.
 
-use super::manifest::{read_after_ends, read_ends};
+use super::ends::ReadEnds;
+use super::manifest::read_after_ends;
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
 use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
@@ -66,7 +67,7 @@ impl OpenedShard {
 impl ShardOpener {
     /// The frame of a shard. Its manifest, if it has one, is checked and dropped.
     fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
-        let ends = read_ends(source, &self.limits)?; // by any number of threads: these wait for answers
+        let ends = ReadEnds::read(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
         let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);

@@ -1,14 +1,20 @@
 //! Decoded sizes that no manifest gives, kept once they are found, so that nothing is decoded twice for them:
 //! a failure that is the file's is kept, too.
 
+use super::aliases::Aliases;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
+use crate::model::manifest::{Component, Manifest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An answer for each component of a file, or none yet.
+/// An answer for each component of a file, and then for bytes that several components have; or none yet.
 #[derive(Default)]
 pub struct LazySizes {
-    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure.
+    /// Components of the same bytes, which have the same size.
+    pub(super) aliases: Aliases,
+    components: usize,
+    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure. Empty where shapes give all
+    /// sizes.
     sizes: Vec<AtomicU64>,
     failures: Mutex<Vec<Error>>,
 }
@@ -17,22 +23,38 @@ pub struct LazySizes {
 const FAILED: u64 = 1 << 63;
 
 impl LazySizes {
-    /// Room for the answers of `components` components.
-    pub fn reserve(&mut self, components: usize) -> Result<()> {
-        self.sizes.try_reserve_exact(components)?;
-        self.sizes.resize_with(components, AtomicU64::default);
-        Ok(())
+    /// No answer yet for the components of a manifest, each of the file that `part_of` has numbered.
+    pub fn of(manifest: &Manifest, part_of: impl Fn(usize) -> usize) -> Result<LazySizes> {
+        let components = manifest.components.len();
+        let mut sizes = LazySizes {
+            aliases: Aliases::of(&manifest.components, part_of)?,
+            components,
+            ..LazySizes::default()
+        };
+        let is_unknown = |c: &Component| c.encoding.is_compressed() && c.size().is_none();
+        if manifest.components.iter().any(is_unknown) {
+            let places = components.saturating_add(sizes.aliases.count());
+            sizes.sizes.try_reserve_exact(places)?;
+            sizes.sizes.resize_with(places, AtomicU64::default);
+        }
+        Ok(sizes)
+    }
+
+    /// Where the size of a component is kept.
+    fn place(&self, component: usize) -> Option<&AtomicU64> {
+        let shared = self.aliases.range(component);
+        self.sizes.get(shared.map_or(component, |range| self.components.saturating_add(range)))
     }
 
     /// The kept answer, where it is a size.
     pub fn kept(&self, component: usize) -> Option<u64> {
-        let kept = self.sizes.get(component)?.load(Ordering::Acquire);
+        let kept = self.place(component)?.load(Ordering::Acquire);
         kept.checked_sub(1).filter(|_| kept < FAILED)
     }
 
     /// The kept answer, or what `find` gives. Several threads may ask at once; then each may look.
     pub fn get_or_find(&self, component: usize, find: impl FnOnce() -> Result<u64>) -> Result<u64> {
-        let Some(place) = self.sizes.get(component) else { return find() };
+        let Some(place) = self.place(component) else { return find() };
         let kept = place.load(Ordering::Acquire);
         if let Some(failure) = kept.checked_sub(FAILED) {
             return self.failure(failure).unwrap_or_else(find);
@@ -75,11 +97,18 @@ impl LazySizes {
 mod tests {
     use super::*;
     use crate::error::{broken, fail, Rule};
+    use crate::model::manifest::Encoding;
 
     #[test]
     fn what_was_found_is_not_looked_for_again_unless_the_file_is_not_to_blame() {
-        let mut sizes = LazySizes::default();
-        sizes.reserve(4).unwrap();
+        let mut manifest = Manifest::default();
+        let role = manifest.texts.add("data").unwrap();
+        for at in 0..4 {
+            let mut entry = Component::new(role, None);
+            (entry.offset, entry.stored_size, entry.encoding) = (64 * at, 64, Encoding::Zstd);
+            manifest.components.push(entry).unwrap();
+        }
+        let sizes = LazySizes::of(&manifest, |_| 0).unwrap();
         let never = || -> Result<u64> { panic!("looked for again") };
         assert_eq!(sizes.kept(2), None);
         assert_eq!(sizes.get_or_find(2, || Ok(0)).unwrap(), 0);

@@ -4,8 +4,9 @@ use super::batch::Selection;
 use super::object::Component;
 use crate::codec::Coding;
 use crate::error::{fail, Result};
-use crate::load::{self, BatchOptions, BatchStats, OnDone, Progress, READ_CHUNK};
+use crate::load::{self, BatchOptions, BatchStats, OnDone, Progress};
 use crate::memory::AlignedBuffer;
+use crate::source::READ_CHUNK;
 
 /// A component's decoded bytes: lent by the file, or in memory of their own.
 pub enum Loaded<'f> {

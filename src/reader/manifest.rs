@@ -1,6 +1,6 @@
 //! Reads, decodes and checks the manifest of a source.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use super::front::FrontWindow;
 use super::regions::SourceRegions;
 use crate::container::{self, AppendRecord, Detected, Frame, Limits};
@@ -11,29 +11,16 @@ use crate::source::ByteSource;
 
 /// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
-    read_with_budget(source, limits, &Budget::new(limits.memory_for(0)), &|e| e)
+    let ends = ReadEnds::read(source, limits)?;
+    read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e)
 }
 
-/// Reads a manifest as [`read_manifest`] does; its memory is charged to `budget`. A failure whose cause may be the file's
-/// last bytes goes through `explain`; one of a complete manifest that claims more than a limit does not.
-pub fn read_with_budget(
-    source: &dyn ByteSource,
-    limits: &Limits,
-    budget: &Budget,
-    explain: &dyn Fn(Error) -> Error,
-) -> Result<(Frame, Manifest)> {
-    read_after_ends(source, read_ends(source, limits)?, limits, budget, explain)
-}
-
-/// Reads both ends of a file; of the tail, no more than a quarter of the memory that opening it may take.
-pub fn read_ends(source: &dyn ByteSource, limits: &Limits) -> Result<Ends> {
-    Ends::read(source, limits.memory.unwrap_or(u64::MAX) / 4)
-}
-
-/// Reads the manifest of a file whose ends were read, as [`read_with_budget`] does.
+/// Reads the manifest of a file whose ends were read, as [`read_manifest`] does; its memory is charged to `budget`. A failure
+/// whose cause may be the file's last bytes goes through `explain`; one of a complete manifest that claims more than a
+/// limit does not.
 pub fn read_after_ends(
     source: &dyn ByteSource,
-    mut ends: Ends,
+    mut ends: ReadEnds,
     limits: &Limits,
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
@@ -65,7 +52,7 @@ fn read_at_front(
 #[inline(never)]
 fn read_in_regions(
     source: &dyn ByteSource,
-    ends: &Ends,
+    ends: &ReadEnds,
     container: Container,
     limits: &Limits,
     budget: &Budget,
@@ -78,7 +65,7 @@ fn read_in_regions(
 #[inline(never)]
 fn read_in_frame(
     source: &dyn ByteSource,
-    ends: &mut Ends,
+    ends: &mut ReadEnds,
     frame: Frame,
     limits: &Limits,
     budget: &Budget,
@@ -87,7 +74,7 @@ fn read_in_frame(
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     budget.raise(limits.memory_for(manifest_size));
-    let read = ends.bytes_to_hold(source, &range);
+    let read = ends.memory_for(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
         ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, budget));

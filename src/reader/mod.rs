@@ -27,6 +27,7 @@ mod open;
 mod open_options;
 mod origin;
 mod padding;
+mod page_exclusive;
 mod parts;
 mod populate;
 mod positions;

@@ -86,8 +86,8 @@ fn open_files(
     let fixed = budget.held();
     let read = read_all(&ReadContext { store, paths: &files.paths, options, limits, budget: &budget })?;
     let shards = match options.shards {
-        Shards::Never => ShardStore::None,
-        Shards::OfModels | Shards::OnUse | Shards::AtOpen => shards,
+        Shards::Never => None,
+        Shards::OfModels | Shards::OnUse | Shards::AtOpen => Some(shards),
     };
     let joined = join_all(read, files, options, limits, &budget, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;

@@ -1,16 +1,17 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::aliases::Aliases;
+use super::ends::ReadEnds;
 use super::file::File;
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::manifest::read_after_ends;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::verify_report::{VerifyOptions, VerifyReport};
-use super::{file, manifest, recovery, short_frames, structure};
+use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
 use crate::load::FrameIndexCache;
@@ -31,8 +32,8 @@ impl File {
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
         let shards = match options.shards {
-            Shards::OfModels | Shards::Never => ShardStore::None,
-            Shards::OnUse | Shards::AtOpen => ShardStore::Kept(try_box(FileSystem(options.mode))?),
+            Shards::OfModels | Shards::Never => None,
+            Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
         };
         File::of_one(part, manifest, Some(path), shards, budget, options)
     }
@@ -62,7 +63,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, ShardStore::None, budget, options)
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
@@ -70,14 +71,14 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, String::new(), &limits, &budget, false)?;
-        File::of_one(part, manifest, None, ShardStore::None, budget, options)
+        File::of_one(part, manifest, None, None, budget, options)
     }
 
     fn of_one(
         mut part: FilePart,
         mut manifest: Manifest,
         path: Option<&Path>,
-        shards: ShardStore<'_>,
+        shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
@@ -85,7 +86,10 @@ impl File {
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         part.shards = 0..manifest.shards.len();
         let mut parts = Parts::one(part);
-        add_shards(&mut parts, &manifest, &|_| path, options, &budget).map_err(|e| parts.first.named(e))?;
+        if !manifest.shards.is_empty() {
+            add_shards(&mut parts, &manifest, &|_| path, options, &budget)
+                .map_err(|e| parts.first.named(e))?;
+        }
         File::of_parts(parts, None, manifest, shards, budget, options)
     }
 
@@ -94,18 +98,16 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
-        shards: ShardStore<'_>,
+        shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        let tables = Tables::build(&parts, &manifest, &budget);
-        let Tables { names, aliases, lazy_sizes, undeclared } = match tables {
-            Ok(tables) => tables,
-            Err(e) => {
-                let label = label.as_deref().unwrap_or(&parts.first.label);
-                return Err(if label.is_empty() { e } else { e.within(format_args!("{label}")) });
+        let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget).map_err(|e| {
+            match label.as_deref().unwrap_or(&parts.first.label) {
+                "" => e,
+                label => e.within(format_args!("{label}")),
             }
-        };
+        })?;
         let mut file = File {
             number: file::next_number(),
             mode: parts.mode(),
@@ -124,14 +126,15 @@ impl File {
             thread_hooks: options.thread_hooks,
             allocator: options.allocator,
             label,
-            aliases,
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
         };
-        file.open_shards(shards, options)?;
-        if undeclared {
-            short_frames::check_short_frames(&file)?;
+        if let Some(store) = shards {
+            file.open_shards(store, options)?;
+        }
+        if let Some(sizes) = &file.lazy_sizes {
+            short_frames::check_short_frames(&file, &sizes.aliases)?;
         }
         if options.strict {
             structure::check_strict_metadata(&file)?;
@@ -146,33 +149,20 @@ impl File {
     }
 }
 
-/// What an open file has beside its manifest.
-struct Tables {
-    names: NameIndex,
-    aliases: Aliases,
-    lazy_sizes: LazySizes,
-    /// A compressed component has no size that its manifest declares.
-    undeclared: bool,
-}
-
-impl Tables {
-    fn build(parts: &Parts, manifest: &Manifest, budget: &Budget) -> Result<Tables> {
-        budget.charge(side_tables(manifest), "the index of names and handles")?;
-        let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
-        let undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
-        let undeclared = manifest.components.iter().any(undeclared);
-        let part_of = |component| parts.number_of_component(manifest, component);
-        let aliases = match undeclared {
-            true => Aliases::of(&manifest.components, part_of)?,
-            false => Aliases::default(),
-        };
-        let mut lazy_sizes = LazySizes::default();
-        if undeclared && manifest.components.iter().any(|c| c.size().is_none() && c.encoding.is_compressed())
-        {
-            lazy_sizes.reserve(manifest.components.len().saturating_add(aliases.count()))?;
-        }
-        Ok(Tables { names, aliases, lazy_sizes, undeclared })
-    }
+/// What an open file has beside its manifest: the index of names, and sizes that are found later, where there are such.
+fn side_tables(
+    parts: &Parts,
+    manifest: &Manifest,
+    budget: &Budget,
+) -> Result<(NameIndex, Option<LazySizes>)> {
+    budget.charge(side_memory(manifest), "the index of names and handles")?;
+    let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other))?;
+    let is_undeclared = |c: &Component| c.encoding.is_compressed() && !c.is_size_declared();
+    let sizes = match manifest.components.iter().any(is_undeclared) {
+        true => Some(LazySizes::of(manifest, |at| parts.number_of_component(manifest, at))?),
+        false => None,
+    };
+    Ok((names, sizes))
 }
 
 /// Reads the manifest of the file at `path`.
@@ -202,32 +192,22 @@ fn read_part(
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
     };
-    let read = manifest::read_with_budget(source.as_ref(), limits, budget, &explain);
+    let ends = ReadEnds::read(source.as_ref(), limits);
+    let read = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain));
     let (frame, manifest) = match read {
         Ok(read) => read,
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(e.within(format_args!("{label}"))),
     };
-    let part = FilePart {
-        source,
-        container: manifest.container.unwrap_or(frame.container),
-        version: manifest.version_text,
-        frame,
-        label,
-        path: Vec::new(),
-        modified: 0,
-        objects: 0..0,
-        components: 0..0,
-        hidden: Vec::new(),
-        shards: 0..0,
-        lazy_shard: None,
-    };
+    let container = manifest.container.unwrap_or(frame.container);
+    let mut part = FilePart::new(source, frame, container, label);
+    part.version = manifest.version_text;
     Ok((part, manifest))
 }
 
 /// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded
 /// sizes that are found later, and places that are sorted.
-fn side_tables(manifest: &Manifest) -> u64 {
+fn side_memory(manifest: &Manifest) -> u64 {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);

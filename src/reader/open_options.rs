@@ -1,10 +1,12 @@
 //! How a file is opened.
 
 use crate::container::Limits;
+use crate::error::{try_format, Result};
 use crate::memory::HostAllocator;
 use crate::source::Advice;
 use crate::threads::ThreadHooks;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// How a file's bytes are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,28 @@ impl OpenOptions {
             objects: self.max_objects.min(u64::from(u32::MAX)),
             memory: self.max_memory,
             containers: self.containers,
+        }
+    }
+
+    /// What messages call the file.
+    pub(super) fn label(&self, otherwise: fmt::Arguments<'_>) -> Result<String> {
+        match &self.name {
+            Some(name) => try_format(format_args!("{name}")),
+            None => try_format(otherwise),
+        }
+    }
+
+    /// What messages call the file at `path`. Nearly every path is a text, which takes no formatting.
+    #[inline]
+    pub(super) fn label_at(&self, path: &Path) -> Result<String> {
+        match path.to_str().filter(|_| self.name.is_none()) {
+            Some(text) => {
+                let mut label = String::new();
+                label.try_reserve_exact(text.len())?;
+                label.push_str(text);
+                Ok(label)
+            }
+            None => self.label(format_args!("{}", path.display())),
         }
     }
 }

@@ -1,12 +1,11 @@
 //! The files that an open [`super::File`] consists of: one, or the parts of a model.
 
 use super::identity::Identity;
-use super::index;
 use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
 use crate::container::{self, Capabilities, Frame};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::manifest::{Component, Container, Manifest, Position, TextId};
+use crate::model::manifest::{Container, Manifest, Position, TextId};
 use crate::source::ByteSource;
 use std::ops::Range;
 
@@ -43,6 +42,29 @@ pub struct Parts {
 }
 
 impl FilePart {
+    /// A file of its own.
+    pub(super) fn new(
+        source: Box<dyn ByteSource>,
+        frame: Frame,
+        container: Container,
+        label: String,
+    ) -> FilePart {
+        FilePart {
+            source,
+            frame,
+            container,
+            version: None,
+            label,
+            path: Vec::new(),
+            modified: 0,
+            objects: 0..0,
+            components: 0..0,
+            hidden: Vec::new(),
+            shards: 0..0,
+            lazy_shard: None,
+        }
+    }
+
     /// A shard that is not opened.
     pub(super) fn unopened_shard(
         source: Box<dyn ByteSource>,
@@ -52,20 +74,8 @@ impl FilePart {
         path: Vec<u8>,
         lazy_shard: Box<LazyShard>,
     ) -> FilePart {
-        FilePart {
-            source,
-            frame: Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None },
-            container,
-            version: None,
-            label,
-            path,
-            modified: 0,
-            objects: 0..0,
-            components: 0..0,
-            hidden: Vec::new(),
-            shards: 0..0,
-            lazy_shard: Some(lazy_shard),
-        }
+        let frame = Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None };
+        FilePart { path, lazy_shard: Some(lazy_shard), ..FilePart::new(source, frame, container, label) }
     }
 
     /// Bytes of the file.
@@ -76,16 +86,6 @@ impl FilePart {
     /// What it is.
     pub fn container(&self) -> Container {
         self.container
-    }
-
-    /// Marks the components that share no page; none, where they may be views of the same bytes.
-    pub(super) fn mark_page_exclusive(&self, components: &mut [Component]) -> Result<()> {
-        match self.capabilities().has_views() {
-            true => Ok(()),
-            false => {
-                index::mark_page_exclusive(components, &self.source().pages()).map_err(|e| self.named(e))
-            }
-        }
     }
 
     /// What its container can represent.

@@ -13,8 +13,8 @@ use super::manifest::{read_manifest, unfinished};
 use super::padding;
 use crate::container::{self, AppendRecord, EndSearch, Limits, PossibleEnd, HEADER_SIZE, HEAD_BYTES};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::load::{for_each_chunk, zeroed, READ_CHUNK};
-use crate::source::ByteSource;
+use crate::memory::zeroed;
+use crate::source::{for_each_chunk, ByteSource, READ_CHUNK};
 use std::fmt;
 use std::ops::Range;
 

@@ -1,10 +1,9 @@
 //! Reads many ranges of a source in as few calls as possible.
 
-use super::ends::Ends;
+use super::ends::ReadEnds;
 use crate::container::{OnRegion, Regions};
 use crate::error::{fail, Result};
-use crate::load::in_memory;
-use crate::memory::{AlignedBuffer, Budget};
+use crate::memory::{in_memory, AlignedBuffer, Budget};
 use crate::source::{ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
@@ -16,7 +15,7 @@ const MAX_READS: usize = 1024;
 /// The bytes that a source lends, or those that were read last.
 pub struct SourceRegions<'s> {
     source: &'s dyn ByteSource,
-    ends: &'s Ends,
+    ends: &'s ReadEnds,
     budget: &'s Budget,
     buffer: AlignedBuffer,
 }
@@ -29,7 +28,7 @@ struct Group {
 
 impl<'s> SourceRegions<'s> {
     /// Reads from `source`, both ends of which were read; memory is charged to `budget`.
-    pub fn new(source: &'s dyn ByteSource, ends: &'s Ends, budget: &'s Budget) -> Result<Self> {
+    pub fn new(source: &'s dyn ByteSource, ends: &'s ReadEnds, budget: &'s Budget) -> Result<Self> {
         Ok(SourceRegions { source, ends, budget, buffer: AlignedBuffer::zeroed(0)? })
     }
 

@@ -9,10 +9,9 @@ use crate::container::MAX_SHARDS;
 use crate::digest::{parse_of, DigestOf};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::io::path;
-use crate::load::for_each_chunk;
 use crate::memory::{try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position};
-use crate::source::{Advice, ByteSource, Elsewhere};
+use crate::source::{for_each_chunk, Advice, ByteSource, Elsewhere};
 use crate::threads;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,8 +19,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What opens shards.
 pub enum ShardStore<'s> {
-    /// Nothing does.
-    None,
     /// For as long as the file is open.
     Kept(Box<dyn Store + Send>),
     /// Only while the file is being opened.
@@ -154,7 +151,6 @@ impl File {
     pub(super) fn open_shards(&mut self, opener: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
         match opener {
-            ShardStore::None => Ok(()),
             ShardStore::Borrowed(store) => self.open_all_shards(store, at_once, options),
             ShardStore::Kept(store) => {
                 let outcome = match at_once {

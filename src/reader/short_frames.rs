@@ -1,5 +1,6 @@
 //! Finds compressed components whose frames are too short for the shape of their object, when a file is opened.
 
+use super::aliases::Aliases;
 use super::file::File;
 use super::object::Component;
 use crate::codec::{Codec, Coding, KnownSize};
@@ -8,16 +9,15 @@ use crate::model::manifest;
 
 /// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense one the shape gives it. If
 /// the component is so small that a look costs next to nothing, frames that cannot fill the shape are an error at open.
-pub fn check_short_frames(file: &File) -> Result<()> {
+pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
     // The sizes of bytes that several components share, once they are known.
     let mut shared_sizes: Vec<Option<Option<KnownSize>>> = Vec::new();
-    shared_sizes.try_reserve_exact(file.aliases.count())?;
-    shared_sizes.resize(file.aliases.count(), None);
+    shared_sizes.try_reserve_exact(aliases.count())?;
+    shared_sizes.resize(aliases.count(), None);
     for object in file.objects() {
         for component in object.components() {
             let Some((codec, expected)) = codec_and_size_by_shape(component.entry()) else { continue };
-            let mut shared =
-                file.aliases.range(component.index).and_then(|range| shared_sizes.get_mut(range));
+            let mut shared = aliases.range(component.index).and_then(|range| shared_sizes.get_mut(range));
             let known = match shared.as_deref().copied().flatten() {
                 Some(known) => known,
                 None => size_by_frames(&component, codec)?,

@@ -8,7 +8,7 @@ use super::verified::Verified;
 use super::verify_report::{VerifyOptions, VerifyReport};
 use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::load::{check_bool_bytes, for_each_chunk};
+use crate::load::check_bool_bytes;
 use crate::lock::Mutex;
 use crate::model::dtype::Dtype;
 use crate::threads;
@@ -168,7 +168,7 @@ impl File {
         let components = self.manifest.components.get(part.components.clone()).unwrap_or_default();
         for gap in padding::gaps(components, &part.hidden, part.frame())? {
             let mut base = gap.start;
-            let done = for_each_chunk(part.source(), gap, &mut |chunk| {
+            let done = crate::source::for_each_chunk(part.source(), gap, &mut |chunk| {
                 let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
                 first = first.or(found);
                 count = count.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);

@@ -1,10 +1,14 @@
-//! The door to a file's bytes.
+//! The door to a file's bytes, and looks at a range of them.
 
 use super::advice::{unsupported, Advice};
 use super::pages::Pages;
 use super::profile::{PageCache, Profile, ReadRange};
 use crate::error::Result;
+use crate::memory::{in_memory, zeroed, AlignedBuffer};
 use std::ops::Range;
+
+/// Bytes that are read at a time where not all are needed at once.
+pub(crate) const READ_CHUNK: usize = 1 << 20;
 
 /// Where a file's bytes come from. Any number of threads may read at once.
 pub trait ByteSource: Send + Sync {
@@ -55,4 +59,46 @@ pub trait ByteSource: Send + Sync {
     fn page_cache(&self) -> Option<&dyn PageCache> {
         None
     }
+}
+
+/// Whether each read is a call of somebody else's, who may go a long way for it.
+pub fn is_callback_source(source: &dyn ByteSource) -> bool {
+    source.page_cache().is_none() && source.slice(0..0).is_none()
+}
+
+/// Gives `body` the bytes of `range`: borrowed where that can be, else read into fresh memory. The range
+/// was checked against the size of the source.
+pub fn with_range<T>(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return body(bytes);
+    }
+    let mut bytes = AlignedBuffer::zeroed(in_memory(range.end.saturating_sub(range.start))?)?; // huge pages if many
+    source.read_at(range.start, bytes.as_mut_slice())?;
+    body(bytes.as_slice())
+}
+
+/// Gives `body` the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
+pub fn for_each_chunk(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = source.slice(range.clone()) {
+        return bytes.chunks(READ_CHUNK).try_for_each(body);
+    }
+    let whole = range.end.saturating_sub(range.start);
+    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
+    let mut at = range.start;
+    while at < range.end {
+        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(READ_CHUNK);
+        let chunk = buffer.get_mut(..left.min(READ_CHUNK)).unwrap_or_default();
+        source.read_at(at, chunk)?;
+        body(chunk)?;
+        at = at.saturating_add(chunk.len() as u64);
+    }
+    Ok(())
 }

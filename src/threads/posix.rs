@@ -37,13 +37,11 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
     let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::worker::MAX_THREADS];
     let more = more.min(threads.len());
     let mut count = 0;
-    if more > 0 {
-        let before = block_signals();
-        while threads.get_mut(count).is_some_and(|place| count < more && start(place, &job)) {
-            count += 1;
-        }
-        restore_signals(&before);
+    let before = block_signals();
+    while threads.get_mut(count).is_some_and(|place| count < more && start(place, &job)) {
+        count += 1;
     }
+    restore_signals(&before);
     let started = Started { threads: &threads, count };
     let outcome = catch_unwind(AssertUnwindSafe(own));
     drop(started);

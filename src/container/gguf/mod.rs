@@ -29,7 +29,7 @@ const CAPABILITIES: Capabilities =
 /// How it is read.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
-    detect,
+    detect: Some(detect),
     decode: Some(Decode::Front(decode::decode)),
     encode: None,
     origin: Some(origin::origin),

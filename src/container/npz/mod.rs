@@ -30,7 +30,7 @@ pub(crate) const ROW: Row = Row {
         zero_gaps: false,
         ..FOREIGN
     },
-    detect,
+    detect: Some(detect),
     decode: Some(Decode::Scattered(decode)),
     encode: None,
     origin: None,

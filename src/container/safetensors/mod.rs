@@ -21,7 +21,7 @@ const SIZE_BYTES: u64 = 8;
 /// Its row.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities { container: Container::Safetensors, manifest_limit: MAX_HEADER, ..FOREIGN },
-    detect,
+    detect: Some(detect),
     decode: Some(Decode::Whole(decode::decode)),
     encode: None,
     origin: Some(origin::origin),

@@ -39,7 +39,7 @@ pub(crate) const ROW: Row = Row {
         shared_bytes: SharedBytes::Any,
         ..FOREIGN
     },
-    detect: refuse_other_forms,
+    detect: Some(refuse_other_forms),
     decode: Some(Decode::Scattered(|regions, limits, budget| {
         let directory = Directory::read(regions, limits, budget)?;
         decode(directory, regions, limits, budget)

@@ -52,7 +52,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 /// Its row.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
-    detect: footer::detect,
+    detect: Some(footer::detect),
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(Encode {
         header: footer::MAGIC,

@@ -14,7 +14,7 @@ use super::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{never, Decode, Encode, Row};
+use crate::container::row::{Decode, Encode, Row};
 use crate::container::write_rules::NO_RULES;
 use crate::digest::DigestOf;
 use crate::model::manifest::{Container, Encoding};
@@ -90,7 +90,7 @@ const ENCODE: Encode = Encode {
 /// The row of 1.2, which detects all of 1.x.
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
-    detect: footer::detect,
+    detect: Some(footer::detect),
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
     origin: None,
@@ -98,12 +98,12 @@ pub(crate) const ROW_1_2: Row = Row {
 };
 
 /// The row of 1.1.
-pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: never, ..ROW_1_2 };
+pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: None, ..ROW_1_2 };
 
 /// The row of 1.0, which is not written.
 pub(crate) const ROW_1_0: Row = Row {
     capabilities: CAPABILITIES_1_0,
-    detect: never,
+    detect: None,
     decode: Some(Decode::Whole(v1_0::decode)),
     encode: None,
     origin: None,

@@ -67,7 +67,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// The row of 2.
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
-    detect: ends::detect,
+    detect: Some(ends::detect),
     decode: Some(Decode::Checked(decode::decode)),
     encode: Some(Encode {
         header: ends::MAGIC,
