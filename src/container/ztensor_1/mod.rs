@@ -11,7 +11,7 @@ mod template_tests;
 pub mod v1_0;
 
 use super::capabilities::{
-    no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{never, Decode, Encode, Row};
@@ -46,6 +46,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    encodings: Encodings::Written,
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
     usual_digest: None,

@@ -54,6 +54,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     padding_rule: Some(Rule::Zt2LayoutData),
     check_layout: profiles::check,
     rule_of,
+    encodings: parts::ENCODINGS,
     zstd: Encoding::ZstdSeekable,
     digest_of: DigestOf::Decoded,
     usual_digest: Some(Algorithm::Xxh3),
