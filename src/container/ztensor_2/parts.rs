@@ -34,6 +34,11 @@ const DTYPES: [Dtype; 12] = [
     Dtype::U8,
 ];
 
+/// Whether a part may be of that dtype; `bool` is a logical type there.
+pub fn has_dtype(dtype: Dtype) -> bool {
+    dtype == Dtype::Bool || DTYPES.contains(&dtype)
+}
+
 /// The logical types that are registered beside `bool`, which is a dtype here.
 pub const TYPES: [Logical; 8] = [
     Logical::F8E4m3fn,
