@@ -3,6 +3,7 @@
 pub mod component;
 pub mod container;
 pub mod dtype;
+mod element;
 pub mod encoding;
 pub mod find_duplicate;
 mod join;
