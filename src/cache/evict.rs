@@ -1,8 +1,8 @@
 //! Which slice goes for another.
 
 use super::list::NONE;
+use super::slice::{Candidate, Slice};
 use super::table::Table;
-use super::{Candidate, Slice};
 use crate::memory::Slot;
 
 /// A slot for a read, and what was in it, which is dropped without the lock.
