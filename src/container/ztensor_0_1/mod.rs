@@ -54,6 +54,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: footer::detect,
+    may_be: &[],
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(Encode {
         header: footer::MAGIC,
@@ -65,4 +66,7 @@ pub(crate) const ROW: Row = Row {
     }),
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };

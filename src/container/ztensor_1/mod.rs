@@ -92,21 +92,29 @@ const ENCODE: Encode = Encode {
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
     detect: footer::detect,
+    may_be: &[Container::V1_1],
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
     origin: None,
     ends: Some(footer::SEARCH),
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
 
 /// The row of 1.1.
-pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: never, ..ROW_1_2 };
+pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: never, may_be: &[], ..ROW_1_2 };
 
 /// The row of 1.0, which is not written.
 pub(crate) const ROW_1_0: Row = Row {
     capabilities: CAPABILITIES_1_0,
     detect: never,
+    may_be: &[],
     decode: Some(Decode::Whole(v1_0::decode)),
     encode: None,
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
