@@ -99,6 +99,9 @@ macro_rules! containers {
             }
         }
 
+        // A row that is made of another one has the other's container if it does not say its own.
+        const _: () = { $(assert!($row.capabilities.container.number() == $number, "a row of another container");)* };
+
         /// Files are asked in this order which one they are.
         static TABLE: [&Row; Container::ALL.len()] = [$($row),*];
     };
