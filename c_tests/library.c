@@ -129,7 +129,7 @@ static void dtype_names(void)
     }
     CHECK_U64(ZT_DTYPE_OTHER, 0);
     CHECK(zt_dtype_name(ZT_DTYPE_OTHER) == NULL && zt_dtype_size(ZT_DTYPE_OTHER) == 0);
-    CHECK(zt_dtype_name(14) == NULL && zt_dtype_size(14) == 0);
+    CHECK(zt_dtype_name(255) == NULL && zt_dtype_size(255) == 0);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_dtype_name(strange[i]) == NULL && zt_dtype_size(strange[i]) == 0);
     CHECK_STATUS(zt_dtype_from_name(NULL, &dtype), ZT_ERROR_INVALID_ARGUMENT);
@@ -146,7 +146,7 @@ static void containers_and_blocks(void)
     for (i = 0; i < COUNT(names); i++)
         CHECK_STR(zt_container_name((zt_container)i + 1), names[i]);
     CHECK(ZT_CONTAINER_ZT_0_1 == 1 && ZT_CONTAINER_SAFETENSORS == 6 && ZT_CONTAINER_TORCH == 9);
-    CHECK(zt_container_name(ZT_CONTAINER_NONE) == NULL && zt_container_name(10) == NULL);
+    CHECK(zt_container_name(ZT_CONTAINER_NONE) == NULL && zt_container_name(255) == NULL);
     CHECK(zt_file_container(NULL, 0) == ZT_CONTAINER_NONE);
     CHECK_STATUS(zt_type_block(ZT_TYPE_NONE, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_type_block(ZT_TYPE_OTHER, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
@@ -187,7 +187,7 @@ static void type_names(void)
     CHECK(ZT_TYPE_NONE == 0 && ZT_TYPE_OTHER == 7);
     CHECK(zt_type_name(ZT_TYPE_NONE) == NULL);
     CHECK(zt_type_name(ZT_TYPE_OTHER) == NULL);
-    CHECK(zt_type_name(13) == NULL && zt_type_name(31) == NULL && zt_type_name(ZT_TYPE_GGUF_Q2_0 + 1) == NULL);
+    CHECK(zt_type_name(255) == NULL);
     containers_and_blocks();
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_type_name(strange[i]) == NULL);
@@ -209,7 +209,7 @@ static void format_and_encoding_names(void)
     CHECK(ZT_FORMAT_OTHER == 0 && ZT_ENCODING_DEFAULT == 0 && ZT_ENCODING_OTHER == 3);
     CHECK(zt_format_name(ZT_FORMAT_OTHER) == NULL && zt_format_name(5) == NULL);
     CHECK(zt_encoding_name(ZT_ENCODING_DEFAULT) == NULL && zt_encoding_name(ZT_ENCODING_OTHER) == NULL);
-    CHECK(zt_encoding_name(6) == NULL);
+    CHECK(zt_encoding_name(255) == NULL);
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_format_name(strange[i]) == NULL && zt_encoding_name(strange[i]) == NULL);
 }

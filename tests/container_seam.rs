@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use ztensor::model::manifest::Container;
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -23,11 +24,21 @@ fn code() -> Vec<(String, String)> {
     paths.sort();
     let without_comments = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap();
-        let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
-        lines.map(|line| line.split("//").next().unwrap().to_owned() + "\n").collect::<String>()
+        let lines = without_tests(&text).map(|line| line.split("//").next().unwrap().to_owned() + "\n");
+        lines.collect::<String>()
     };
     let name = |p: &Path| p.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
     paths.iter().map(|p| (name(p), without_comments(p))).collect()
+}
+
+/// All lines up to the module of tests that ends a file; the name of a file of tests does not end it.
+fn without_tests(text: &str) -> impl Iterator<Item = &str> {
+    let begins = |rest: &str| {
+        let item = rest.lines().find(|line| !line.starts_with("#["));
+        rest.starts_with("#[cfg(test)]\n") && item.is_some_and(|i| i.starts_with("mod ") && i.ends_with('{'))
+    };
+    let end = text.match_indices("#[cfg(test)]").map(|(at, _)| at).find(|&at| begins(&text[at..]));
+    text[..end.unwrap_or(text.len())].lines()
 }
 
 fn words(code: &str) -> impl Iterator<Item = &str> {
@@ -36,27 +47,58 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a word is only known to somebody who knows a container: its version, its magic, the bytes at its end.
 fn is_of_a_container(word: &str) -> bool {
-    let versions = ["V0_1", "V1_0", "V1_1", "V1_2"];
     let parts = ["ztensor_0", "ztensor_1", "v0_1", "v1_0", "MAGIC", "FOOTER", "footer_size", "ZTAPPEND"];
-    versions.contains(&word) || word.starts_with("ZTEN0") || word.starts_with("ZTEN1") || {
-        parts.iter().any(|part| word.contains(part))
-    }
+    word.starts_with("ZTEN0") || word.starts_with("ZTEN1") || { parts.iter().any(|part| word.contains(part)) }
 }
 
-/// Files that have such a word for a reason, and how many.
-const NAMED: [(&str, &str); 1] = [
-    ("src/codec/zstd/walk.rs", "MAGIC"), // of zstd
-];
+/// The containers of the table, by the names of their constants.
+fn containers(table: &str) -> BTreeSet<&str> {
+    let (_, rows) = table.split_once("\ncontainers! {").unwrap();
+    let rows = rows.split_once("\n}").unwrap().0.lines().filter_map(|row| row.split_once(" = "));
+    rows.map(|(name, _)| name.trim()).collect()
+}
+
+/// Whether a file has such a word for a reason: a codec has a magic number of its own.
+fn is_of_a_codec(path: &str, word: &str) -> bool {
+    path.starts_with("src/codec/") && word.contains("MAGIC")
+}
 
 #[test]
 fn no_other_folder_names_a_container() {
+    let files = code();
+    let table = &files.iter().find(|(path, _)| path == "src/container/mod.rs").unwrap().1;
+    let containers = containers(table);
+    assert_eq!(
+        (containers.len(), containers.contains("V1_2")),
+        (Container::ALL.len(), true),
+        "{containers:?}"
+    );
     let mut found = BTreeSet::new();
-    for (path, code) in code().into_iter().filter(|(path, _)| !path.starts_with("src/container/")) {
-        found.extend(words(&code).filter(|w| is_of_a_container(w)).map(|w| (path.clone(), w.to_owned())));
+    for (path, code) in files.iter().filter(|(path, _)| !path.starts_with("src/container/")) {
+        let named = code.split("Container::").skip(1).filter_map(|rest| words(rest).next());
+        let named = named.filter(|word| containers.contains(word));
+        let all = named.chain(words(code).filter(|w| is_of_a_container(w) && !is_of_a_codec(path, w)));
+        found.extend(all.map(|word| (path.clone(), word.to_owned())));
     }
-    let allowed: BTreeSet<_> =
-        NAMED.iter().map(|(path, word)| (path.to_string(), word.to_string())).collect();
-    assert_eq!(found, allowed, "ask container::capabilities instead");
+    assert_eq!(found, BTreeSet::new(), "ask container::capabilities instead");
+}
+
+/// Which one it is, a row says: no code of the folder's own asks for one by its name, but to say which.
+#[test]
+fn what_a_container_does_is_in_its_row() {
+    let files = code();
+    let containers = containers(&files.iter().find(|(path, _)| path == "src/container/mod.rs").unwrap().1);
+    for (path, code) in files.iter().filter(|(path, _)| path.matches('/').count() == 2) {
+        let arms = code.lines().filter_map(|line| line.split_once("=>")).map(|(pattern, _)| pattern);
+        for pattern in arms.filter(|_| path.starts_with("src/container/")) {
+            let named = pattern.split("Container::").skip(1).filter_map(|rest| words(rest).next());
+            let named: Vec<_> = named.filter(|word| containers.contains(word)).collect();
+            assert!(
+                named.is_empty(),
+                "{path} decides by {named:?}: a field of src/container/row.rs is for that"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The elements of a component, as numbers where they are that.
 
 use ztensor::error::Result;
-use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::dtype::{Dtype, Numbers};
 use ztensor::model::manifest::{Encoding, LogicalType};
 use ztensor::reader::{Advice, Component, Object};
 
@@ -64,7 +64,7 @@ pub fn is_known(component: &Component<'_>) -> bool {
 pub fn are_numbers(component: &Component<'_>) -> bool {
     let is_plain = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => true,
-        LogicalType::Known(logical) => logical.block().elements == 1 && logical != Logical::F8E8m0,
+        LogicalType::Known(logical) => logical.numbers() != Numbers::None,
         LogicalType::Other => false,
     };
     is_plain && is_known(component)

@@ -1,8 +1,8 @@
 //! Chooses the slice that is evicted for another.
 
 use super::list::NONE;
+use super::slice::{Candidate, Slice};
 use super::table::Table;
-use super::{Candidate, Slice};
 use crate::memory::Slot;
 
 /// A slot for a read, and the slice that was in it, which is dropped without the lock.

@@ -17,61 +17,22 @@ mod key;
 mod list;
 mod queue;
 mod shared;
+mod slice;
 mod stats;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use key::Key;
+pub use slice::{Candidate, Choose, Pinned, Slice};
 pub use stats::Stats;
 
 use crate::error::{fail, Result};
 use crate::memory::{try_box, Slot, SlotMemory};
 use crate::threads::{ThreadGroup, ThreadHooks, Work};
 use shared::Shared;
-use std::ptr::NonNull;
 use std::time::Duration;
 use table::Table;
-
-/// Bytes that a slot can hold, and how they are read.
-pub trait Slice: Send + 'static {
-    /// Bytes of it.
-    fn size(&self) -> usize;
-
-    /// The caller's name for it.
-    fn tag(&self) -> u64;
-
-    /// Whether only threads that call the library may read it.
-    fn is_callers_thread(&self) -> bool;
-
-    /// Fills all of `dst`, which has its size.
-    fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()>;
-}
-
-/// A slice that may be evicted.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Candidate {
-    /// The caller's name for it.
-    pub tag: u64,
-    /// Bytes of it.
-    pub size: u64,
-    /// How often it was got since it was read.
-    pub uses: u64,
-}
-
-/// Returns the index of the candidate to evict. An index that is none stands for the first.
-pub type Choose = dyn Fn(&[Candidate]) -> usize + Send;
-
-/// A slice that stays where it is until it is unpinned.
-pub struct Pinned {
-    /// Where its bytes are.
-    pub data: NonNull<u8>,
-    /// How many.
-    pub size: usize,
-    /// The number to give to [`Cache::unpin`].
-    pub number: u64,
-}
 
 /// Where the slots are.
 pub enum Memory {

@@ -4,8 +4,8 @@ use super::entry::{Phase, URGENT};
 use super::evict::Claim;
 use super::key::Key;
 use super::list::NONE;
+use super::slice::Slice;
 use super::table::Table;
-use super::Slice;
 
 /// What a thread of the cache does next.
 pub enum Next<S> {

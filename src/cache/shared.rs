@@ -3,8 +3,8 @@
 use super::evict::Claim;
 use super::key::Key;
 use super::queue::Next;
+use super::slice::{Pinned, Slice};
 use super::table::Table;
-use super::{Pinned, Slice};
 use crate::error::{fail, Result};
 use crate::lock::{Mutex, MutexGuard};
 use crate::memory::{Slot, SlotMemory};

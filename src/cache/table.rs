@@ -4,8 +4,8 @@
 use super::entry::{Entries, Phase};
 use super::key::Key;
 use super::list::{List, NONE};
+use super::slice::{Candidate, Choose, Pinned, Slice};
 use super::stats::Stats;
-use super::{Candidate, Choose, Pinned, Slice};
 use crate::error::{fail, Error, Result};
 use crate::memory::{Slot, SlotMemory};
 

@@ -39,6 +39,31 @@ pub enum LogicalTypes {
     Registered(&'static [Logical]),
 }
 
+/// Encodings beside raw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encodings {
+    /// All that [`Encoding::written`] has.
+    Written,
+    /// These.
+    Registered(&'static [Encoding]),
+}
+
+impl Encodings {
+    /// Whether that is one of them.
+    pub fn contains(self, encoding: Encoding) -> bool {
+        match self {
+            Encodings::Written => encoding.is_written() && encoding.is_compressed(),
+            Encodings::Registered(encodings) => encodings.contains(&encoding),
+        }
+    }
+
+    /// By its name in a manifest.
+    pub fn find(self, name: &[u8]) -> Option<Encoding> {
+        let is_named = |encoding: &Encoding| encoding.name().is_some_and(|known| known.as_bytes() == name);
+        Encoding::KNOWN.into_iter().find(|encoding| self.contains(*encoding) && is_named(encoding))
+    }
+}
+
 /// Dtypes of the positions in a sparse object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexDtypes {
@@ -134,7 +159,9 @@ pub struct Capabilities {
     pub check_layout: CheckLayout,
     /// What its own rules call what the rest of the library finds to be wrong with its files.
     pub rule_of: fn(Cause) -> Option<Rule>,
-    /// Its encoding of zstd frames.
+    /// Which encodings a component has beside raw.
+    pub encodings: Encodings,
+    /// The one of them that is written where zstd is asked for.
     pub zstd: Encoding,
     /// What its digests are of.
     pub digest_of: DigestOf,
@@ -177,6 +204,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    encodings: Encodings::Registered(&[]),
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
     usual_digest: None,

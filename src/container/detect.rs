@@ -31,13 +31,10 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             Detected::Frame(frame) => frame.container,
             Detected::Front(container) | Detected::Scattered(container) => *container,
         };
-        // Only the manifest tells 1.1 from 1.2, and only the members of an archive tell whose it is.
-        let others = match container {
-            Container::V1_2 => Container::V1_1.bit(),
-            Container::Npz => Container::Torch.bit(),
-            _ => 0,
-        };
-        check_allowed(container, container.bit() | others, limits)?;
+        let row = table.iter().find(|row| row.capabilities.container == container);
+        let others = row.map_or(&[][..], |row| row.may_be);
+        let bits = others.iter().fold(container.bit(), |bits, other| bits | other.bit());
+        check_allowed(container, bits, limits)?;
         return Ok(found);
     }
     Err(not_read(table, ends))

@@ -49,7 +49,7 @@ pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub use frame::{Detected, Ends, Frame, Limits};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
-pub use gguf::split::{Split, SPLIT_KEYS};
+pub use gguf::split::SPLIT_KEYS;
 pub use gguf::{kind::Kind as GgufKind, types::type_number as gguf_type_number};
 pub use regions::{OnRegion, Regions};
 pub use safetensors::dtypes::name as safetensors_dtype;
@@ -65,8 +65,8 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
-use row::{Decode, Encode, Row};
-pub use row::{EndSearch, OriginOf, PossibleEnd};
+use row::{Canonical, Decode, Encode, Row};
+pub use row::{EndSearch, OriginOf, PossibleEnd, Split};
 use std::ffi::CStr;
 
 /// What is written where nothing else is asked for.
@@ -98,6 +98,9 @@ macro_rules! containers {
                 }
             }
         }
+
+        // A row that is made of another one has the other's container if it does not say its own.
+        const _: () = { $(assert!($row.capabilities.container.number() == $number, "a row of another container");)* };
 
         /// Files are asked in this order which one they are.
         static TABLE: [&Row; Container::ALL.len()] = [$($row),*];
@@ -228,20 +231,18 @@ fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &
 
 /// What a file says of the model of several files that it is a part of.
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
-    match manifest.container {
-        Some(Container::Gguf) => gguf::split::split(manifest),
-        _ => Ok(None),
-    }
+    let split = manifest.container.and_then(row).and_then(|row| row.split);
+    split.map_or(Ok(None), |split| split(manifest))
 }
 
 /// The digest of what a file's objects are, from the bytes of its manifest.
 pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorithm) -> Result<Digest> {
-    match frame.container {
-        Container::V2 => ztensor_2::content::digest(manifest, frame.manifest.start, algorithm),
-        other => Err(fail!(
+    match row(frame.container).and_then(|row| row.content_digest) {
+        Some(digest) => digest(manifest, frame.manifest.start, algorithm),
+        None => Err(fail!(
             Unsupported,
             "a file of {} has no content digest; only zTensor 2 says what it is of",
-            other.name()
+            frame.container.name()
         )),
     }
 }
@@ -253,18 +254,19 @@ pub(crate) fn canonical_violation(
     manifest: &Manifest,
     encoded: &[u8],
 ) -> Result<Option<String>> {
-    match frame.container {
-        Container::V2 => ztensor_2::canonical::violation(manifest, frame, encoded),
-        other => Err(fail!(Unsupported, "files of {} have no canonical form", other.name())),
+    match canonical(frame) {
+        Some(form) => (form.violation)(manifest, frame, encoded),
+        None => Err(fail!(Unsupported, "files of {} have no canonical form", frame.container.name())),
     }
 }
 
 /// Bytes of the file's end that are 0 in canonical form.
 pub(crate) fn reserved_bytes(frame: &Frame) -> std::ops::Range<u64> {
-    match frame.container {
-        Container::V2 => ztensor_2::ends::reserved(frame.file_size),
-        _ => 0..0,
-    }
+    canonical(frame).map_or(0..0, |form| (form.reserved)(frame.file_size))
+}
+
+fn canonical(frame: &Frame) -> Option<&'static Canonical> {
+    row(frame.container).and_then(|row| row.canonical.as_ref())
 }
 
 /// Checks a manifest against every rule that it and the file's size can show.

@@ -1,6 +1,6 @@
 //! What a container cannot represent, refused by name before a byte is written.
 
-use super::capabilities::{AttributeKeys, Capabilities, LogicalTypes, Roles};
+use super::capabilities::{AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles};
 use super::write_rules::{Quantized, QuantizedForm};
 use crate::digest::Algorithm;
 use crate::error::{fail, Cause, Error, Result};
@@ -87,15 +87,15 @@ impl Capabilities {
         match asked {
             Encoding::Raw => Some(Encoding::Raw),
             Encoding::Zstd => Some(self.zstd),
-            other => (other == self.zstd).then_some(other),
+            other => self.encodings.contains(other).then_some(other),
         }
     }
 
     /// Whether a reader takes that name for an encoding that it knows.
     pub fn knows_encoding(&self, name: &str) -> bool {
-        match self.zstd {
-            Encoding::Zstd => Encoding::from_name(name).is_some(),
-            other => other.name() == Some(name),
+        match self.encodings {
+            Encodings::Written => Encoding::from_name(name).is_some(),
+            Encodings::Registered(_) => self.encodings.find(name.as_bytes()).is_some(),
         }
     }
 
@@ -238,6 +238,44 @@ impl Capabilities {
         match represented {
             true => Ok(()),
             false => Err(self.cannot_represent(format_args!("the type {name:?}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::{capabilities, version_to_write};
+    use crate::model::manifest::Container;
+
+    /// Every encoding that the table has, in every container that is written: none is refused for want of a line here.
+    #[test]
+    fn an_encoding_is_written_where_its_row_says_and_found_by_its_name() {
+        let written = Container::ALL.map(capabilities).into_iter().filter(|to| to.number.is_some());
+        for to in written.inspect(|to| assert!(version_to_write(to.number.unwrap()).is_some())) {
+            assert_eq!(
+                (to.encoding(Encoding::Raw), to.encoding(Encoding::Other)),
+                (Some(Encoding::Raw), None)
+            );
+            assert_eq!(to.encoding(Encoding::Zstd), Some(to.zstd));
+            for encoding in Encoding::KNOWN {
+                let (name, has) = (encoding.name().unwrap(), to.encodings.contains(encoding));
+                assert!(!has || encoding.is_compressed(), "{encoding:?}");
+                assert_eq!(to.encodings.find(name.as_bytes()), has.then_some(encoding));
+                if to.encodings == Encodings::Written {
+                    assert_eq!(to.encoding(encoding), encoding.is_written().then_some(encoding));
+                    assert_eq!(to.knows_encoding(name), encoding.is_written(), "{encoding:?}");
+                } else {
+                    assert_eq!(
+                        to.encoding(encoding).is_some(),
+                        has || !encoding.is_compressed() || encoding == Encoding::Zstd
+                    );
+                    assert_eq!(to.knows_encoding(name), has, "{encoding:?}");
+                }
+                // What a copy becomes is an encoding of the container, too.
+                let similar = to.similar_encoding(encoding);
+                assert!(similar.is_none_or(|similar| to.encoding(similar) == Some(similar)), "{encoding:?}");
+            }
         }
     }
 }

@@ -6,9 +6,10 @@ use super::frame::{Detected, Ends, Frame, Limits};
 use super::regions::Regions;
 use super::validate::Validated;
 use super::window::Window;
+use crate::digest::{Algorithm, Digest};
 use crate::error::Result;
 use crate::memory::Budget;
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
 use std::ops::Range;
 
@@ -95,12 +96,39 @@ pub struct EndSearch {
     pub last_wins: bool,
 }
 
+/// What a file says of the model that it is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Which one it is, from 0.
+    pub number: u64,
+    /// How many there are.
+    pub count: u64,
+    /// Tensors of all of them, where it is said.
+    pub tensors: Option<u64>,
+}
+
+/// See [`Row::split`].
+pub type SplitOf = fn(&Manifest) -> Result<Option<Split>>;
+
+/// The digest of what a file's objects are, from the bytes of its manifest and where these begin.
+pub type ContentDigest = fn(&[u8], u64, Algorithm) -> Result<Digest>;
+
+/// The form in which a container has one file for the same objects; its step is [`Capabilities::canonical_step`].
+pub struct Canonical {
+    /// The first rule that keeps a file from it, as its manifest shows it, which is encoded as these bytes.
+    pub violation: fn(&Manifest, &Frame, &[u8]) -> Result<Option<String>>,
+    /// Bytes that are 0 in it, of a file of that size.
+    pub reserved: fn(u64) -> Range<u64>,
+}
+
 /// A container.
 pub struct Row {
     /// What it can represent, and its name.
     pub capabilities: Capabilities,
     /// Whether a file is of it; none where another row detects its files, too.
     pub detect: Option<Detect>,
+    /// Of which other containers a file may be that is detected as one of this: the manifest tells.
+    pub may_be: &'static [Container],
     /// How its manifest is read; none where it is not read here.
     pub decode: Option<Decode>,
     /// How it is written; none where it is not.
@@ -109,4 +137,10 @@ pub struct Row {
     pub origin: Option<Origin>,
     /// How the end is found that a file had before it was appended to; none where nothing is.
     pub ends: Option<EndSearch>,
+    /// How a file names the model of several files that it is a part of; none where none does.
+    pub split: Option<SplitOf>,
+    /// What tells its objects from others; none where only all bytes of a file do.
+    pub content_digest: Option<ContentDigest>,
+    /// Its canonical form, if it has one.
+    pub canonical: Option<Canonical>,
 }

@@ -7,7 +7,7 @@
     reason = "run by the compiler, which refuses what overflows or is out of bounds"
 )]
 
-use crate::model::dtype::Logical;
+use crate::model::dtype::{Float8, Logical, Numbers};
 
 /// The value of every code, as f32 bits: each one is exact.
 type CodeValues = [f32; 256];
@@ -23,13 +23,13 @@ static E5M2FNUZ: CodeValues = table(2, 16, Special::NegativeZero);
 
 /// The table of a logical type, if it is an 8-bit float.
 pub(super) fn values(logical: Option<Logical>) -> Option<&'static CodeValues> {
-    match logical? {
-        Logical::F8E4m3fn => Some(&E4M3FN),
-        Logical::F8E5m2 => Some(&E5M2),
-        Logical::F8E4m3fnuz => Some(&E4M3FNUZ),
-        Logical::F8E5m2fnuz => Some(&E5M2FNUZ),
-        _ => None,
-    }
+    let Numbers::Float8(float) = logical?.numbers() else { return None };
+    Some(match float {
+        Float8::E4m3fn => &E4M3FN,
+        Float8::E5m2 => &E5M2,
+        Float8::E4m3fnuz => &E4M3FNUZ,
+        Float8::E5m2fnuz => &E5M2FNUZ,
+    })
 }
 
 /// Which codes are not numbers.

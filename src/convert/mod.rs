@@ -19,7 +19,7 @@ mod f8;
 mod float;
 
 use crate::error::{broken, fail, Result, Rule};
-use crate::model::dtype::{Dtype, Logical};
+use crate::model::dtype::{Dtype, Logical, Numbers};
 use crate::simd::{widen, Half, STREAM_ALIGNMENT};
 use half::slice::HalfFloatSliceExt;
 
@@ -46,7 +46,7 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
     }
     let width = size(dtype);
     let block = logical.map_or(dtype.block(), Logical::block);
-    if let Some(logical) = logical.filter(|logical| block.elements > 1 || *logical == Logical::F8E8m0) {
+    if let Some(logical) = logical.filter(|logical| logical.numbers() == Numbers::None) {
         return Err(fail!(Unsupported, "elements of {} cannot be converted", logical.name()));
     }
     let whole = block.bytes;

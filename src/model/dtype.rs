@@ -3,35 +3,8 @@
 //! Each is one row of a table; its size, its names, its class and what other interfaces call it are computed from that.
 //! Names are the ones of spec 1.2 (section 2); what older versions call them stands beside them.
 
+pub use super::element::{Block, Class, Float8, Numbers};
 use super::name::Name;
-
-/// What the bits of an element mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// IEEE 754 binary floating point.
-    Float,
-    /// The upper half of an IEEE 754 single.
-    Bfloat,
-    /// Two's complement.
-    Signed,
-    /// An integer without a sign.
-    Unsigned,
-    /// 0 or 1.
-    Bool,
-}
-
-impl Class {
-    /// DLDataTypeCode.
-    pub const fn dlpack_code(self) -> u8 {
-        match self {
-            Class::Signed => 0,
-            Class::Unsigned => 1,
-            Class::Float => 2,
-            Class::Bfloat => 4,
-            Class::Bool => 6,
-        }
-    }
-}
 
 /// A row of the storage types.
 struct DtypeRow {
@@ -41,35 +14,6 @@ struct DtypeRow {
     /// Bits of one element.
     bits: u32,
     class: Class,
-}
-
-/// How elements lie in bytes: so many in so many. A plain element is a block of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Elements.
-    pub elements: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-}
-
-impl Block {
-    /// Bytes of `count` elements, the last one rounded up to a whole byte; none where that leaves 64 bits.
-    #[inline]
-    pub const fn size(self, count: u64) -> Option<u64> {
-        if self.elements == 1 {
-            return count.checked_mul(self.bytes); // without dividing, which takes as long as all else here
-        }
-        let (whole, rest) = (count / self.elements, count % self.elements);
-        match whole.checked_mul(self.bytes) {
-            Some(size) => size.checked_add((rest * self.bytes).div_ceil(self.elements)),
-            None => None,
-        }
-    }
-
-    /// Whether `count` elements are whole blocks.
-    pub const fn divides(self, count: u64) -> bool {
-        count % self.elements == 0
-    }
 }
 
 /// Which container a logical type is of.
@@ -93,6 +37,8 @@ struct LogicalRow {
     block: Block,
     /// DLDataTypeCode, where DLPack has it; its bits are those of an element.
     dlpack_code: Option<u8>,
+    /// What its elements are converted as.
+    numbers: Numbers,
 }
 
 /// A logical type of one element, or of several in some bytes.
@@ -102,14 +48,22 @@ const fn logical(
     dtype: Dtype,
     (elements, bytes): (u64, u64),
     dlpack_code: u8,
+    numbers: Numbers,
 ) -> LogicalRow {
-    LogicalRow { name, origin, dtype, block: Block { elements, bytes }, dlpack_code: Some(dlpack_code) }
+    LogicalRow {
+        name,
+        origin,
+        dtype,
+        block: Block { elements, bytes },
+        dlpack_code: Some(dlpack_code),
+        numbers,
+    }
 }
 
 /// A block type: ggml's number, elements and bytes of a block.
 const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) -> LogicalRow {
     let (origin, block) = (Origin::Ggml(number, format), Block { elements, bytes });
-    LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None }
+    LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::None }
 }
 
 /// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. The comment of a
@@ -214,27 +168,27 @@ types! {
     /// A logical type: what the storage elements mean. Those up to [`Logical::Complex128`] are in spec 1.2 section 2.
     Logical: LogicalRow;
     /// 8-bit float, 4 exponent bits, finite: stored as u8.
-    F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10);
+    F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10, Numbers::Float8(Float8::E4m3fn));
     /// 8-bit float, 5 exponent bits: stored as u8.
-    F8E5m2 = 2 logical(Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12);
+    F8E5m2 = 2 logical(Name::new(c"f8_e5m2"), Origin::Spec(Some("f8_e5m2")), Dtype::U8, (1, 1), 12, Numbers::Float8(Float8::E5m2));
     /// 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
-    F8E4m3fnuz = 3 logical(Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11);
+    F8E4m3fnuz = 3 logical(Name::new(c"f8_e4m3fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 11, Numbers::Float8(Float8::E4m3fnuz));
     /// 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
-    F8E5m2fnuz = 4 logical(Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13);
+    F8E5m2fnuz = 4 logical(Name::new(c"f8_e5m2fnuz"), NEW_IN_1_2, Dtype::U8, (1, 1), 13, Numbers::Float8(Float8::E5m2fnuz));
     /// Pairs of f32: real, imaginary.
-    Complex64 = 5 logical(Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5);
+    Complex64 = 5 logical(Name::new(c"complex64"), Origin::Spec(Some("complex64")), Dtype::F32, (1, 8), 5, Numbers::OfDtype);
     /// Pairs of f64: real, imaginary.
-    Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5);
+    Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5, Numbers::OfDtype);
     /// 8-bit power of two: a scale. Stored as u8.
-    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14);
+    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::None);
     /// 4-bit float: 2 elements in a byte, the first one in its low bits.
-    F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17);
+    F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17, Numbers::None);
     /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
-    F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15);
+    F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15, Numbers::None);
     /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
-    F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16);
+    F6E3m2 = 11 logical(Name::new(c"f6_e3m2"), Origin::Foreign, Dtype::U8, (4, 3), 16, Numbers::None);
     /// Pairs of f16: real, imaginary.
-    Complex32 = 12 logical(Name::new(c"complex32"), Origin::Foreign, Dtype::F16, (1, 4), 5);
+    Complex32 = 12 logical(Name::new(c"complex32"), Origin::Foreign, Dtype::F16, (1, 4), 5, Numbers::OfDtype);
     Q4_0 = 32 ggml(Name::new(c"gguf.q4_0"), Name::new(c"gguf.q4_0/1"), 2, 32, 18);
     Q4_1 = 33 ggml(Name::new(c"gguf.q4_1"), Name::new(c"gguf.q4_1/1"), 3, 32, 20);
     Q5_0 = 34 ggml(Name::new(c"gguf.q5_0"), Name::new(c"gguf.q5_0/1"), 6, 32, 22);
@@ -381,6 +335,11 @@ impl Logical {
     /// DLDataTypeCode, where DLPack has the type.
     pub const fn dlpack_code(self) -> Option<u8> {
         self.row().dlpack_code
+    }
+
+    /// What its elements are converted as.
+    pub const fn numbers(self) -> Numbers {
+        self.row().numbers
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod component;
 pub mod dtype;
+mod element;
 pub mod encoding;
 pub mod find_duplicate;
 mod join;

@@ -5,7 +5,7 @@ use super::file::File;
 use super::object::{Component, Object};
 use super::verified::Verified;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::dtype::{Dtype, Logical};
+use crate::model::dtype::{Block, Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::{IndexCheck, LayoutCheck};
 use crate::model::value::{Element, Kind, Value};
@@ -145,7 +145,7 @@ impl Component<'_> {
     /// Checks that the half byte behind an odd number of 4-bit elements is 0, if the container says so.
     pub(super) fn check_half_byte(&self) -> Result<()> {
         let Some(rule) = self.file_part().capabilities().padding_rule else { return Ok(()) };
-        if self.known_logical() != Some(Logical::F4E2m1) {
+        if self.known_logical().map(Logical::block) != Some(Block { elements: 2, bytes: 1 }) {
             return Ok(());
         }
         let Some(last) = self.element_count_by_layout().filter(|count| count % 2 == 1).map(|count| count / 2)

@@ -15,8 +15,11 @@ mod torch;
 mod types;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use ztensor::container::capabilities;
 use ztensor::error::Result;
+use ztensor::model::manifest::Container;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
 /// Those whose files are looked at, as `manifest.json` names them, and by what their names end.
@@ -118,10 +121,11 @@ fn differences(expected: &Value, found: &Value) -> Vec<String> {
 
 #[test]
 fn valid_files_give_what_their_manifest_says() {
-    let mut looked_at = 0;
+    let (mut looked_at, mut found_of) = (0, BTreeSet::new());
     for entry in list("valid") {
         let container = entry["container"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(name, _)| *name == container) {
+            assert!(container.ends_with("-set"), "{container} is not in CONTAINERS"); // a folder, see tests/models.rs
             continue;
         }
         let name = entry["file"].as_str().unwrap();
@@ -145,9 +149,16 @@ fn valid_files_give_what_their_manifest_says() {
                     assert_eq!(view.data.bytes().len() as u64, size, "{name} {:?}", object.name());
                 }
             }
+            found_of.insert(file.container().name());
             looked_at += 1;
         }
     }
+    let others = Container::ALL.into_iter().filter(|container| capabilities(*container).name.is_empty());
+    let of = others.map(Container::name).collect();
+    assert_eq!(
+        found_of, of,
+        "containers of which tests/data/foreign has a file, and those that are no zTensor"
+    );
     assert!(looked_at >= 3 * (19 + 30 + 19 + 23), "{looked_at}");
 }
 
@@ -157,6 +168,7 @@ fn invalid_files_are_refused_where_they_have_to_be() {
     for entry in list("invalid") {
         let name = entry["file"].as_str().unwrap();
         if !CONTAINERS.iter().any(|(_, end)| name.ends_with(end)) {
+            assert!(folder("invalid").join(name).is_dir(), "what {name} ends in is not in CONTAINERS");
             continue;
         }
         looked_at += 1;

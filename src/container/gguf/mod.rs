@@ -30,10 +30,14 @@ const CAPABILITIES: Capabilities =
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
+    may_be: &[],
     decode: Some(Decode::Front(decode::decode)),
     encode: None,
     origin: Some(origin::origin),
     ends: None,
+    split: Some(split::split),
+    content_digest: None,
+    canonical: None,
 };
 
 /// What ends as a `.zt` file does is one that lost its beginning.

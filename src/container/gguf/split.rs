@@ -1,21 +1,11 @@
 //! The keys of a file that is one of several: llama.cpp's `split.no`, `split.count`, `split.tensors.count`.
 
+use crate::container::row::Split;
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Manifest;
 
 /// The keys. A file that is a whole model has none of them, or a count of 1.
 pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
-
-/// What a file says of the model that it is a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
-    /// Which one it is, from 0.
-    pub number: u64,
-    /// How many there are.
-    pub count: u64,
-    /// Tensors of all of them, where it is said.
-    pub tensors: Option<u64>,
-}
 
 /// What the keys say; nothing, where the file is not one of several.
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {

@@ -2,7 +2,6 @@
 
 use super::descr::Kind;
 use super::header::{self, Front, Header};
-use super::is_array;
 use crate::codec::inflate_front;
 use crate::container::frame::Frame;
 use crate::container::regions::Regions;
@@ -29,6 +28,11 @@ enum Found {
     /// Its header was not read so far.
     Wanted,
     Array(Header),
+}
+
+/// Whether a member of that name is an array.
+pub(super) fn is_array(name: &[u8]) -> bool {
+    name.ends_with(b".npy")
 }
 
 /// The arrays of an archive.

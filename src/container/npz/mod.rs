@@ -31,10 +31,14 @@ pub(crate) const ROW: Row = Row {
         ..FOREIGN
     },
     detect: Some(detect),
+    may_be: &[Container::Torch],
     decode: Some(Decode::Scattered(decode)),
     encode: None,
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
 
 /// The magic of an array, or that of an archive, whose members tell whose it is.
@@ -55,15 +59,10 @@ fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result
     if holds(torch::is_pickle) {
         return torch::decode(directory, regions, limits, budget);
     }
-    match directory.members.is_empty() || holds(is_array) {
+    match directory.members.is_empty() || holds(arrays::is_array) {
         true => arrays::archive(directory, regions, budget),
         false => Err(neither(&directory)),
     }
-}
-
-/// Whether a member of that name is an array.
-fn is_array(name: &[u8]) -> bool {
-    name.ends_with(b".npy")
 }
 
 #[cold]

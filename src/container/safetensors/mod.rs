@@ -22,10 +22,14 @@ const SIZE_BYTES: u64 = 8;
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities { container: Container::Safetensors, manifest_limit: MAX_HEADER, ..FOREIGN },
     detect: Some(detect),
+    may_be: &[],
     decode: Some(Decode::Whole(decode::decode)),
     encode: None,
     origin: Some(origin::origin),
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
 
 /// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something else.

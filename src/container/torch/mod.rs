@@ -40,6 +40,7 @@ pub(crate) const ROW: Row = Row {
         ..FOREIGN
     },
     detect: Some(refuse_other_forms),
+    may_be: &[],
     decode: Some(Decode::Scattered(|regions, limits, budget| {
         let directory = Directory::read(regions, limits, budget)?;
         decode(directory, regions, limits, budget)
@@ -47,6 +48,9 @@ pub(crate) const ROW: Row = Row {
     encode: None,
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
 
 /// The number in front of what PyTorch saved before 1.6, in a pickle behind its protocol and, from protocol 4 on, a FRAME.

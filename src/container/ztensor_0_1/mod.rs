@@ -5,7 +5,7 @@ pub mod encode;
 pub mod footer;
 
 use super::capabilities::{
-    no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
@@ -40,6 +40,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    encodings: Encodings::Written,
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
     usual_digest: None,
@@ -53,6 +54,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(footer::detect),
+    may_be: &[],
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(Encode {
         header: footer::MAGIC,
@@ -64,4 +66,7 @@ pub(crate) const ROW: Row = Row {
     }),
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };

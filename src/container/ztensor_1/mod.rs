@@ -11,7 +11,7 @@ mod template_tests;
 pub mod v1_0;
 
 use super::capabilities::{
-    no_layout, no_rule, AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes,
+    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
@@ -46,6 +46,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     padding_rule: None,
     check_layout: no_layout,
     rule_of: no_rule,
+    encodings: Encodings::Written,
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
     usual_digest: None,
@@ -91,21 +92,29 @@ const ENCODE: Encode = Encode {
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
     detect: Some(footer::detect),
+    may_be: &[Container::V1_1],
     decode: Some(Decode::Whole(decode::decode)),
     encode: Some(ENCODE),
     origin: None,
     ends: Some(footer::SEARCH),
+    split: None,
+    content_digest: None,
+    canonical: None,
 };
 
 /// The row of 1.1.
-pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: None, ..ROW_1_2 };
+pub(crate) const ROW_1_1: Row = Row { capabilities: CAPABILITIES_1_1, detect: None, may_be: &[], ..ROW_1_2 };
 
 /// The row of 1.0, which is not written.
 pub(crate) const ROW_1_0: Row = Row {
     capabilities: CAPABILITIES_1_0,
     detect: None,
+    may_be: &[],
     decode: Some(Decode::Whole(v1_0::decode)),
     encode: None,
     origin: None,
     ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
 };

@@ -4,8 +4,8 @@
 //! the encoding of the manifest ([`deterministic`]), names ([`names`]), where blobs may be ([`blobs`]).
 
 mod blobs;
-pub mod canonical;
-pub mod content;
+mod canonical;
+mod content;
 mod decode;
 #[cfg(test)]
 mod decode_tests;
@@ -26,7 +26,7 @@ mod write_rules;
 use super::capabilities::{
     AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
-use super::row::{Decode, Encode, Row};
+use super::row::{Canonical, Decode, Encode, Row};
 use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
 use crate::model::manifest::{Container, Encoding};
@@ -54,6 +54,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     padding_rule: Some(Rule::Zt2LayoutData),
     check_layout: profiles::check,
     rule_of,
+    encodings: parts::ENCODINGS,
     zstd: Encoding::ZstdSeekable,
     digest_of: DigestOf::Decoded,
     usual_digest: Some(Algorithm::Xxh3),
@@ -68,6 +69,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(ends::detect),
+    may_be: &[],
     decode: Some(Decode::Checked(decode::decode)),
     encode: Some(Encode {
         header: ends::MAGIC,
@@ -79,6 +81,9 @@ pub(crate) const ROW: Row = Row {
     }),
     origin: None,
     ends: Some(ends::SEARCH),
+    split: None,
+    content_digest: Some(content::digest),
+    canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
 };
 
 /// What the rest of the library finds to be wrong with bytes, as 2 calls it.

@@ -2,6 +2,7 @@
 
 use super::fields::{key, text};
 use super::{blobs, names, shards};
+use crate::container::capabilities::Encodings;
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, push_rare_names};
@@ -33,6 +34,11 @@ const DTYPES: [Dtype; 12] = [
     Dtype::U8,
 ];
 
+/// Whether a part may be of that dtype; `bool` is a logical type there.
+pub fn has_dtype(dtype: Dtype) -> bool {
+    dtype == Dtype::Bool || DTYPES.contains(&dtype)
+}
+
 /// The logical types that are registered beside `bool`, which is a dtype here.
 pub const TYPES: [Logical; 8] = [
     Logical::F8E4m3fn,
@@ -44,6 +50,9 @@ pub const TYPES: [Logical; 8] = [
     Logical::Complex64,
     Logical::Complex128,
 ];
+
+/// The encodings that are registered.
+pub const ENCODINGS: Encodings = Encodings::Registered(&[Encoding::ZstdSeekable]);
 
 /// All parts of an object.
 pub fn parts(d: &mut Decoder<'_>, frame: &Frame) -> Result<()> {
@@ -97,12 +106,10 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     if let Some(name) = logical {
         set_type(d, &mut component, dtype, name, &mut rare)?;
     }
-    component.encoding = match encoding {
+    component.encoding = match encoding.map(|name| (name, ENCODINGS.find(name))) {
         None => Encoding::Raw,
-        Some(name) if Some(name) == Encoding::ZstdSeekable.name().map(str::as_bytes) => {
-            Encoding::ZstdSeekable
-        }
-        Some(name) => {
+        Some((_, Some(known))) => known,
+        Some((name, None)) => {
             rare.encoding = Some(d.push_utf8(name)?);
             Encoding::Other
         }

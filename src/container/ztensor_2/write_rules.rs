@@ -1,7 +1,7 @@
 //! What a writer asks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
 
 use super::deterministic::MAX_DEPTH;
-use super::{ends, groups, layouts, names, profiles};
+use super::{ends, groups, layouts, names, parts, profiles};
 use crate::container::write_rules::WriteRules;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -84,7 +84,7 @@ fn object(manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
     for c in manifest.components(object) {
         let role = manifest.texts.get(c.role);
         let in_part = |e: crate::error::Error| e.within(format_args!("component {role:?}"));
-        if c.dtype.is_none() {
+        if !c.dtype.is_some_and(parts::has_dtype) {
             return Err(in_part(broken!(Rule::Zt2Schema, "its dtype is none of the 12")));
         }
         if c.dtype == Some(Dtype::Bool) && c.logical != LogicalType::Absent {
