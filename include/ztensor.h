@@ -2143,7 +2143,8 @@ typedef struct zt_source {
 /// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
 ///
 /// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
-/// thread that uses the file, also several at once. Its close function is called once, also when this call fails.
+/// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
+/// for a struct_size that is refused.
 /// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
 /// not give; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
@@ -2194,9 +2195,9 @@ typedef struct zt_sink {
 } zt_sink;
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
-/// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
-/// as zt_writer_create.
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
+/// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
+/// defaults; durable does not matter. writer, statuses: as zt_writer_create, and what zt_sink.write returns.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options, zt_writer **writer);
 #ifdef __cplusplus

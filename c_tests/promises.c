@@ -1,0 +1,93 @@
+/* What the header says of all functions, and of a few in passing, where no other test comes by: callbacks that are closed
+ * whatever becomes of a call, messages of one line, structs that are filled on failure, limits. */
+#include "writing.h"
+
+#define INVALID ZT_ERROR_INVALID_ARGUMENT
+
+typedef struct {
+    unsigned char *bytes;
+    size_t size;
+    int sizes, closes;
+} state;
+
+static zt_status size_of(void *context, uint64_t *size)
+{
+    ((state *)context)->sizes++;
+    *size = ((state *)context)->size;
+    return ZT_OK;
+}
+
+static zt_status read_at(void *context, uint64_t offset, void *dst, size_t size)
+{
+    const state *s = (const state *)context;
+    if (offset > s->size || size > s->size - offset)
+        return ZT_ERROR_IO;
+    memcpy(dst, s->bytes + offset, size);
+    return ZT_OK;
+}
+
+static zt_status take(void *context, const void *data, size_t size)
+{
+    (void)context, (void)data, (void)size;
+    return ZT_OK;
+}
+
+static void closed(void *context)
+{
+    ((state *)context)->closes++;
+}
+
+/* "Its close function is called once, also when this call fails", whatever it fails for. */
+static void callbacks_are_closed(void)
+{
+    state s;
+    zt_source source;
+    zt_sink sink;
+    zt_file *file;
+    zt_writer *w;
+    zt_open_options open;
+    zt_writer_options writer;
+    memset(&s, 0, sizeof s);
+    s.bytes = read_file(data_path("v1.2/py-1.2.3-shapes.zt"), &s.size);
+    INIT(source), INIT(sink), INIT(open), INIT(writer);
+    source.context = &s, source.size = size_of, source.read_at = read_at, source.close = closed;
+    sink.context = &s, sink.write = take, sink.close = closed;
+
+    CHECK_STATUS(zt_open_source(&source, NULL, NULL), INVALID);
+    CHECK(s.closes == 1 && s.sizes == 0);
+    open.struct_size = 1;
+    CHECK_STATUS(zt_open_source(&source, &open, &file), INVALID);
+    CHECK(s.closes == 2);
+    INIT(open);
+    open.shards = 99;
+    CHECK_STATUS(zt_open_source(&source, &open, &file), INVALID);
+    CHECK(s.closes == 3);
+    source.callers_thread = 2;
+    CHECK_STATUS(zt_open_source(&source, NULL, &file), INVALID);
+    CHECK(s.closes == 4);
+    source.callers_thread = 0;
+    CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_OK);
+    CHECK(s.closes == 4);
+    zt_close(file);
+    CHECK(s.closes == 5);
+    source.struct_size = 1; /* nobody knows what is in it */
+    CHECK_STATUS(zt_open_source(&source, NULL, &file), INVALID);
+    CHECK(s.closes == 5);
+
+    s.closes = 0;
+    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, NULL), INVALID);
+    CHECK(s.closes == 1);
+    writer.digest = 99;
+    CHECK_STATUS(zt_writer_create_sink(&sink, &writer, &w), INVALID);
+    CHECK(s.closes == 2);
+    sink.struct_size = 1;
+    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), INVALID);
+    CHECK(s.closes == 2);
+    free(s.bytes);
+}
+
+int main(void)
+{
+    callbacks_are_closed();
+    return check_done("promises");
+}
