@@ -86,8 +86,40 @@ static void callbacks_are_closed(void)
     free(s.bytes);
 }
 
+/* zt_last_error is one line of UTF-8, whatever a path or the caller has in it. */
+static void one_line(void)
+{
+    static char text[4096];
+    size_t i;
+    zt_file *file;
+    zt_open_options open;
+    CHECK_STATUS(zt_open("no\nsuch\r\x1b\x7fpath", NULL, &file), ZT_ERROR_NO_FILE);
+    CHECK(strncmp(zt_last_error(), "no such   path: ", 16) == 0);
+    INIT(open);
+    open.name = "two\nlines";
+    CHECK_STATUS(zt_open(data_path("invalid/empty-file.zt"), &open, &file), ZT_ERROR_NOT_ZTENSOR);
+    CHECK(strchr(zt_last_error(), '\n') == NULL);
+
+    zt_set_last_error("first\nsecond");
+    CHECK_STR(zt_last_error(), "first second");
+    zt_set_last_error("");
+    CHECK_STR(zt_last_error(), "first second");
+    zt_set_last_error("\xff");
+    CHECK_STR(zt_last_error(), "first second");
+    zt_set_last_error("good\xff" "bad");
+    CHECK_STR(zt_last_error(), "good");
+    memset(text, 'a', sizeof text - 1);
+    zt_set_last_error(text);
+    CHECK_U64(strlen(zt_last_error()), 2048);
+    for (i = 0; i + 3 < sizeof text; i += 3)
+        memcpy(text + i, "\xe2\x82\xac", 3); /* a euro sign is not cut */
+    zt_set_last_error(text);
+    CHECK_U64(strlen(zt_last_error()), 2046);
+}
+
 int main(void)
 {
     callbacks_are_closed();
+    one_line();
     return check_done("promises");
 }
