@@ -117,9 +117,42 @@ static void one_line(void)
     CHECK_U64(strlen(zt_last_error()), 2046);
 }
 
+/* "Filled on success and on failure", also where an argument is refused. */
+static void filled_on_failure(void)
+{
+    zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
+    zt_read_options read;
+    zt_read_stats stats;
+    zt_verify_options verify;
+    zt_verify_report report;
+    INIT(read), INIT(verify);
+    read.direct = 99;
+    verify.checks = 1u << 31;
+    memset(&stats, 0xa5, sizeof stats), stats.struct_size = sizeof stats;
+    CHECK_STATUS(zt_read_batch(file, NULL, 0, &read, &stats), INVALID);
+    CHECK(stats.bytes == 0 && stats.requests == 0 && stats.threads == 0);
+    CHECK_STR(stats.reason, "nothing was read");
+    memset(&stats, 0xa5, sizeof stats), stats.struct_size = sizeof stats;
+    CHECK_STATUS(zt_read_batch(NULL, NULL, 0, NULL, &stats), INVALID);
+    CHECK(stats.bytes == 0 && stats.requests == 0 && stats.nanoseconds == 0);
+    CHECK_STATUS(zt_read_batch(file, NULL, 0, NULL, &stats), ZT_OK);
+    CHECK_STR(stats.reason, "nothing was read");
+    memset(&stats, 0, sizeof stats), stats.struct_size = sizeof stats;
+    CHECK_STATUS(zt_load_finish(NULL, &stats), ZT_OK);
+    CHECK_STR(stats.reason, "nothing was read");
+    memset(&report, 0xa5, sizeof report), report.struct_size = sizeof report;
+    CHECK_STATUS(zt_verify(file, &verify, &report), INVALID);
+    CHECK(report.objects == 0 && report.components == 0 && report.padding_nonzero == 0);
+    memset(&report, 0xa5, sizeof report), report.struct_size = sizeof report;
+    CHECK_STATUS(zt_verify(NULL, NULL, &report), INVALID);
+    CHECK(report.objects == 0 && report.bytes == 0 && report.digests_absent == 0);
+    zt_close(file);
+}
+
 int main(void)
 {
     callbacks_are_closed();
     one_line();
+    filled_on_failure();
     return check_done("promises");
 }

@@ -108,32 +108,38 @@ pub unsafe extern "C" fn zt_verify(
     report: *mut zt_verify_report,
 ) -> zt_status {
     guard(|| {
-        let handles = arg::required(file, "file")?;
-        let file = handles.file();
-        // SAFETY: options and report NULL or of the size they say.
-        let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(report.cast_const())?) };
-        let wanted = verify_options(&options)?;
-        let progress = progress(options.progress, options.context);
+        // SAFETY: report NULL or of the size it says.
+        unsafe { arg::struct_size(report.cast_const())? };
         let mut found = VerifyReport::default();
-        let context = Context(options.context);
-        // Where the handles of the file are: places that nobody looks behind here.
-        let first = Context(handles.handles().address(0).cast_mut().cast());
-        let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
-        let failed = options.on_failure.map(|callback| {
-            move |object: Option<usize>, component: Option<usize>, error: &Error| {
-                let object = object.map_or(null(), |at| place(at).cast());
-                let component = component.map_or(null(), |at| place(at).cast());
-                // SAFETY: the caller's function, called as its declaration says.
-                let call = |status, text| unsafe { callback(context.get(), object, component, status, text) };
-                with_failure(error, call) == 0
+        let mut verify = || {
+            let handles = arg::required(file, "file")?;
+            let file = handles.file();
+            // SAFETY: options NULL or of the size it says.
+            let options = unsafe { arg::options(options)? };
+            let wanted = verify_options(&options)?;
+            let progress = progress(options.progress, options.context);
+            let context = Context(options.context);
+            // Where the handles of the file are: places that nobody looks behind here.
+            let first = Context(handles.handles().address(0).cast_mut().cast());
+            let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
+            let failed = options.on_failure.map(|callback| {
+                move |object: Option<usize>, component: Option<usize>, error: &Error| {
+                    let object = object.map_or(null(), |at| place(at).cast());
+                    let component = component.map_or(null(), |at| place(at).cast());
+                    // SAFETY: the caller's function, called as its declaration says.
+                    let call =
+                        |status, text| unsafe { callback(context.get(), object, component, status, text) };
+                    with_failure(error, call) == 0
+                }
+            });
+            let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
+            // SAFETY: "of the file", or NULL.
+            match unsafe { only(&options, handles)? } {
+                Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
+                None => file.verify_listing(&wanted, &progress, failed, &mut found),
             }
-        });
-        let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
-        // SAFETY: "of the file", or NULL.
-        let outcome = match unsafe { only(&options, handles)? } {
-            Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
-            None => file.verify_listing(&wanted, &progress, failed, &mut found),
         };
+        let outcome = verify();
         let filled = zt_verify_report {
             struct_size: 0,
             objects: found.objects,
