@@ -149,10 +149,27 @@ static void filled_on_failure(void)
     zt_close(file);
 }
 
+/* A slot that no budget has place for is a limit, not memory that could not be had. */
+static void slots_without_a_place(void)
+{
+    zt_cache_options o;
+    zt_cache *cache;
+    static const uint64_t sizes[] = {(1 << 20) + 1, UINT64_C(1) << 40, UINT64_MAX - 63, UINT64_MAX};
+    size_t i;
+    for (i = 0; i < COUNT(sizes); i++) {
+        INIT(o);
+        o.budget = 1 << 20, o.slot_size = sizes[i];
+        cache = (zt_cache *)&o;
+        CHECK_STATUS(zt_cache_create(&o, &cache), ZT_ERROR_LIMIT);
+        CHECK(cache == NULL);
+    }
+}
+
 int main(void)
 {
     callbacks_are_closed();
     one_line();
     filled_on_failure();
+    slots_without_a_place();
     return check_done("promises");
 }

@@ -1344,10 +1344,10 @@ zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 /// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
 /// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
-/// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
-/// of the cache reads, before all prefetches, and this call waits no longer than that: the read goes on for a later
-/// call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
+/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
+/// same if all other fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it
+/// takes. Else a thread of the cache reads, before all prefetches, and this call waits no longer than that: the read goes
+/// on for a later call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
@@ -1375,7 +1375,7 @@ zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_slice *slice);
 ///
 /// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
 /// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, and as zt_cache_get for slices that are none.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
 /// Threads: any. Since 0.9.
 zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, size_t count);
 
