@@ -165,11 +165,57 @@ static void slots_without_a_place(void)
     }
 }
 
+static void attributes(void)
+{
+    const char *path = scratch_path("promises.zt");
+    zt_writer *w;
+    zt_file *file;
+    zt_attribute a;
+    const zt_value *v;
+    char text[16];
+    size_t needed, size;
+    int64_t number = 5;
+    uint8_t small = 5;
+    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
+    INIT(a);
+    a.kind = ZT_ATTRIBUTE_I64, a.i64 = -3;
+    CHECK_STATUS(zt_writer_set_attribute(w, "number", &a), ZT_OK);
+    a.dtype = ZT_DTYPE_U8;
+    CHECK_STATUS(zt_writer_set_attribute(w, "number", &a), INVALID);
+    CHECK_STR(zt_last_error(), "u8 cannot hold -3 exactly");
+    INIT(a);
+    a.kind = ZT_ATTRIBUTE_STRING, a.data = "\xe2\x82\xac\xe2\x82\xac";
+    CHECK_STATUS(zt_writer_set_attribute(w, "text", &a), ZT_OK);
+    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+
+    file = open_path(path);
+    v = zt_value_find(zt_file_attributes(file), "number");
+    CHECK_U64(zt_value_count(v), 0); /* but it is read as an array of one */
+    CHECK_STATUS(zt_value_read_numbers(v, ZT_DTYPE_I64, NULL, 0), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_value_read_numbers(v, ZT_DTYPE_I64, &number, 0), ZT_ERROR_BUFFER_SIZE);
+    CHECK(number == 5);
+    CHECK_STATUS(zt_value_read_numbers(v, ZT_DTYPE_U8, &small, 1), INVALID);
+    CHECK_STR(zt_last_error(), "element 0 is -3, which u8 cannot hold exactly");
+    CHECK_STATUS(zt_value_read_numbers(v, ZT_DTYPE_I64, &number, 1), ZT_OK);
+    CHECK(number == -3 && small == 5);
+    v = zt_value_find(zt_file_attributes(file), "text");
+    for (size = 1; size < 9; size++) { /* what does not fit ends with a whole character */
+        memset(text, 'x', sizeof text);
+        CHECK_STATUS(zt_value_to_json(v, text, size, &needed), ZT_ERROR_BUFFER_SIZE);
+        CHECK(needed == 9 && strlen(text) == (size == 1 ? 0 : size < 5 ? 1 : size < 8 ? 4 : 7));
+    }
+    CHECK_STATUS(zt_value_to_json(v, text, 9, &needed), ZT_OK);
+    CHECK_STR(text, "\"\xe2\x82\xac\xe2\x82\xac\"");
+    zt_close(file);
+    remove(path);
+}
+
 int main(void)
 {
     callbacks_are_closed();
     one_line();
     filled_on_failure();
     slots_without_a_place();
+    attributes();
     return check_done("promises");
 }

@@ -1460,10 +1460,10 @@ zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *
 /// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
 /// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
 /// What zt_value_dtype says gives each element bit for bit.
-/// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
-/// count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT, with the element
-/// in the message, if one is another thing or would be rounded, and for other kinds.
+/// dst: receives zt_value_count elements, of a number or bool one, in the host's byte order, of any alignment;
+/// untouched on failure. count: elements that dst has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
+/// message, if one is another thing or would be rounded, and for other kinds.
 /// Threads: any. Since 0.9.
 zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
@@ -1508,7 +1508,7 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
 /// written in full, also those past 2^53.
 ///
-/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
 /// Threads: any. Since 0.9.
