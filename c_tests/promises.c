@@ -210,6 +210,102 @@ static void attributes(void)
     remove(path);
 }
 
+static zt_status create(const zt_writer_options *o)
+{
+    zt_writer *w = (zt_writer *)(uintptr_t)o;
+    zt_status status = zt_writer_create(scratch_path("promises.zt"), o, &w);
+    CHECK((w == NULL) == (status != ZT_OK));
+    zt_writer_abort(w);
+    return status;
+}
+
+/* The least and the largest numbers of options. */
+static void bounds_of_options(void)
+{
+    zt_file *file = open_data("v1.2/py-1.2.3-shapes.zt");
+    zt_writer_options w;
+    zt_read_options r;
+    zt_load_options l;
+    zt_load *load;
+    INIT(w);
+    w.alignment = UINT64_C(1) << 40;
+    CHECK_STATUS(create(&w), ZT_OK);
+    w.alignment <<= 1;
+    CHECK_STATUS(create(&w), INVALID);
+    INIT(w);
+    w.spec_version = ZT_SPEC_0_1_0, w.canonical = 1;
+    CHECK_STATUS(create(&w), ZT_ERROR_UNSUPPORTED);
+    INIT(r), INIT(l);
+    r.chunk_size = l.chunk_size = 4096;
+    CHECK_STATUS(zt_read_batch(file, NULL, 0, &r, NULL), ZT_OK);
+    CHECK_STATUS(zt_load_start(NULL, 0, &l, &load), ZT_OK);
+    CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
+    r.chunk_size = l.chunk_size = 4095;
+    CHECK_STATUS(zt_read_batch(file, NULL, 0, &r, NULL), INVALID);
+    CHECK_STATUS(zt_load_start(NULL, 0, &l, &load), INVALID);
+    CHECK(load == NULL);
+    zt_close(file);
+}
+
+/* Rows lie apart, in the component and in memory; a cache has them one after the other. */
+static void rows_are_apart(void)
+{
+    zt_file *file = open_data("v1.2/py-1.2.3-all-dtypes.zt");
+    zt_cache_options o;
+    zt_cache *cache;
+    zt_cache_slice slice;
+    zt_read_request r;
+    unsigned char bytes[64];
+    INIT(r), INIT(o), INIT(slice);
+    r.component = component_of(file, "u8", "data"), r.dst = bytes, r.dst_size = sizeof bytes;
+    r.rows = 2, r.row_length = 4;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    r.row_stride = 3;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), INVALID);
+    r.row_stride = 4, r.dst_stride = 3;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), INVALID);
+    r.dst_stride = 4;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    o.budget = 1 << 20, o.slot_size = 64;
+    REQUIRE(zt_cache_create(&o, &cache) == ZT_OK);
+    CHECK_STATUS(zt_cache_get(cache, &r, -1, &slice), INVALID);
+    r.dst_stride = 0;
+    CHECK_STATUS(zt_cache_get(cache, &r, -1, &slice), ZT_OK);
+    CHECK(slice.size == 8);
+    CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK);
+    r.offset = UINT64_MAX;
+    CHECK_STATUS(zt_cache_drop(cache, &r, 1), ZT_OK);
+    zt_cache_free(cache);
+    zt_close(file);
+}
+
+/* An archive's CRC-32 is no digest of the file's, and is checked like one. */
+static void sums_of_archives(void)
+{
+    zt_file *file = open_data("foreign/valid/amber-all-stored.npz");
+    const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
+    zt_verify_report report;
+    INIT(report);
+    CHECK(zt_component_digest(c) == NULL && (zt_component_caps(c) & ZT_CAP_VERIFY));
+    CHECK_STATUS(zt_component_verify(c), ZT_OK);
+    CHECK_STATUS(zt_verify(file, NULL, &report), ZT_OK);
+    CHECK(report.components > 0 && report.digests_verified == report.components && report.digests_absent == 0);
+    zt_close(file);
+}
+
+/* Blocks are read and copied, and cannot be described. */
+static void blocks_are_only_read(void)
+{
+    zt_writer *w;
+    zt_object_desc o;
+    REQUIRE(zt_writer_create(scratch_path("promises.zt"), NULL, &w) == ZT_OK);
+    INIT(o);
+    o.name = "b", o.format = ZT_FORMAT_BLOCKS;
+    CHECK_STATUS(zt_writer_begin_object(w, &o), INVALID);
+    CHECK_STR(zt_last_error(), "5 is no zt_format that can be written");
+    zt_writer_abort(w);
+}
+
 int main(void)
 {
     callbacks_are_closed();
@@ -217,5 +313,9 @@ int main(void)
     filled_on_failure();
     slots_without_a_place();
     attributes();
+    bounds_of_options();
+    rows_are_apart();
+    sums_of_archives();
+    blocks_are_only_read();
     return check_done("promises");
 }

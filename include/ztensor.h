@@ -1,5 +1,5 @@
 /*
- * ztensor.h: open, read, verify and write zTensor .zt files (spec 0.1, 1.0, 1.1, 1.2).
+ * ztensor.h: open, read, verify and write zTensor .zt files (spec 0.1, 1.0, 1.1, 1.2, 2).
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * A file holds named objects (tensors). An object has a shape, a format and components. A component
@@ -17,28 +17,32 @@
  *
  * What holds for every function, unless its own words say otherwise:
  *
- * Failure. What can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer
- * arguments; on failure they are untouched, handles are set to NULL. zt_last_error() has the calling
- * thread's last failure as one line. What cannot fail on a valid handle, a metadata getter, returns its
- * value, and 0 or NULL for NULL or an index out of range.
+ * Failure. What can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments; on failure
+ * they are untouched, handles are set to NULL. zt_last_error() has the calling thread's last failure as one line. Any
+ * may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY; and where bytes are read or written, whatever a
+ * function of a zt_source, zt_sink or zt_store returned, ZT_ERROR_CANCELLED if a progress callback stopped it, and what
+ * zt_open returns of a shard that has to be opened (ZT_ERROR_UNSUPPORTED if none may be). Docs name what comes on top.
+ * What cannot fail on a valid handle, a metadata getter, returns its value, and 0 or NULL for NULL or an index out of
+ * range.
  *
- * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close
- * (zt_retain excepted). A handle that is delivered through a pointer argument is yours; its doc names
- * the function that ends it. Ending functions take NULL. Using a handle after it ended is undefined.
+ * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close (zt_retain
+ * excepted). A handle that is delivered through a pointer argument is yours; its doc names the function that ends it.
+ * Ending functions take NULL. Using a handle after it ended is undefined.
  *
- * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed
- * from it, at once. A zt_writer belongs to one thread at a time. The last line of each doc says which.
+ * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed from it, at once.
+ * A zt_writer belongs to one thread at a time. The last line of each doc says which. A child of fork may use open files;
+ * a writer is its parent's alone: ending it in the child takes the unfinished file away.
  *
  * Stack. No function takes more than 32 KiB (s390x: 40) of the calling thread's stack, beside what the caller's own
  * callbacks take. On Linux threads of 48 KiB are enough for all of them.
  *
- * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the
- * defaults, and NULL options are all defaults. A smaller struct from an older header is fine, if its
- * size does not end within a number or a pointer; a larger one is fine as long as what this version does
- * not know is zero. Anything else is ZT_ERROR_INVALID_ARGUMENT.
+ * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the defaults, and
+ * NULL options are all defaults. A smaller struct from an older header is fine, if its size does not end within a number
+ * or a pointer; a larger one, up to 4096 bytes, if what this version does not know is zero (in a struct that is filled
+ * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
- * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In:
- * NUL-ended UTF-8; paths are the platform's bytes.
+ * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
+ * paths are the platform's bytes.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
  *
@@ -66,9 +70,8 @@
 extern "C" {
 #endif
 
-/// An open file. It never changes: any number of threads may use it at once.
-/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
-/// bytes) lives until its last zt_close.
+/// An open file. It never changes: any number of threads may use it at once. Everything that is borrowed from it
+/// (objects, components, values, strings, shapes, pointers to bytes) lives until its last zt_close.
 typedef struct zt_file zt_file;
 
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
@@ -321,7 +324,7 @@ typedef struct zt_allocator {
     size_t struct_size; ///< sizeof (zt_allocator)
     void *context; ///< Passed to both functions; may be NULL.
     /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
-    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
     void *(*allocate)(void *context, size_t size, size_t alignment);
     /// Takes back what allocate returned for the same size and alignment. Not NULL.
     void (*free)(void *context, void *memory, size_t size, size_t alignment);
@@ -355,7 +358,7 @@ typedef struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
-    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
+    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
     /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
@@ -370,9 +373,8 @@ typedef struct zt_open_options {
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which.
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
-/// no component's bytes are read (but see zt_open_options.verify).
+/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
+/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
@@ -541,8 +543,7 @@ zt_mode zt_file_mode(const zt_file *file);
 /// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
 /// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
 /// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
-/// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
+/// Returns ZT_ERROR_NOT_MAPPABLE if it is neither mapped nor in memory, ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
 /// changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
@@ -598,8 +599,7 @@ zt_status zt_type_from_name(const char *name, zt_type *type);
 zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name).
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
@@ -694,7 +694,7 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 /// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
 /// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 #define ZT_CAP_DIRECT 8
-/// There is a digest that this version can check.
+/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
 #define ZT_CAP_VERIFY 16
 /// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
 /// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
@@ -809,7 +809,8 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
+/// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
 
@@ -843,8 +844,8 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
-/// Checks the component's digest against its stored bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
+/// Checks the component's digest against its stored bytes, or the CRC-32 that an archive (npz, PyTorch) has of them.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
 /// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
@@ -874,15 +875,14 @@ typedef struct zt_read_options {
     /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
     uint32_t threads;
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
     /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
     /// what it alone needs.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
     /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
     /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, which is quicker for pages that lie
-    /// anywhere.
+    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
@@ -1012,8 +1012,7 @@ zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
-/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
-/// As zt_csr_view in all else.
+/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
@@ -1109,8 +1108,8 @@ typedef struct zt_read_request {
     uint64_t rows;
     /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     uint64_t row_length;
-    uint64_t row_stride; ///< From one row to the next in the component; 0 for row_length.
-    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
+    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
     /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
@@ -1176,7 +1175,7 @@ typedef struct zt_load_options {
     size_t struct_size; ///< sizeof (zt_load_options)
     uint32_t threads; ///< Threads that read; 0 for as many as there are processors, within reason.
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
     uint64_t in_flight; ///< Most bytes of temporary memory beside the ring; as in zt_read_options.
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
     uint32_t pinned; ///< 1: all memory that is given is pinned and contiguous; as in zt_read_options.
@@ -1228,7 +1227,7 @@ zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_
 /// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
 /// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
 /// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, several at once: each event goes to one of them. Since 0.9.
 zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
@@ -1239,11 +1238,11 @@ void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 zt_status zt_load_cancel(const zt_load *load);
 
-/// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
+/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
@@ -1569,8 +1568,8 @@ typedef struct zt_verify_report {
     uint64_t objects; ///< Objects that were checked.
     uint64_t components; ///< Components that were checked.
     uint64_t bytes; ///< Stored bytes that were read.
-    uint64_t digests_verified; ///< Digests that agree.
-    uint64_t digests_absent; ///< Components without a digest.
+    uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
+    uint64_t digests_absent; ///< Components without a digest or CRC-32.
     uint64_t digests_unknown; ///< Digests of an algorithm that this version does not know: not verified.
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
@@ -1630,7 +1629,8 @@ typedef struct zt_repair_report {
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again.
@@ -1675,7 +1675,7 @@ typedef struct zt_writer_options {
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     zt_spec_version spec_version;
     zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-    /// Components start at multiples of this: a power of two from 64; 0 for 64, in zTensor 2 for 4096, its least.
+    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
     uint64_t alignment;
     /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
     /// I/O and eviction page by page); 0 for no difference.
@@ -1732,7 +1732,7 @@ typedef struct zt_object_desc {
     size_t struct_size; ///< sizeof (zt_object_desc)
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
-    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
+    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name. Not ZT_FORMAT_BLOCKS, which is only read.
     uint32_t reserved; ///< Must be 0.
     const char *format_name; ///< The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
     const uint64_t *shape; ///< The dimensions, rank of them.
@@ -1767,7 +1767,8 @@ typedef struct zt_write_summary {
 /// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
 /// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
 /// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
+/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
@@ -1814,7 +1815,8 @@ zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing.
+/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
+/// be those of a component that is there, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 

@@ -47,9 +47,9 @@ pub struct zt_read_request {
     pub rows: u64,
     /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     pub row_length: u64,
-    /// From one row to the next in the component; 0 for row_length.
+    /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
-    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     pub dst_stride: u64,
     /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
     pub verify: u32,

@@ -23,7 +23,7 @@ pub const ZT_CAP_RANGE: u32 = 4;
 /// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
 /// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 pub const ZT_CAP_DIRECT: u32 = 8;
-/// There is a digest that this version can check.
+/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
 pub const ZT_CAP_VERIFY: u32 = 16;
 /// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
 /// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
@@ -282,7 +282,8 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
+/// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
@@ -344,8 +345,8 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
 }
 
-/// Checks the component's digest against its stored bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
+/// Checks the component's digest against its stored bytes, or the CRC-32 that an archive (npz, PyTorch) has of them.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
 /// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]

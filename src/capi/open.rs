@@ -14,9 +14,8 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which.
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
-/// no component's bytes are read (but see zt_open_options.verify).
+/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
+/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,

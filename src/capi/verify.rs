@@ -73,9 +73,9 @@ pub struct zt_verify_report {
     pub components: u64,
     /// Stored bytes that were read.
     pub bytes: u64,
-    /// Digests that agree.
+    /// Digests that agree, the CRC-32 of archives among them.
     pub digests_verified: u64,
-    /// Components without a digest.
+    /// Components without a digest or CRC-32.
     pub digests_absent: u64,
     /// Digests of an algorithm that this version does not know: not verified.
     pub digests_unknown: u64,
@@ -263,7 +263,8 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again.
