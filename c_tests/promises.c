@@ -279,6 +279,31 @@ static void rows_are_apart(void)
     zt_close(file);
 }
 
+/* A source that only the caller's thread may read is read by it, whatever the time. */
+static void callers_thread_has_no_timeout(void)
+{
+    state s;
+    zt_source source;
+    zt_file *file;
+    zt_cache_options o;
+    zt_cache *cache;
+    zt_cache_slice slice;
+    zt_read_request r;
+    memset(&s, 0, sizeof s);
+    s.bytes = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &s.size);
+    INIT(source), INIT(r), INIT(o), INIT(slice);
+    source.context = &s, source.size = size_of, source.read_at = read_at, source.callers_thread = 1;
+    REQUIRE(zt_open_source(&source, NULL, &file) == ZT_OK);
+    r.component = component_of(file, "u8", "data"), r.length = ZT_WHOLE;
+    o.budget = 1 << 20, o.slot_size = 64;
+    REQUIRE(zt_cache_create(&o, &cache) == ZT_OK);
+    CHECK_STATUS(zt_cache_get(cache, &r, 0, &slice), ZT_OK);
+    CHECK_U64(slice.size, zt_component_size(r.component));
+    zt_cache_free(cache);
+    zt_close(file);
+    free(s.bytes);
+}
+
 /* An archive's CRC-32 is no digest of the file's, and is checked like one. */
 static void sums_of_archives(void)
 {
@@ -315,6 +340,7 @@ int main(void)
     attributes();
     bounds_of_options();
     rows_are_apart();
+    callers_thread_has_no_timeout();
     sums_of_archives();
     blocks_are_only_read();
     return check_done("promises");

@@ -22,8 +22,7 @@
  * may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY; and where bytes are read or written, whatever a
  * function of a zt_source, zt_sink or zt_store returned, ZT_ERROR_CANCELLED if a progress callback stopped it, and what
  * zt_open returns of a shard that has to be opened (ZT_ERROR_UNSUPPORTED if none may be). Docs name what comes on top.
- * What cannot fail on a valid handle, a metadata getter, returns its value, and 0 or NULL for NULL or an index out of
- * range.
+ * What cannot fail on a valid handle, a metadata getter, returns its value; 0 or NULL for NULL or an index out of range.
  *
  * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close (zt_retain
  * excepted). A handle that is delivered through a pointer argument is yours; its doc names the function that ends it.
@@ -1344,9 +1343,10 @@ zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 /// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
-/// same if all other fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it
-/// takes. Else a thread of the cache reads, before all prefetches, and this call waits no longer than that: the read goes
-/// on for a later call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
+/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
+/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
+/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
+/// zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.

@@ -202,9 +202,10 @@ unsafe fn made(options: &zt_cache_options) -> Result<zt_cache> {
 /// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
-/// same if all other fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it
-/// takes. Else a thread of the cache reads, before all prefetches, and this call waits no longer than that: the read goes
-/// on for a later call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
+/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
+/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
+/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
+/// zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
