@@ -304,6 +304,47 @@ static void callers_thread_has_no_timeout(void)
     free(s.bytes);
 }
 
+/* A digest is of the stored bytes, in zTensor 2 of the decoded ones; damage is found by either. */
+static void what_digests_are_of(void)
+{
+    static const zt_spec_version versions[] = {ZT_SPEC_1_2_0, ZT_SPEC_2};
+    const char *path = scratch_path("promises.zt");
+    static unsigned char data[65536];
+    const uint64_t shape = sizeof data;
+    size_t i, size;
+    fill(data, sizeof data, 7);
+    for (i = 0; i < COUNT(versions); i++) {
+        char stored[80] = "sha256:", decoded[80] = "sha256:";
+        unsigned char *bytes;
+        zt_writer_options o;
+        zt_writer *w;
+        zt_file *file;
+        const zt_component *c;
+        zt_status status;
+        INIT(o);
+        o.spec_version = versions[i], o.encoding = ZT_ENCODING_ZSTD, o.digest = ZT_DIGEST_SHA256;
+        REQUIRE(zt_writer_create(path, &o, &w) == ZT_OK);
+        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+        REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+        bytes = read_file(path, &size);
+        file = open_path(path);
+        c = component_of(file, "a", "data");
+        CHECK_STATUS(zt_component_verify(c), ZT_OK);
+        sha256_hex(bytes + zt_component_offset(c), (size_t)zt_component_stored_size(c), stored + 7);
+        sha256_hex(data, sizeof data, decoded + 7);
+        CHECK_STR(zt_component_digest(c), versions[i] == ZT_SPEC_2 ? decoded : stored);
+        bytes[zt_component_offset(c) + zt_component_stored_size(c) / 2] ^= 0x10;
+        zt_close(file);
+        write_file(path, bytes, size);
+        file = open_path(path);
+        status = zt_component_verify(component_of(file, "a", "data"));
+        CHECK(status == ZT_ERROR_DIGEST_MISMATCH || (status == ZT_ERROR_CORRUPT && versions[i] == ZT_SPEC_2));
+        zt_close(file);
+        free(bytes);
+    }
+    remove(path);
+}
+
 /* An archive's CRC-32 is no digest of the file's, and is checked like one. */
 static void sums_of_archives(void)
 {
@@ -341,6 +382,7 @@ int main(void)
     bounds_of_options();
     rows_are_apart();
     callers_thread_has_no_timeout();
+    what_digests_are_of();
     sums_of_archives();
     blocks_are_only_read();
     return check_done("promises");

@@ -764,7 +764,7 @@ uint64_t zt_component_size(const zt_component *component);
 zt_status zt_component_measure(const zt_component *component, zt_progress_callback progress, void *context,
     uint64_t *size);
 
-/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
+/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_component_digest(const zt_component *component);
@@ -843,9 +843,9 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
-/// Checks the component's digest against its stored bytes, or the CRC-32 that an archive (npz, PyTorch) has of them.
+/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 

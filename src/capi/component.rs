@@ -187,7 +187,7 @@ pub extern "C" fn zt_component_measure(
     })
 }
 
-/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
+/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -345,9 +345,9 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
 }
 
-/// Checks the component's digest against its stored bytes, or the CRC-32 that an archive (npz, PyTorch) has of them.
+/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
 /// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {
