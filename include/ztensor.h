@@ -2163,9 +2163,9 @@ typedef zt_status (*zt_name_callback)(void *names, const char *name);
 typedef struct zt_store {
     size_t struct_size; ///< sizeof (zt_store)
     void *context; ///< Passed to every function; may be NULL.
-    /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
-    /// zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next name. Any
-    /// other status is why the file, or what is in the shard, cannot be read. Not NULL.
+    /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
+    /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
+    /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
     /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
     /// NULL: there are none.
