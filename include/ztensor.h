@@ -384,7 +384,7 @@ typedef struct zt_open_options {
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
-/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
@@ -394,7 +394,7 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// Threads: any. Since 0.9.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
 
-/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
 ///
 /// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
 /// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
@@ -409,7 +409,7 @@ zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_opt
 zt_status zt_open_handle(void *handle, uint64_t offset, uint64_t length, const zt_open_options *options,
     zt_file **file);
 
-/// Opens a .zt file that is in memory.
+/// Opens a file, of any container that zt_open takes, that is in memory.
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
 /// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
@@ -2143,7 +2143,7 @@ typedef struct zt_source {
     uint64_t identity;
 } zt_source;
 
-/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
 ///
 /// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
 /// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but

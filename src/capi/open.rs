@@ -36,7 +36,7 @@ pub unsafe extern "C" fn zt_open(
     })
 }
 
-/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
@@ -75,7 +75,7 @@ fn duplicate(_fd: c_int) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_fd needs file descriptors; zt_open_handle takes a HANDLE"))
 }
 
-/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
 ///
 /// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
 /// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
@@ -176,7 +176,7 @@ impl AsRef<[u8]> for Borrowed {
     }
 }
 
-/// Opens a .zt file that is in memory.
+/// Opens a file, of any container that zt_open takes, that is in memory.
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
 /// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.

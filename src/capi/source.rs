@@ -196,7 +196,7 @@ impl Drop for CallbackSource {
     }
 }
 
-/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
 ///
 /// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
 /// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
