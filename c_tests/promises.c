@@ -186,6 +186,12 @@ static void attributes(void)
     INIT(a);
     a.kind = ZT_ATTRIBUTE_STRING, a.data = "\xe2\x82\xac\xe2\x82\xac";
     CHECK_STATUS(zt_writer_set_attribute(w, "text", &a), ZT_OK);
+    for (size = 64; size < 66; size++) {
+        char deep[2 * 66];
+        memset(deep, '[', size), memset(deep + size, ']', size);
+        a.kind = ZT_ATTRIBUTE_JSON, a.data = deep, a.size = 2 * size;
+        CHECK_STATUS(zt_writer_set_attribute(w, "deep", &a), size == 64 ? ZT_OK : INVALID);
+    }
     REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
 
     file = open_path(path);
