@@ -93,7 +93,8 @@ static void one_line(void)
     size_t i;
     zt_file *file;
     zt_open_options open;
-    CHECK_STATUS(zt_open("no\nsuch\r\x1b\x7fpath", NULL, &file), ZT_ERROR_NO_FILE);
+    zt_status status = zt_open("no\nsuch\r\x1b\x7fpath", NULL, &file);
+    CHECK(status == ZT_ERROR_NO_FILE || status == ZT_ERROR_IO); /* Windows has no such names */
     CHECK(strncmp(zt_last_error(), "no such   path: ", 16) == 0);
     INIT(open);
     open.name = "two\nlines";
