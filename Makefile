@@ -134,6 +134,8 @@ test-c: libs
 	sh tools/at_once.sh "LANGUAGES=c99 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c99" \
 	    "LANGUAGES=c++17 sh c_tests/run.sh $(T)/lib $(T)/c_tests/c++17"
 	@$(MAKE) test-reading
+	@if command -v python3 >/dev/null; then python3 tools/check_statuses.py $(T)/lib $(T)/c_tests/statuses; \
+	else echo "statuses: skipped: there is no python3"; fi
 
 # The C tests with sanitizers in the library, too: memory and undefined behaviour, then races.
 test-sanitizers:

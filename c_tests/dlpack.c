@@ -107,6 +107,39 @@ static void round_trip(zt_encoding encoding)
     remove(path);
 }
 
+/* Types that the specs do not have are handed out as they lie in the file, and not taken. */
+static void handed_out_only(void)
+{
+    static const struct { zt_dtype dtype; zt_type type; size_t size; uint8_t code, bits; } rows[] = {
+        {ZT_DTYPE_F16, ZT_TYPE_COMPLEX32, 32, 5, 32}, {ZT_DTYPE_U8, ZT_TYPE_F8_E8M0, 8, 14, 8}, {ZT_DTYPE_U8, ZT_TYPE_F6_E2M3, 6, 15, 6},
+        {ZT_DTYPE_U8, ZT_TYPE_F6_E3M2, 6, 16, 6},     {ZT_DTYPE_U8, ZT_TYPE_F4_E2M1, 4, 17, 4}};
+    const char *path = scratch_path("dlpack.zt");
+    static unsigned char data[32];
+    const uint64_t shape = 8;
+    int64_t dimension = 8;
+    zt_writer *w;
+    zt_file *file;
+    size_t i;
+    fill_any(data, sizeof data, 3);
+    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
+    for (i = 0; i < COUNT(rows); i++) {
+        managed t = tensor(data, &dimension, NULL, 1, rows[i].code, rows[i].bits);
+        CHECK_STATUS(zt_writer_add_dlpack(w, "refused", 0, &t), ZT_ERROR_UNSUPPORTED);
+        CHECK_STATUS(zt_writer_add_dense(w, zt_type_name(rows[i].type), 0, rows[i].dtype, rows[i].type, &shape, 1, data, rows[i].size), ZT_OK);
+    }
+    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+    file = open_path(path);
+    for (i = 0; i < COUNT(rows); i++) {
+        managed *got = NULL;
+        REQUIRE(CHECK_STATUS(zt_object_to_dlpack(zt_object_find(file, zt_type_name(rows[i].type)), &got), ZT_OK));
+        CHECK(got->dl_tensor.dtype.code == rows[i].code && got->dl_tensor.dtype.bits == rows[i].bits);
+        CHECK(got->dl_tensor.shape[0] == 8 && memcmp(got->dl_tensor.data, data, rows[i].size) == 0);
+        got->deleter(got);
+    }
+    zt_close(file);
+    remove(path);
+}
+
 static void strides_and_shapes(void)
 {
     const char *path = scratch_path("strides.zt");
@@ -205,6 +238,7 @@ int main(void)
 {
     round_trip(ZT_ENCODING_RAW);
     round_trip(ZT_ENCODING_ZSTD);
+    handed_out_only();
     strides_and_shapes();
     refused();
     return check_done("dlpack");

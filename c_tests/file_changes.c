@@ -131,6 +131,40 @@ static int child_status(zt_mode mode)
     return status;
 }
 
+/* An open file goes on in a child of fork, with threads of its own there, and ends in each by itself. */
+static int in_a_child(zt_mode mode, zt_encoding encoding)
+{
+    zt_open_options o;
+    zt_file *file;
+    const zt_component *c;
+    int status = 0;
+    pid_t child;
+    make(encoding);
+    INIT(o);
+    o.mode = mode, o.threads = 4;
+    REQUIRE(zt_open(path, &o, &file) == ZT_OK);
+    c = component_of(file, "a", "data");
+    CHECK_STATUS(zt_component_read(c, got, SIZE), ZT_OK); /* threads have been there before */
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        zt_tensor t;
+        int fine;
+        INIT(t);
+        memset(got, 0, SIZE);
+        fine = zt_component_read(c, got, SIZE) == ZT_OK && memcmp(got, bytes, SIZE) == 0 && zt_verify(file, NULL, NULL) == ZT_OK &&
+               zt_tensor_find(file, "a", &t) == ZT_OK && memcmp(t.data, bytes, SIZE) == 0;
+        zt_close(file);
+        _exit(fine ? 0 : 1);
+    }
+    REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+    memset(got, 0, SIZE);
+    CHECK_STATUS(zt_component_read(c, got, SIZE), ZT_OK);
+    CHECK(memcmp(got, bytes, SIZE) == 0);
+    zt_close(file);
+    return status;
+}
+
 int main(void)
 {
     int status;
@@ -143,6 +177,7 @@ int main(void)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     status = child_status(ZT_MODE_MAP);
     CHECK(WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS : WEXITSTATUS(status) != 0);
+    CHECK(in_a_child(ZT_MODE_READ, ZT_ENCODING_ZSTD) == 0 && in_a_child(ZT_MODE_MAP, ZT_ENCODING_RAW) == 0);
     remove(path);
     return check_done("file_changes");
 }

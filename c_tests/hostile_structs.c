@@ -244,6 +244,21 @@ static void arrays(void)
     CHECK(remove(path) == 0);
 }
 
+/* "Up to 4096 bytes": a larger size is one that was not set. */
+static void largest(void)
+{
+    static uint64_t options[4104 / 8], report[4104 / 8];
+    size_t size;
+    for (size = 4096; size <= 4097; size++) {
+        zt_status want = size == 4096 ? ZT_OK : INVALID;
+        memset(options, 0, sizeof options), memset(report, 0xa5, sizeof report);
+        memcpy(options, &size, sizeof size), memcpy(report, &size, sizeof size);
+        CHECK_STATUS(zt_verify(dense_file, (const zt_verify_options *)(const void *)options, NULL), want);
+        CHECK_STATUS(zt_verify(dense_file, NULL, (zt_verify_report *)(void *)report), want);
+        CHECK((report[4096 / 8 - 1] == 0) == (want == ZT_OK) && report[4096 / 8] != 0);
+    }
+}
+
 int main(void)
 {
     path = scratch_path("structs.zt");
@@ -261,6 +276,7 @@ int main(void)
     OPTIONS(zt_attribute, call_attribute); /* all zero is null */
     inputs();
     arrays();
+    largest();
     OUTPUT(zt_object_info, call_object_info);
     OUTPUT(zt_component_info, call_component_info);
     OUTPUT(zt_tensor, call_tensor);

@@ -149,6 +149,54 @@ static void inside(uint64_t offset)
     free(bytes);
 }
 
+static zt_status size_of(void *context, uint64_t *size)
+{
+    struct stat st;
+    *size = fstat(*(const int *)context, &st) == 0 ? (uint64_t)st.st_size : 0;
+    return ZT_OK;
+}
+
+static zt_status read_at(void *context, uint64_t offset, void *dst, size_t size)
+{
+    return pread(*(const int *)context, dst, size, (off_t)offset) == (ssize_t)size ? ZT_OK : ZT_ERROR_IO;
+}
+
+/* Every container opens also by descriptor, in memory and by the caller's functions. */
+static void every_container(void)
+{
+    static const struct { const char *name; zt_container container; } rows[] = {
+        {"v0.1/py-0.1.0-dense.zt", ZT_CONTAINER_ZT_0_1},
+        {"v1.0/py-1.0.1-shapes.zt", ZT_CONTAINER_ZT_1_0},
+        {"v1.1/oracle-quantized.zt", ZT_CONTAINER_ZT_1_1},
+        {"v1.2/rs-1.2.3-1m.zt", ZT_CONTAINER_ZT_1_2},
+        {"v2/cases/k-sound.zt", ZT_CONTAINER_ZT_2},
+        {"foreign/valid/amber-wide-padding.safetensors", ZT_CONTAINER_SAFETENSORS},
+        {"foreign/valid/amber-all-types-hand.gguf", ZT_CONTAINER_GGUF},
+        {"foreign/valid/amber-all-stored.npz", ZT_CONTAINER_NPZ},
+        {"foreign/valid/amber-parameters.pt", ZT_CONTAINER_TORCH},
+    };
+    size_t i, size;
+    for (i = 0; i < COUNT(rows); i++) {
+        unsigned char *bytes = read_file(data_path(rows[i].name), &size);
+        int fd = open(data_path(rows[i].name), O_RDONLY), by;
+        zt_source source;
+        INIT(source);
+        source.context = &fd, source.size = size_of, source.read_at = read_at;
+        for (by = 0; by < 4; by++) {
+            zt_file *file = sentinel;
+            CHECK_STATUS(by == 0   ? zt_open(data_path(rows[i].name), NULL, &file)
+                         : by == 1 ? zt_open_fd(fd, 0, ZT_WHOLE, NULL, &file)
+                         : by == 2 ? zt_open_memory(bytes, size, NULL, &file)
+                                   : zt_open_source(&source, NULL, &file), ZT_OK);
+            CHECK(zt_file_container(file, 0) == rows[i].container && zt_object_count(file) > 0);
+            CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+            zt_close(file);
+        }
+        CHECK(close(fd) == 0);
+        free(bytes);
+    }
+}
+
 static void bad_descriptors(void)
 {
     int ends[2];
@@ -194,6 +242,7 @@ int main(void)
     inside(4);
     inside(2);
     inside(37);
+    every_container();
     bad_descriptors();
     references();
     return check_done("open");

@@ -57,6 +57,12 @@ static zt_status open_without_size(void *context, const char *name, zt_source *s
     return ZT_OK;
 }
 
+/* What is filled by a function that fails stays its own. */
+static zt_status open_and_fail(void *context, const char *name, zt_source *source)
+{
+    return open_without_size(context, name, source) == ZT_OK ? ZT_ERROR_TIMEOUT : ZT_ERROR_INTERNAL;
+}
+
 static zt_status open_it(void *context, const char *name, zt_source *source)
 {
     size_t i;
@@ -175,6 +181,9 @@ int main(void)
     CHECK(zt_part_count(file) == 1);
     zt_close(file);
     CHECK(members[1].closed == 1);
+    store.open = open_and_fail;
+    CHECK_STATUS(zt_open_model_from(&store, "one.safetensors", NULL, &file), ZT_ERROR_TIMEOUT);
+    CHECK(members[1].closed == 1 && file == NULL);
     store.open = open_it;
     store.list = NULL;
     CHECK_STATUS(zt_open_model_from(&store, "m", NULL, &file), ZT_ERROR_NO_FILE);

@@ -66,7 +66,7 @@ static void numbers(void)
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "none"), ZT_DTYPE_U8, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, u8, 1), ZT_OK); /* a number alone */
     CHECK(u8[0] == 7 && u8[1] == 0);
-    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_U8, NULL, 0), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_value_read_numbers(zt_value_find(map, "one"), ZT_DTYPE_BOOL, u8, 1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_value_read_numbers(map, ZT_DTYPE_U8, u8, 4), ZT_ERROR_INVALID_ARGUMENT);
     zt_close(file);

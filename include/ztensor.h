@@ -1,5 +1,5 @@
 /*
- * ztensor.h: open, read, verify and write zTensor .zt files (spec 0.1, 1.0, 1.1, 1.2).
+ * ztensor.h: open, read, verify and write zTensor .zt files (spec 0.1, 1.0, 1.1, 1.2, 2).
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * A file holds named objects (tensors). An object has a shape, a format and components. A component
@@ -17,28 +17,31 @@
  *
  * What holds for every function, unless its own words say otherwise:
  *
- * Failure. What can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer
- * arguments; on failure they are untouched, handles are set to NULL. zt_last_error() has the calling
- * thread's last failure as one line. What cannot fail on a valid handle, a metadata getter, returns its
- * value, and 0 or NULL for NULL or an index out of range.
+ * Failure. What can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments; on failure
+ * they are untouched, handles are set to NULL. zt_last_error() has the calling thread's last failure as one line. Any
+ * may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY; and where bytes are read or written, whatever a
+ * function of a zt_source, zt_sink or zt_store returned, ZT_ERROR_CANCELLED if a progress callback stopped it, and what
+ * zt_open returns of a shard that has to be opened (ZT_ERROR_UNSUPPORTED if none may be). Docs name what comes on top.
+ * What cannot fail on a valid handle, a metadata getter, returns its value; 0 or NULL for NULL or an index out of range.
  *
- * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close
- * (zt_retain excepted). A handle that is delivered through a pointer argument is yours; its doc names
- * the function that ends it. Ending functions take NULL. Using a handle after it ended is undefined.
+ * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close (zt_retain
+ * excepted). A handle that is delivered through a pointer argument is yours; its doc names the function that ends it.
+ * Ending functions take NULL. Using a handle after it ended is undefined.
  *
- * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed
- * from it, at once. A zt_writer belongs to one thread at a time. The last line of each doc says which.
+ * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed from it, at once.
+ * A zt_writer belongs to one thread at a time. The last line of each doc says which. A child of fork may use open files;
+ * a writer is its parent's alone: ending it in the child takes the unfinished file away.
  *
  * Stack. No function takes more than 32 KiB (s390x: 40) of the calling thread's stack, beside what the caller's own
  * callbacks take. On Linux threads of 48 KiB are enough for all of them.
  *
- * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the
- * defaults, and NULL options are all defaults. A smaller struct from an older header is fine, if its
- * size does not end within a number or a pointer; a larger one is fine as long as what this version does
- * not know is zero. Anything else is ZT_ERROR_INVALID_ARGUMENT.
+ * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the defaults, and
+ * NULL options are all defaults. A smaller struct from an older header is fine, if its size does not end within a number
+ * or a pointer; a larger one, up to 4096 bytes, if what this version does not know is zero (in a struct that is filled
+ * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
- * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In:
- * NUL-ended UTF-8; paths are the platform's bytes.
+ * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
+ * paths are the platform's bytes.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
  *
@@ -66,9 +69,8 @@
 extern "C" {
 #endif
 
-/// An open file. It never changes: any number of threads may use it at once.
-/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
-/// bytes) lives until its last zt_close.
+/// An open file. It never changes: any number of threads may use it at once. Everything that is borrowed from it
+/// (objects, components, values, strings, shapes, pointers to bytes) lives until its last zt_close.
 typedef struct zt_file zt_file;
 
 /// A named tensor of an open file; borrowed, lives until the file's last zt_close.
@@ -142,7 +144,7 @@ const char *zt_version(void);
 uint32_t zt_abi_version(void);
 
 /// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
-/// Only a failing call changes it; a call that succeeds leaves it as it was.
+/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
 /// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
 /// Threads: any; each has its own. Since 0.9.
@@ -161,7 +163,8 @@ const char *zt_last_error_rule(void);
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
 /// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
 /// after the names of the file and the object.
-/// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
+/// message: NUL-ended UTF-8, copied: up to 2,048 bytes of it, or to what is no UTF-8; line breaks become spaces. NULL
+/// and "" do nothing. zt_last_os_error is 0 after it, zt_last_error_rule "".
 /// Threads: any; each has its own. Since 0.9.
 void zt_set_last_error(const char *message);
 
@@ -320,7 +323,7 @@ typedef struct zt_allocator {
     size_t struct_size; ///< sizeof (zt_allocator)
     void *context; ///< Passed to both functions; may be NULL.
     /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
-    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
     void *(*allocate)(void *context, size_t size, size_t alignment);
     /// Takes back what allocate returned for the same size and alignment. Not NULL.
     void (*free)(void *context, void *memory, size_t size, size_t alignment);
@@ -354,7 +357,7 @@ typedef struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
-    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
+    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
     /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
@@ -369,9 +372,8 @@ typedef struct zt_open_options {
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which.
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
-/// no component's bytes are read (but see zt_open_options.verify).
+/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
+/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
@@ -382,7 +384,7 @@ typedef struct zt_open_options {
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
-/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
@@ -392,7 +394,7 @@ zt_status zt_open(const char *path, const zt_open_options *options, zt_file **fi
 /// Threads: any. Since 0.9.
 zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
 
-/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
 ///
 /// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
 /// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
@@ -407,7 +409,7 @@ zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_opt
 zt_status zt_open_handle(void *handle, uint64_t offset, uint64_t length, const zt_open_options *options,
     zt_file **file);
 
-/// Opens a .zt file that is in memory.
+/// Opens a file, of any container that zt_open takes, that is in memory.
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
 /// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
@@ -540,8 +542,7 @@ zt_mode zt_file_mode(const zt_file *file);
 /// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
 /// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
 /// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
-/// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
+/// Returns ZT_ERROR_NOT_MAPPABLE if it is neither mapped nor in memory, ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
 /// changes under us does. Threads: any. Since 0.9.
 zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
@@ -597,8 +598,7 @@ zt_status zt_type_from_name(const char *name, zt_type *type);
 zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name).
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any. Since 0.9.
 const char *zt_format_name(zt_format format);
 
 /// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
@@ -693,7 +693,7 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 /// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
 /// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 #define ZT_CAP_DIRECT 8
-/// There is a digest that this version can check.
+/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
 #define ZT_CAP_VERIFY 16
 /// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
 /// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
@@ -764,7 +764,7 @@ uint64_t zt_component_size(const zt_component *component);
 zt_status zt_component_measure(const zt_component *component, zt_progress_callback progress, void *context,
     uint64_t *size);
 
-/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
+/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 const char *zt_component_digest(const zt_component *component);
@@ -808,7 +808,8 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
+/// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
 
@@ -842,9 +843,9 @@ zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, vo
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
-/// Checks the component's digest against its stored bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 zt_status zt_component_verify(const zt_component *component);
 
@@ -873,15 +874,14 @@ typedef struct zt_read_options {
     /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
     uint32_t threads;
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
     /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
     /// what it alone needs.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
     /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
     /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, which is quicker for pages that lie
-    /// anywhere.
+    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks; may be NULL.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
@@ -1011,8 +1011,7 @@ zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_csr_view(const zt_object *object, zt_csr *view);
 
-/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
-/// As zt_csr_view in all else.
+/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 zt_status zt_coo_view(const zt_object *object, zt_coo *view);
 
@@ -1108,8 +1107,8 @@ typedef struct zt_read_request {
     uint64_t rows;
     /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     uint64_t row_length;
-    uint64_t row_stride; ///< From one row to the next in the component; 0 for row_length.
-    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
+    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
     /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
@@ -1175,7 +1174,7 @@ typedef struct zt_load_options {
     size_t struct_size; ///< sizeof (zt_load_options)
     uint32_t threads; ///< Threads that read; 0 for as many as there are processors, within reason.
     zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time; 0 for the default.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
     uint64_t in_flight; ///< Most bytes of temporary memory beside the ring; as in zt_read_options.
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
     uint32_t pinned; ///< 1: all memory that is given is pinned and contiguous; as in zt_read_options.
@@ -1227,7 +1226,7 @@ zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_
 /// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
 /// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
 /// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, several at once: each event goes to one of them. Since 0.9.
 zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
@@ -1238,11 +1237,11 @@ void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 zt_status zt_load_cancel(const zt_load *load);
 
-/// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
+/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
@@ -1343,10 +1342,11 @@ zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 /// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
 /// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
-/// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
-/// of the cache reads, before all prefetches, and this call waits no longer than that: the read goes on for a later
-/// call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
+/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
+/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
+/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
+/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
+/// zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
@@ -1374,7 +1374,7 @@ zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_slice *slice);
 ///
 /// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
 /// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, and as zt_cache_get for slices that are none.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
 /// Threads: any. Since 0.9.
 zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, size_t count);
 
@@ -1459,10 +1459,10 @@ zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *
 /// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
 /// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
 /// What zt_value_dtype says gives each element bit for bit.
-/// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
-/// count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT, with the element
-/// in the message, if one is another thing or would be rounded, and for other kinds.
+/// dst: receives zt_value_count elements, of a number or bool one, in the host's byte order, of any alignment;
+/// untouched on failure. count: elements that dst has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
+/// message, if one is another thing or would be rounded, and for other kinds.
 /// Threads: any. Since 0.9.
 zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
@@ -1507,7 +1507,7 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
 /// written in full, also those past 2^53.
 ///
-/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
 /// Threads: any. Since 0.9.
@@ -1568,8 +1568,8 @@ typedef struct zt_verify_report {
     uint64_t objects; ///< Objects that were checked.
     uint64_t components; ///< Components that were checked.
     uint64_t bytes; ///< Stored bytes that were read.
-    uint64_t digests_verified; ///< Digests that agree.
-    uint64_t digests_absent; ///< Components without a digest.
+    uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
+    uint64_t digests_absent; ///< Components without a digest or CRC-32.
     uint64_t digests_unknown; ///< Digests of an algorithm that this version does not know: not verified.
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
@@ -1629,7 +1629,8 @@ typedef struct zt_repair_report {
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again.
@@ -1674,7 +1675,7 @@ typedef struct zt_writer_options {
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
     zt_spec_version spec_version;
     zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-    /// Components start at multiples of this: a power of two from 64; 0 for 64, in zTensor 2 for 4096, its least.
+    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
     uint64_t alignment;
     /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
     /// I/O and eviction page by page); 0 for no difference.
@@ -1731,7 +1732,7 @@ typedef struct zt_object_desc {
     size_t struct_size; ///< sizeof (zt_object_desc)
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
-    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name.
+    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name. Not ZT_FORMAT_BLOCKS, which is only read.
     uint32_t reserved; ///< Must be 0.
     const char *format_name; ///< The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
     const uint64_t *shape; ///< The dimensions, rank of them.
@@ -1766,7 +1767,8 @@ typedef struct zt_write_summary {
 /// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
 /// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
 /// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
+/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
 
@@ -1813,7 +1815,8 @@ zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing.
+/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
+/// be those of a component that is there, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 
@@ -2014,7 +2017,7 @@ typedef enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
     ZT_ATTRIBUTE_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
     /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
-    /// are understood; numbers with a fraction or an exponent become floats, others integers.
+    /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
     ZT_ATTRIBUTE_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
     ZT_ATTRIBUTE_NUMBERS = 8,
@@ -2140,10 +2143,11 @@ typedef struct zt_source {
     uint64_t identity;
 } zt_source;
 
-/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
 ///
 /// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
-/// thread that uses the file, also several at once. Its close function is called once, also when this call fails.
+/// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
+/// for a struct_size that is refused.
 /// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
 /// not give; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
@@ -2159,9 +2163,9 @@ typedef zt_status (*zt_name_callback)(void *names, const char *name);
 typedef struct zt_store {
     size_t struct_size; ///< sizeof (zt_store)
     void *context; ///< Passed to every function; may be NULL.
-    /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
-    /// zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next name. Any
-    /// other status is why the file, or what is in the shard, cannot be read. Not NULL.
+    /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
+    /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
+    /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
     /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
     /// NULL: there are none.
@@ -2194,9 +2198,9 @@ typedef struct zt_sink {
 } zt_sink;
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
-/// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
-/// as zt_writer_create.
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
+/// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
+/// defaults; durable does not matter. writer, statuses: as zt_writer_create, and what zt_sink.write returns.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options, zt_writer **writer);
 #ifdef __cplusplus

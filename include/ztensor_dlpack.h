@@ -15,6 +15,13 @@
  * | complex64, complex128            | 5  kDLComplex               | 64, 128       |
  * | f8_e4m3fn, f8_e4m3fnuz           | 10, 11 kDLFloat8_e4m3fn(uz) | 8             |
  * | f8_e5m2, f8_e5m2fnuz             | 12, 13 kDLFloat8_e5m2(fnuz) | 8             |
+ *
+ * Handed out, and not taken by a writer; several elements are packed in a byte, or in three, as in the file:
+ *
+ * | complex32                        | 5  kDLComplex               | 32            |
+ * | f8_e8m0                          | 14 kDLFloat8_e8m0fnu        | 8             |
+ * | f6_e2m3, f6_e3m2                 | 15, 16 kDLFloat6_e...fn     | 6             |
+ * | f4_e2m1                          | 17 kDLFloat4_e2m1fn         | 4             |
  */
 #ifndef ZTENSOR_DLPACK_H
 #define ZTENSOR_DLPACK_H

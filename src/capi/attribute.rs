@@ -34,7 +34,7 @@ pub enum zt_attribute_kind_value {
     /// data: size bytes; (NULL, 0) is empty.
     ZT_ATTRIBUTE_BYTES = 6,
     /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
-    /// are understood; numbers with a fraction or an exponent become floats, others integers.
+    /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
     ZT_ATTRIBUTE_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
     ZT_ATTRIBUTE_NUMBERS = 8,

@@ -13,9 +13,9 @@ use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
 use crate::model::sort::sort;
 use crate::reader::{BatchStats, Component, File, Request, RowsMut, Selection, Wanted};
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_void, CStr};
 use std::ops::Range;
-use std::ptr::{null, NonNull};
+use std::ptr::NonNull;
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
 #[repr(C)]
@@ -47,9 +47,9 @@ pub struct zt_read_request {
     pub rows: u64,
     /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
     pub row_length: u64,
-    /// From one row to the next in the component; 0 for row_length.
+    /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
-    /// From one row to the next at dst, whose bytes between rows are left alone; 0 for rows that follow each other.
+    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     pub dst_stride: u64,
     /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
     pub verify: u32,
@@ -112,17 +112,20 @@ pub unsafe extern "C" fn zt_read_batch(
     stats: *mut zt_read_stats,
 ) -> zt_status {
     guard(|| {
-        let file = arg::required(file, "file")?;
-        // SAFETY: options and stats NULL or of the size they say.
-        let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(stats.cast_const())?) };
-        let batch = batch_options(&options)?;
-        let on_done = on_done(&options);
-        let progress = progress(options.progress, options.context);
+        // SAFETY: stats NULL or of the size it says.
+        unsafe { arg::struct_size(stats.cast_const())? };
         let mut did = BatchStats::default();
-        // SAFETY: "requests, count: the reads".
-        let plan = unsafe { plan(file, requests, count) };
-        let outcome =
-            plan.and_then(|mut plan| File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did));
+        let mut read = || {
+            let file = arg::required(file, "file")?;
+            // SAFETY: options NULL or of the size it says.
+            let options = unsafe { arg::options(options)? };
+            let batch = batch_options(&options)?;
+            let progress = progress(options.progress, options.context);
+            // SAFETY: "requests, count: the reads".
+            let mut plan = unsafe { plan(file, requests, count)? };
+            File::read_batch(&mut plan, &batch, &on_done(&options), &progress, &mut did)
+        };
+        let outcome = read();
         // SAFETY: stats NULL or of the size it says.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome
@@ -304,6 +307,11 @@ pub(super) fn stats_of(did: &BatchStats) -> zt_read_stats {
         nanoseconds: did.nanoseconds,
         threads: did.threads,
         direct: u32::from(did.direct),
-        reason: if did.reason.is_empty() { null() } else { did.reason.as_ptr() },
+        reason: reason_of(did.reason),
     }
+}
+
+/// Why the reads were as they were, for C; there may have been none.
+pub(super) fn reason_of(reason: &'static CStr) -> *const c_char {
+    if reason.is_empty() { c"nothing was read" } else { reason }.as_ptr()
 }

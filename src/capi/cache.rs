@@ -160,6 +160,10 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));
     }
+    if options.slot_size > options.budget {
+        let (slot, budget) = (options.slot_size, options.budget);
+        return Err(fail!(Limit, "the budget of {budget} bytes has no place for a slot of {slot}"));
+    }
     let slot_size = arg::to_usize(options.slot_size, "a slot")?;
     let memory = match NonNull::new(options.memory.cast::<u8>()) {
         None => Memory::Budget(options.budget),
@@ -197,10 +201,11 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
 /// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
 /// another thread reads it. A failure is given to each that waits; the next call tries again.
 ///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here. Two slices are the same if all other
-/// fields but tag are equal. timeout_ns: below 0 the calling thread reads, and waits as long as it takes. Else a thread
-/// of the cache reads, before all prefetches, and this call waits no longer than that: the read goes on for a later
-/// call. out: set struct_size; filled on success, then end it with zt_cache_unpin.
+/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
+/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
+/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
+/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
+/// zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
@@ -283,7 +288,7 @@ pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt
 ///
 /// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
 /// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, and as zt_cache_get for slices that are none.
+/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_drop(

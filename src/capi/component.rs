@@ -23,7 +23,7 @@ pub const ZT_CAP_RANGE: u32 = 4;
 /// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
 /// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
 pub const ZT_CAP_DIRECT: u32 = 8;
-/// There is a digest that this version can check.
+/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
 pub const ZT_CAP_VERIFY: u32 = 16;
 /// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
 /// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
@@ -187,7 +187,7 @@ pub extern "C" fn zt_component_measure(
     })
 }
 
-/// The digest of the stored bytes as the file has it, "sha256:8f4a...".
+/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
@@ -282,7 +282,8 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// components; a small component is read whole (docs/performance.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, else as zt_component_read.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
+/// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
@@ -344,9 +345,9 @@ pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: 
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
 }
 
-/// Checks the component's digest against its stored bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is none or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it is malformed, ZT_ERROR_IO.
+/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
+/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
+/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
 /// Threads: any. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {

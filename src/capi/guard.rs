@@ -167,7 +167,8 @@ pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -
     })
 }
 
-/// Writes as much of it as there is room for: whole characters, without inner NULs, which would end it early for C.
+/// Writes as much of it as there is room for: whole characters, in one line, without inner NULs, which would end it early
+/// for C. A path, or what the caller says, may have both.
 fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
     while !text.is_char_boundary(length) {
@@ -175,7 +176,7 @@ fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     }
     let text = if text.is_empty() { NO_MEMORY } else { text.get(..length).unwrap_or_default() };
     for (place, byte) in message.iter_mut().zip(text.bytes().chain([0])) {
-        *place = if byte == 0 { b' ' } else { byte };
+        *place = if byte.is_ascii_control() { b' ' } else { byte };
     }
     if let Some(end) = message.get_mut(text.len()) {
         *end = 0;

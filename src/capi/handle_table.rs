@@ -8,9 +8,8 @@ use crate::reader::{Component, File};
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An open file. It never changes: any number of threads may use it at once.
-/// Everything that is borrowed from it (objects, components, values, strings, shapes, pointers to
-/// bytes) lives until its last zt_close.
+/// An open file. It never changes: any number of threads may use it at once. Everything that is borrowed from it
+/// (objects, components, values, strings, shapes, pointers to bytes) lives until its last zt_close.
 pub struct zt_file {
     references: AtomicUsize,
     file: File,

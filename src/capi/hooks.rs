@@ -18,7 +18,7 @@ pub struct zt_allocator {
     /// Passed to both functions; may be NULL.
     pub context: *mut c_void,
     /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
-    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY. Not NULL.
+    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
     pub allocate:
         Option<unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void>,
     /// Takes back what allocate returned for the same size and alignment. Not NULL.

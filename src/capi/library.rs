@@ -36,7 +36,7 @@ pub extern "C" fn zt_abi_version() -> u32 {
 }
 
 /// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
-/// Only a failing call changes it; a call that succeeds leaves it as it was.
+/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
 /// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
 /// Threads: any; each has its own. Since 0.9.
@@ -64,7 +64,8 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 /// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
 /// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
 /// after the names of the file and the object.
-/// message: one line of NUL-ended UTF-8, copied, as much of it as there is room for (2,047 bytes); NULL does nothing.
+/// message: NUL-ended UTF-8, copied: up to 2,048 bytes of it, or to what is no UTF-8; line breaks become spaces. NULL
+/// and "" do nothing. zt_last_os_error is 0 after it, zt_last_error_rule "".
 /// Threads: any; each has its own. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
@@ -73,7 +74,10 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     }
     // SAFETY: "NUL-ended".
     let bytes = unsafe { std::ffi::CStr::from_ptr(message) }.to_bytes();
-    guard::set_callback_message(bytes.utf8_chunks().next().map_or("", |first| first.valid()));
+    let text = bytes.utf8_chunks().next().map_or("", |first| first.valid());
+    if !text.is_empty() {
+        guard::set_callback_message(text);
+    }
 }
 
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".

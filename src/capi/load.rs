@@ -131,7 +131,7 @@ pub unsafe extern "C" fn zt_load_start(
 /// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
 /// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
 /// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, several at once: each event goes to one of them. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     })
 }
 
-/// Ends a load: stops it where it is not done, waits for its threads, ends its handle and its ring.
+/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.

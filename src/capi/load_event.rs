@@ -55,7 +55,7 @@ pub struct zt_load_options {
     pub threads: u32,
     /// Whether to go past the page cache.
     pub direct: zt_direct,
-    /// Bytes that a thread reads at a time; 0 for the default.
+    /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
     pub chunk_size: u64,
     /// Most bytes of temporary memory beside the ring; as in zt_read_options.
     pub in_flight: u64,

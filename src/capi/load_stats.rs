@@ -1,6 +1,7 @@
 //! How a load reads each of its files.
 
 use super::arg;
+use super::batch::reason_of;
 use super::guard::guard;
 use super::list::stride;
 use super::load::zt_load;
@@ -10,7 +11,6 @@ use super::status::zt_status;
 use crate::error::Result;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::ptr::null;
 
 /// What a load read of one file, or of one part of a model, and how.
 #[repr(C)]
@@ -74,7 +74,7 @@ unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, cou
             file: read.file,
             stored_bytes: source.stored_bytes,
             direct_bytes: source.direct_bytes,
-            reason: if reason.is_empty() { null() } else { reason.as_ptr() },
+            reason: reason_of(reason),
             part: read.part,
         };
         let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));

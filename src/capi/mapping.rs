@@ -24,8 +24,7 @@ pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
 /// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
 /// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
 /// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the file is neither mapped nor in memory (zt_file_mode tells),
-/// ZT_ERROR_INVALID_ARGUMENT if there is no such part.
+/// Returns ZT_ERROR_NOT_MAPPABLE if it is neither mapped nor in memory, ZT_ERROR_INVALID_ARGUMENT if there is no such part.
 /// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
 /// changes under us does. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

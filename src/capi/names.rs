@@ -98,8 +98,7 @@ pub extern "C" fn zt_type_block(
 }
 
 /// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name).
-/// The string lives as long as the library. Threads: any. Since 0.9.
+/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))

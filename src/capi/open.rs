@@ -14,9 +14,8 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which.
-/// Checks everything that the manifest and the file's size can show, in time and memory proportional to the manifest;
-/// no component's bytes are read (but see zt_open_options.verify).
+/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
+/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
@@ -37,7 +36,7 @@ pub unsafe extern "C" fn zt_open(
     })
 }
 
-/// Opens a .zt file that is part of a larger one (an APK, an archive that stores it as it is).
+/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
 ///
 /// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
 /// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
@@ -76,7 +75,7 @@ fn duplicate(_fd: c_int) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_fd needs file descriptors; zt_open_handle takes a HANDLE"))
 }
 
-/// As zt_open_fd, on Windows: opens a .zt file that is part of a larger one, or whose path others may change.
+/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
 ///
 /// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
 /// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
@@ -177,7 +176,7 @@ impl AsRef<[u8]> for Borrowed {
     }
 }
 
-/// Opens a .zt file that is in memory.
+/// Opens a file, of any container that zt_open takes, that is in memory.
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
 /// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.

@@ -37,7 +37,7 @@ pub struct zt_open_options {
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
     /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
-    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. Others: ZT_ERROR_UNSUPPORTED.
+    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
     /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.

@@ -42,7 +42,7 @@ pub struct zt_read_options {
     pub threads: u32,
     /// Whether to go past the page cache.
     pub direct: zt_direct,
-    /// Bytes that a thread reads at a time; 0 for the default.
+    /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
     pub chunk_size: u64,
     /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
     /// what it alone needs.
@@ -51,8 +51,7 @@ pub struct zt_read_options {
     pub verify: u32,
     /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
     /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, which is quicker for pages that lie
-    /// anywhere.
+    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
     pub pinned: u32,
     /// Passed to the callbacks; may be NULL.
     pub context: *mut c_void,

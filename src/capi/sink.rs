@@ -1,7 +1,7 @@
 //! The caller's functions as the place where a written file goes.
 
 use super::arg;
-use super::guard::deliver;
+use super::guard::{deliver, guard};
 use super::progress::outcome;
 use super::running_sink::while_running;
 use super::sized::sized_struct;
@@ -100,9 +100,9 @@ impl Drop for CallbackSink {
 }
 
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails. A function
-/// of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the defaults; durable does not matter. writer:
-/// as zt_writer_create.
+/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
+/// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
+/// defaults; durable does not matter. writer, statuses: as zt_writer_create, and what zt_sink.write returns.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create_sink(
@@ -110,6 +110,10 @@ pub unsafe extern "C" fn zt_writer_create_sink(
     options: *const zt_writer_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
+    if writer.is_none() {
+        // SAFETY: sink of the size it says.
+        let _ = guard(|| unsafe { arg::required_struct(sink) }.and_then(CallbackSink::new).map(drop));
+    }
     deliver(writer, "writer", || {
         // SAFETY: sink of the size it says.
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;

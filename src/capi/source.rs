@@ -1,7 +1,7 @@
 //! The caller's functions as the bytes of a file.
 
 use super::arg;
-use super::guard::deliver;
+use super::guard::{deliver, guard};
 use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
 use super::progress::{outcome, Context};
@@ -90,9 +90,14 @@ unsafe impl Sync for CallbackSource {}
 
 impl CallbackSource {
     /// Takes the functions over: from here on `close` will be called.
-    pub(super) fn new(functions: zt_source) -> Result<Self> {
+    fn taken(functions: zt_source) -> Self {
         let profile = Profile::calls();
-        let mut source = CallbackSource { context: Context(functions.context), functions, profile, size: 0 };
+        CallbackSource { context: Context(functions.context), functions, profile, size: 0 }
+    }
+
+    /// The same, checked, with its size.
+    pub(super) fn new(functions: zt_source) -> Result<Self> {
+        let mut source = CallbackSource::taken(functions);
         source.profile = profile_of(&functions)?;
         let Some(size) = functions.size else { return Err(fail!(InvalidArgument, "zt_source.size is NULL")) };
         if functions.read_at.is_none() {
@@ -190,10 +195,11 @@ impl Drop for CallbackSource {
     }
 }
 
-/// Opens a .zt file that the caller reads: from a network, an archive, a decryptor.
+/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
 ///
 /// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
-/// thread that uses the file, also several at once. Its close function is called once, also when this call fails.
+/// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
+/// for a struct_size that is refused.
 /// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
 /// not give; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
@@ -205,6 +211,10 @@ pub unsafe extern "C" fn zt_open_source(
     options: *const zt_open_options,
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
+    if file.is_none() {
+        // SAFETY: source of the size it says.
+        let _ = guard(|| unsafe { arg::required_struct(source) }.map(|it| drop(CallbackSource::taken(it))));
+    }
     deliver(file, "file", || {
         // SAFETY: source of the size it says.
         let functions: zt_source = unsafe { arg::required_struct(source)? };

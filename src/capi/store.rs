@@ -29,9 +29,9 @@ pub struct zt_store {
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,
-    /// Fills source, all zero but for its struct_size, for the file of that name; its close is called, as
-    /// zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next name. Any
-    /// other status is why the file, or what is in the shard, cannot be read. Not NULL.
+    /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
+    /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
+    /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     pub open: Option<
         unsafe extern "C" fn(context: *mut c_void, name: *const c_char, source: *mut zt_source) -> zt_status,
     >,

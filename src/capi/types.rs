@@ -123,12 +123,12 @@ pub(super) fn format(value: zt_format) -> Option<Format> {
     Format::KNOWN.into_iter().find(|format| format_number(*format) == value)
 }
 
-/// The spec's name of a format; none for OTHER.
+/// The spec's name of a format to write; none for OTHER.
 pub(super) fn format_name(value: zt_format) -> Result<Option<&'static str>> {
     if value == zt_format_value::ZT_FORMAT_OTHER as zt_format {
         return Ok(None);
     }
-    format(value).map(Format::name).ok_or_else(|| unknown("zt_format", value))
+    format(value).map(Format::name).ok_or_else(|| unknown("zt_format that can be written", value))
 }
 
 pub(super) fn encoding_number(encoding: Encoding) -> zt_encoding {

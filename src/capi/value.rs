@@ -193,10 +193,10 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
 /// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
 /// What zt_value_dtype says gives each element bit for bit.
-/// dst: receives zt_value_count elements in the host's byte order, of any alignment; untouched on failure.
-/// count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT, with the element
-/// in the message, if one is another thing or would be rounded, and for other kinds.
+/// dst: receives zt_value_count elements, of a number or bool one, in the host's byte order, of any alignment;
+/// untouched on failure. count: elements that dst has room for.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
+/// message, if one is another thing or would be rounded, and for other kinds.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_numbers(
@@ -212,7 +212,10 @@ pub unsafe extern "C" fn zt_value_read_numbers(
         let items = match found.kind() {
             // SAFETY: "a value".
             Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
-            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count > 0 => 1,
+            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count == 0 => {
+                return Err(fail!(BufferSize, "the value is a number, there is room for none"));
+            }
+            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
             _ => return Err(not_a("array of numbers, and no number")),
         };
         // What fits in memory is below what would overflow.

@@ -15,7 +15,7 @@ use std::ptr::null;
 /// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
 /// written in full, also those past 2^53.
 ///
-/// buf, size: receives the text and a NUL, as much of it as fits; (NULL, 0) asks for the size only.
+/// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
 /// Threads: any. Since 0.9.
@@ -40,7 +40,8 @@ pub unsafe extern "C" fn zt_value_to_json(
         if only_asks {
             return Ok(());
         }
-        let fits = text.len().min(size.saturating_sub(1));
+        let space = text.len().min(size.saturating_sub(1));
+        let fits = (0..=space).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         buf.get_mut(..fits)
             .unwrap_or_default()
             .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());

@@ -73,9 +73,9 @@ pub struct zt_verify_report {
     pub components: u64,
     /// Stored bytes that were read.
     pub bytes: u64,
-    /// Digests that agree.
+    /// Digests that agree, the CRC-32 of archives among them.
     pub digests_verified: u64,
-    /// Components without a digest.
+    /// Components without a digest or CRC-32.
     pub digests_absent: u64,
     /// Digests of an algorithm that this version does not know: not verified.
     pub digests_unknown: u64,
@@ -108,32 +108,38 @@ pub unsafe extern "C" fn zt_verify(
     report: *mut zt_verify_report,
 ) -> zt_status {
     guard(|| {
-        let handles = arg::required(file, "file")?;
-        let file = handles.file();
-        // SAFETY: options and report NULL or of the size they say.
-        let (options, _) = unsafe { (arg::options(options)?, arg::struct_size(report.cast_const())?) };
-        let wanted = verify_options(&options)?;
-        let progress = progress(options.progress, options.context);
+        // SAFETY: report NULL or of the size it says.
+        unsafe { arg::struct_size(report.cast_const())? };
         let mut found = VerifyReport::default();
-        let context = Context(options.context);
-        // Where the handles of the file are: places that nobody looks behind here.
-        let first = Context(handles.handles().address(0).cast_mut().cast());
-        let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
-        let failed = options.on_failure.map(|callback| {
-            move |object: Option<usize>, component: Option<usize>, error: &Error| {
-                let object = object.map_or(null(), |at| place(at).cast());
-                let component = component.map_or(null(), |at| place(at).cast());
-                // SAFETY: the caller's function, called as its declaration says.
-                let call = |status, text| unsafe { callback(context.get(), object, component, status, text) };
-                with_failure(error, call) == 0
+        let mut verify = || {
+            let handles = arg::required(file, "file")?;
+            let file = handles.file();
+            // SAFETY: options NULL or of the size it says.
+            let options = unsafe { arg::options(options)? };
+            let wanted = verify_options(&options)?;
+            let progress = progress(options.progress, options.context);
+            let context = Context(options.context);
+            // Where the handles of the file are: places that nobody looks behind here.
+            let first = Context(handles.handles().address(0).cast_mut().cast());
+            let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
+            let failed = options.on_failure.map(|callback| {
+                move |object: Option<usize>, component: Option<usize>, error: &Error| {
+                    let object = object.map_or(null(), |at| place(at).cast());
+                    let component = component.map_or(null(), |at| place(at).cast());
+                    // SAFETY: the caller's function, called as its declaration says.
+                    let call =
+                        |status, text| unsafe { callback(context.get(), object, component, status, text) };
+                    with_failure(error, call) == 0
+                }
+            });
+            let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
+            // SAFETY: "of the file", or NULL.
+            match unsafe { only(&options, handles)? } {
+                Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
+                None => file.verify_all(&wanted, &progress, failed, &mut found),
             }
-        });
-        let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
-        // SAFETY: "of the file", or NULL.
-        let outcome = match unsafe { only(&options, handles)? } {
-            Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
-            None => file.verify_all(&wanted, &progress, failed, &mut found),
         };
+        let outcome = verify();
         let filled = zt_verify_report {
             struct_size: 0,
             objects: found.objects,
@@ -257,7 +263,8 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again.

@@ -257,8 +257,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
     })
 }
 
-/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range.
-/// As zt_csr_view in all else.
+/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {

@@ -84,7 +84,8 @@ pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> 
 /// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
 /// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
 /// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
+/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_create(
@@ -211,7 +212,8 @@ pub unsafe extern "C" fn zt_writer_add_data(
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing.
+/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
+/// be those of a component that is there, ZT_ERROR_IO.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_status {

@@ -61,7 +61,7 @@ pub struct zt_writer_options {
     pub spec_version: zt_spec_version,
     /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
     pub encoding: zt_encoding,
-    /// Components start at multiples of this: a power of two from 64; 0 for 64, in zTensor 2 for 4096, its least.
+    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
     pub alignment: u64,
     /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
     /// I/O and eviction page by page); 0 for no difference.
@@ -159,7 +159,7 @@ pub struct zt_object_desc {
     pub name: *const c_char,
     /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
-    /// The layout; for ZT_FORMAT_OTHER see format_name.
+    /// The layout; for ZT_FORMAT_OTHER see format_name. Not ZT_FORMAT_BLOCKS, which is only read.
     pub format: zt_format,
     /// Must be 0.
     pub reserved: u32,

@@ -5,6 +5,7 @@ use super::dtype::Dtype;
 use super::value::{read_wide, Kind, Value, ValueBuilder};
 use crate::error::{fail, Result};
 use half::{bf16, f16};
+use std::fmt;
 
 /// The array that these elements are. `bytes` is a whole number of them.
 pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Result<()> {
@@ -17,7 +18,7 @@ pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Re
 /// A number that is stated to be of `dtype`, which has it exactly.
 pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) -> Result<()> {
     let Some(element) = element(number, dtype) else {
-        return Err(fail!(InvalidArgument, "{} cannot hold {number:?} exactly", dtype.name()));
+        return Err(fail!(InvalidArgument, "{} cannot hold {} exactly", dtype.name(), Shown(number)));
     };
     to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
 }
@@ -52,7 +53,8 @@ fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, d
         if element(item, dtype).is_none() {
             return Err(fail!(
                 InvalidArgument,
-                "element {at} is {item:?}, which {} cannot hold exactly",
+                "element {at} is {}, which {} cannot hold exactly",
+                Shown(item),
                 dtype.name()
             ));
         }
@@ -62,6 +64,27 @@ fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, d
         place.copy_from_slice(bytes.get(..size).unwrap_or_default());
     }
     Ok(())
+}
+
+/// A value as messages have it: a number as it is, what is none by its kind.
+struct Shown<'a>(Value<'a>);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0.kind() {
+            Kind::Unsigned(number) => return number.fmt(f),
+            Kind::Negative(number) => return (!i128::from(number)).fmt(f), // -1 - number
+            Kind::Float(number) => return write!(f, "{number:?}"),
+            Kind::Bool(truth) => return truth.fmt(f),
+            Kind::Null => "null",
+            Kind::Text(_) => "a string",
+            Kind::Bytes(_) => "a byte string",
+            Kind::Array(_) => "an array",
+            Kind::Map(_) => "a map",
+            Kind::Tag(..) => "a tag",
+            Kind::Simple(_) => "a simple value",
+        })
+    }
 }
 
 /// The bytes of an element; None if it cannot be exact.
