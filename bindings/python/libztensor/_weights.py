@@ -60,9 +60,10 @@ def no_array(name: str, format: int) -> Unsupported:
 
 @functools.cache
 def _element(dtype: int, type: int) -> tuple:
-    """What elements are called, and how many of them are in how many bytes if these are blocks."""
-    element = text(lib.zt_type_name(type)) or text(lib.zt_dtype_name(dtype))
-    return element, block_of(element) if type else (1, 0)
+    """What elements are called, and how many of them are in how many bytes if these are blocks. Those of a type that is unknown are
+    as they are stored."""
+    known = text(lib.zt_type_name(type))
+    return (known, block_of(known)) if known else (text(lib.zt_dtype_name(dtype)), (1, 0))
 
 
 def _weight(name: str, info, several: bool) -> Weight:
