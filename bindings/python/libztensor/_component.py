@@ -132,7 +132,9 @@ class Component(Handle):
             carrier.check(lib.zt_component_load(self._live(), by, ctypes.byref(handle)))
             keep = Loaded(handle)
             start, length, read_only = keep.data, keep.size, False
-        return array(keep, start, read_only, dtype, (length // dtype.itemsize,) if shape is None else shape)
+        count = length // dtype.itemsize
+        return (array(keep, start, count * dtype.itemsize, read_only, dtype, (count,)) if shape is None else
+                array(keep, start, length, read_only, dtype, tuple(shape)))
 
     def _read_only(self, data: int) -> bool:
         place = ctypes.c_void_p()

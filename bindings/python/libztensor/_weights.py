@@ -272,6 +272,12 @@ def in_place(of: Weight, framework, mapped: Optional[Mapped]):
     return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
+def _check_size(of: Weight, size: int) -> None:
+    """A file may say any shape of a type that it alone knows."""
+    if size != of.size:
+        raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+
+
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     if framework.uploads(wanted):
@@ -282,8 +288,7 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
         if made[of.name] is not None:
             continue
         tensor, address, size = framework.empty(of.shape, of.type)
-        if size != of.size:
-            raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+        _check_size(of, size)
         made[of.name] = tensor
         if size:
             due.append((of, address))
@@ -342,6 +347,8 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
             shape = tuple(count)
             slabs = numbers(_in_elements(of, start)), numbers(_in_elements(of, count))
         tensor, address, size = framework.empty(shape, of.type)
+        if slabs is None:
+            _check_size(of, size)
         if group and held + size > budget:
             yield from given()
             group, held = [], 0

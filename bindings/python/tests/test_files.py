@@ -13,6 +13,7 @@ import pytest
 
 import libztensor
 import libztensor.numpy
+from libztensor import _weights
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/data"
@@ -496,3 +497,33 @@ def test_arrays_of_every_type_are_read_into(tmp_path):
         for wrong in (np.empty((3, 2), ml_dtypes.bfloat16).T, frozen):
             with pytest.raises(ValueError, match="contiguous and writable"):
                 f["half"]["data"].read_into(wrong)
+
+
+SUB_BYTE = [("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/py-zstd.zt", "f4"), ("v2/real/py-f4-even-and-odd.zt", "odd"),
+            ("foreign/valid/amber-all-dtypes-untyped.pt", "enc.1.mlp.up.20"), ("invalid/dense-unknown-type-size.zt", "x")]
+
+
+@pytest.mark.parametrize("file, name", SUB_BYTE)
+def test_no_array_is_larger_than_its_bytes(file, name):
+    with libztensor.open(DATA / file) as f:
+        part = f[name]["data"]
+        with pytest.raises(libztensor.Unsupported, match=f"{part.size} bytes are no"):
+            f[name].numpy()
+        with pytest.raises((libztensor.Unsupported, libztensor.Corrupt)):  # of the shape, or that it does not fit
+            f[name].tensor()
+        whole = part.numpy()
+        assert whole.nbytes == part.size and whole.tobytes() == part.read()
+        for count in (whole.size - 1, whole.size + 1, 1 << 40):
+            with pytest.raises(libztensor.Unsupported):
+                part.numpy((count,))
+        assert part.numpy((1, whole.size)).shape == (1, whole.size)
+
+
+def test_weights_whose_shape_is_not_that_of_their_bytes_are_refused():
+    path = DATA / "invalid/dense-unknown-type-size.zt"
+    for how in ({}, {"mapped": True}):
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+            libztensor.numpy.load_file(path, **how)
+    with libztensor.open(path) as f:
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+            list(_weights.in_pieces(f, libztensor.numpy._NumPy, 1 << 20, 0, 1, None))
