@@ -4,6 +4,8 @@ import io
 import math
 import mmap
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -527,3 +529,24 @@ def test_weights_whose_shape_is_not_that_of_their_bytes_are_refused():
     with libztensor.open(path) as f:
         with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
             list(_weights.in_pieces(f, libztensor.numpy._NumPy, 1 << 20, 0, 1, None))
+
+
+def test_a_cache_keeps_the_memory_that_it_reads(tmp_path):
+    with libztensor.create(tmp_path / "a.zt") as w:
+        for i in range(24):
+            w.add(f"t{i}", np.full(2 << 20, i, "u1"))
+    program = """if True:
+        import gc, libztensor, sys
+        data = open(sys.argv[1], "rb").read()
+        f = libztensor.File.open_memory(data)
+        with libztensor.Cache(64 << 20, 2 << 20, threads=1) as cache:
+            cache.prefetch([libztensor.Read(f[f"t{i}"]["data"]) for i in range(24)])
+            f.close()
+            del f, data
+            gc.collect()
+            while cache.stats["bytes_read"] < 24 * (2 << 20):
+                pass
+            print(cache.stats["prefetches"], cache.stats["failures"])
+    """
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.zt"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "24 0\n")
