@@ -550,3 +550,24 @@ def test_a_cache_keeps_the_memory_that_it_reads(tmp_path):
     """
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.zt"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "24 0\n")
+
+
+def test_no_memory_is_asked_for_that_a_component_cannot_fill(path):
+    with libztensor.create(path, encoding="zstd") as w:
+        w.add("a", np.arange(3 << 20) // 1000 % 7 == 0)
+    with libztensor.open(path) as f:
+        assert f["a"]["data"].read() == f["a"].numpy().tobytes()
+    damaged = path.read_bytes()
+    declared, claimed = (3 << 20).to_bytes(4, "big"), (1 << 31).to_bytes(4, "big")
+    assert damaged.count(declared) == 2  # the shape, and the size
+    path.write_bytes(damaged.replace(declared, claimed))
+    program = """if True:
+        import libztensor, resource, sys
+        with libztensor.open(sys.argv[1]) as f:
+            try:
+                f["a"]["data"].read()
+            except libztensor.Corrupt:
+                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+    """
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1024  # MiB
