@@ -50,8 +50,8 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
 class Component(Handle):
     """One blob of an object. Keeps its file open."""
 
-    def __init__(self, file: Any, handle: int) -> None:
-        self._file, self._handle = file, handle
+    def __init__(self, file: Any, handle: int, of: int) -> None:
+        self._file, self._handle, self._of = file, handle, of
 
     def _summary(self) -> str:
         return f"{self.role!r}: {self.type or self.dtype}, {self.encoding}"
@@ -81,6 +81,11 @@ class Component(Handle):
     def _live(self):
         self._file._live()
         return self._handle
+
+    def _rank(self) -> int:
+        """Dimensions of its object."""
+        self._file._live()
+        return lib.zt_object_rank(self._of)
 
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""

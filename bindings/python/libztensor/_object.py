@@ -82,13 +82,13 @@ class Object(Handle, Mapping[str, Component]):
         return lib.zt_component_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
+        return (Component(self._file, lib.zt_component_at(self._live(), i), self._handle).role for i in range(len(self)))
 
     def __getitem__(self, role: str) -> Component:
         found = lib.zt_component_find_n(self._live(), *sized(role))
         if not found:
             raise NotFound(f"object {self.name!r} has no component {role!r}")
-        return Component(self._file, found)
+        return Component(self._file, found, self._handle)
 
     def numpy(self, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy."""

@@ -571,3 +571,21 @@ def test_no_memory_is_asked_for_that_a_component_cannot_fill(path):
     """
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 1024  # MiB
+
+
+def test_a_slice_has_a_number_for_each_dimension(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(60, dtype="u1").reshape(3, 4, 5))
+        with pytest.raises(libztensor.InvalidArgument, match="two dimensions, not 1"):
+            w.add_csr("s", (1,), np.ones(1, "f4"), [0], [0, 1])
+    with libztensor.open(path) as f, libztensor.Cache(1 << 20, 1 << 10) as cache:
+        target = np.zeros(60, "u1")
+        for part in (f["a"]["data"], next(f.components()).component):
+            f.read_batch([libztensor.Read(part, target, start=(1, 1, 1), count=(1, 2, 2), step=(1, 2, 3))])
+            assert target[:4].tolist() == [26, 29, 36, 39]
+            for name in ("start", "count", "step"):
+                for given in ((), (1,), (1, 1), (1, 1, 1, 1)):
+                    read = libztensor.Read(part, target, start=(0, 0, 0), count=(1, 1, 1))._replace(**{name: given})
+                    for use in (f.read_batch, cache.prefetch, cache.drop, libztensor.Load):
+                        with pytest.raises(libztensor.InvalidArgument, match=f"{name} needs one number for each dimension"):
+                            use([read])
