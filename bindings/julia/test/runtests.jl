@@ -94,6 +94,21 @@ end
     @test status(() -> ZT.Cache(1, 1 << 16)) == ZT.ZT_ERROR_LIMIT
 end
 
+@testset "no array is larger than the bytes that it lies in" begin
+    for (file, name) in (("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/py-zstd.zt", "f4"),
+        ("v2/real/py-f4-even-and-odd.zt", "odd"), ("invalid/dense-unknown-type-size.zt", "x"))
+        o = ZT.open(joinpath(DATA, file))[name]
+        part = o["data"]
+        @test_throws ArgumentError ZT.array(o)
+        @test_throws Union{ArgumentError,ZT.ZTensorError} ZT.tensor(o)
+        @test ZT.array(part) == read(part)
+        n = sizeof(part)
+        @test_throws ArgumentError ZT.array(part, (n + 1,))
+        @test_throws ArgumentError ZT.array(part, (n, 1 << 62, 4))
+        @test size(ZT.array(part, (1, n))) == (1, n)
+    end
+end
+
 @testset "loads" begin
     scratch() do path
         want = [UInt8[(7at + i) % 256 for at in 1:n] for (i, n) in enumerate([0, 1, 4096, 300000, 100, 65537, 1000000, 5])]
