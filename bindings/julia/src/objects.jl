@@ -105,7 +105,8 @@ function array(c::Component, dims = nothing; threads = 0, verify = false, progre
     handle = buffer[]
     try
         made = over(zt_buffer_data(handle), zt_buffer_size(handle), T, dims)
-        return finalizer(_ -> zt_buffer_free(handle), made)
+        memory = c.file.kept
+        return finalizer(_ -> (zt_buffer_free(handle); memory), made)
     catch
         zt_buffer_free(handle)
         rethrow()
@@ -130,10 +131,10 @@ function over(data, bytes, ::Type{T}, dims) where {T}
     return unsafe_wrap(Array, Ptr{T}(data), dims; own = false)
 end
 
-"A view's memory as an array that keeps the file open."
+"A view's memory as an array that keeps the file open, and the memory that it was opened in."
 function kept(file, data, bytes, ::Type{T}, dims = nothing) where {T}
-    made, handle = over(data, bytes, T, dims), zt_retain(live(file))
-    return finalizer(_ -> zt_close(handle), made)
+    made, handle, memory = over(data, bytes, T, dims), zt_retain(live(file)), file.kept
+    return finalizer(_ -> (zt_close(handle); memory), made)
 end
 function kept(file, a::zt_array)
     a.data == C_NULL && return nothing
