@@ -5,7 +5,8 @@ use super::tensor::Tensor;
 use crate::failure::Outcome;
 use ztensor::model::value::{Array, Kind, Value};
 
-/// Most bytes between tensors, or behind the last, that a file may ask for by what it was made from.
+/// Most bytes between all tensors, or behind the last, that a file may ask for by what it was made from, beside what aligns
+/// them; between all as many as they have, if that is more.
 const MOST_PADDING: u64 = 1 << 24;
 
 /// Where each tensor begins, counted from the start of all data.
@@ -23,11 +24,13 @@ impl Layout {
             let mut ranges: Vec<_> =
                 offsets.iter().zip(tensors).map(|(at, tensor)| (*at, tensor.size)).collect();
             ranges.sort_unstable();
-            let mut end = 0u64;
+            let most = tensors.iter().map(|tensor| tensor.size).sum::<u64>().max(MOST_PADDING);
+            let (mut end, mut between) = (0u64, 0u64);
             offsets.len() == tensors.len()
                 && ranges.iter().all(|(at, size)| {
+                    between = between.saturating_add(at.saturating_sub(end.next_multiple_of(alignment)));
                     let fits = *at >= end
-                        && *at - end <= MOST_PADDING
+                        && between <= most
                         && at % alignment == 0
                         && at.checked_add(*size).is_some_and(|e| e < 1 << 60);
                     end = at.saturating_add(*size);
