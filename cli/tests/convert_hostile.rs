@@ -84,3 +84,20 @@ fn padding_between_tensors_without_bytes_has_a_limit() {
         assert_eq!(size_of_copy(&from, &to), expected as u64, "{step}");
     }
 }
+
+/// So many pieces between so many tensors that to look at all of the pieces for each tensor would take minutes.
+#[test]
+fn pieces_of_padding_are_looked_at_once() {
+    const COUNT: usize = 100_000;
+    let folder = folder("hostile-pieces");
+    let (from, to) = (folder.join("a.zt"), folder.join("a.gguf"));
+    let start = data_start(COUNT);
+    let late = json!([1_u64 << 40, "cbor:40"]);
+    let mut pieces = vec![late; COUNT];
+    pieces[7] = json!([start - 2, "cbor:420102"]);
+    let origin = origin(&json!({ "data_start": start, "size": start + 64, "padding": pieces }));
+    write(&from, &origin, &numbered(COUNT, &nothing()));
+    assert_eq!(size_of_copy(&from, &to), start as u64 + 64);
+    let bytes = std::fs::read(&to).unwrap();
+    assert_eq!(bytes[start - 2..start + 2], [1, 2, 0, 0]);
+}

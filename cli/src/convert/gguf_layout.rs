@@ -61,7 +61,7 @@ impl Layout {
         let ends = self.offsets.iter().zip(tensors).map(|(at, tensor)| data_start + at + tensor.size);
         let end = ends.max();
         let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
-        let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new() };
+        let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new(), passed: 0 };
         // What is noted counts from the start of the file, and fits one whose data begins at the same place.
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
@@ -74,6 +74,7 @@ impl Layout {
                 padding.pieces.push((at, bytes.to_vec()));
             }
         }
+        padding.pieces.sort_by_key(|(at, _)| *at);
         padding
     }
 }
@@ -82,19 +83,22 @@ impl Layout {
 pub struct Padding {
     pub data_start: u64,
     pub file_size: u64,
-    /// What is not zero, by its place.
+    /// What is not zero, by its place, sorted by that.
     pieces: Vec<(u64, Vec<u8>)>,
+    /// Those of them that were written, or that tensors have taken the place of.
+    passed: usize,
 }
 
 impl Padding {
     /// Writes up to a place.
-    pub fn fill(&self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
-        for (at, bytes) in &self.pieces {
+    pub fn fill(&mut self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
+        while let Some((at, bytes)) = self.pieces.get(self.passed).filter(|(at, _)| *at < until) {
             let end = at.saturating_add(bytes.len() as u64);
             if *at >= sink.position && end <= until {
                 sink.zeros(at - sink.position)?;
                 sink.write(bytes)?;
             }
+            self.passed += 1;
         }
         sink.zeros(until.saturating_sub(sink.position))
     }
