@@ -188,9 +188,12 @@ impl<'a> Executor<'a> {
                         _ => performer.perform(job, request),
                     }
                 }
-                Some(fetched) => fetched
-                    .next(job, bounce)
-                    .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(()))),
+                Some(fetched) => {
+                    let _reservation = self.shared.budget.take(job.kind.extra(request));
+                    fetched
+                        .next(job, bounce)
+                        .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(())))
+                }
             };
             listener.is_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
             if self.is_stopped() {
