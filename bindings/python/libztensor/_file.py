@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
-from ._component import ADVICE, Component, buffer_of, read_options
+from ._component import ADVICE, Component, buffer_of, end_capsules, read_options
 from ._library import AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
 from ._library import remote as remote_library
 from ._object import Object, numbers
@@ -206,6 +206,7 @@ class File(Handle, Mapping[str, Object]):
         """Gives the file back. Arrays and tensors that lie in it keep it mapped."""
         lib.zt_close(self._handle)
         self._handle = ctypes.c_void_p()
+        end_capsules()
 
     def __enter__(self) -> "File":
         return self

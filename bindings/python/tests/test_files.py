@@ -1,5 +1,6 @@
 """Containers, models, lists, attributes, failures one by one, progress, hooks, sources and sinks."""
 import ctypes
+import gc
 import io
 import math
 import mmap
@@ -589,3 +590,30 @@ def test_a_slice_has_a_number_for_each_dimension(path):
                     for use in (f.read_batch, cache.prefetch, cache.drop, libztensor.Load):
                         with pytest.raises(libztensor.InvalidArgument, match=f"{name} needs one number for each dimension"):
                             use([read])
+
+
+def test_a_tensor_that_a_consumer_refuses_is_its_failure_and_is_given_back(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.zeros(1000, ml_dtypes.bfloat16))
+        w.add("b", np.arange(1000, dtype="f4"))
+    data, closed = path.read_bytes(), []
+
+    class Source:
+        size = staticmethod(lambda: len(data))
+        close = staticmethod(lambda: closed.append(1))
+
+        def read_at(self, offset, view):
+            view[:] = data[offset:offset + len(view)]
+
+    f = libztensor.File.open_source(Source())
+    for tensor in (f["a"], f["a"]["data"]):
+        with pytest.raises(RuntimeError, match="Unsupported dtype"):
+            np.from_dlpack(tensor)
+    taken, left = np.from_dlpack(f["b"]), f["b"].__dlpack__(max_version=(1, 0))
+    f.close()
+    assert not closed and taken[999] == 999
+    del left
+    gc.collect()
+    assert not closed
+    del taken
+    assert closed == [1]
