@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"io"
+	"math"
 	"unsafe"
 )
 
@@ -229,9 +230,24 @@ func Convert[T Element](c Component) ([]T, error) {
 	if width == 0 {
 		return nil, refuse(ErrUnsupported, "elements of "+c.DTypeName()+" cannot be converted")
 	}
-	made := make([]T, int(c.Size())/width)
+	size, err := c.Measure()
+	if err != nil {
+		return nil, err
+	}
+	if size > c.StoredSize() && size > 16<<20 {
+		// A file may say so of any size, and Go ends the process where there is no memory: the library looks before it asks for that.
+		loaded, err := c.Load(nil)
+		if err != nil {
+			return nil, err
+		}
+		loaded.Free()
+	}
 	var zero T
-	err := call(func() C.zt_status {
+	if size/uint64(width) > uint64(math.MaxInt)/uint64(unsafe.Sizeof(zero)) {
+		return nil, refuse(ErrLimit, "this machine does not address so many elements")
+	}
+	made := make([]T, size/uint64(width))
+	err = call(func() C.zt_status {
 		var first unsafe.Pointer
 		if len(made) > 0 {
 			first = unsafe.Pointer(&made[0])
