@@ -15,6 +15,7 @@ import (
 // Component is one blob of an object. It lives until its file is closed.
 type Component struct {
 	handle *C.zt_component
+	kept   *lasting
 }
 
 // Role of the component in its object.
@@ -105,6 +106,7 @@ func (c Component) Read() ([]byte, error) {
 // Buffer is decoded bytes in memory of the library, or borrowed by the mapped file. It keeps the file open until Free.
 type Buffer struct {
 	handle *C.zt_buffer
+	kept   *lasting
 }
 
 // Load gives the decoded bytes, with threads, a digest, a watch. options may be nil.
@@ -112,8 +114,9 @@ func (c Component) Load(options *ReadOptions) (*Buffer, error) {
 	var m memory
 	defer m.free()
 	o, w := options.c(&m)
-	made := new(Buffer)
+	made := &Buffer{kept: c.kept.retain()}
 	if err := w.call(func() C.zt_status { return C.zt_component_load(c.handle, o, &made.handle) }); err != nil {
+		made.Free()
 		return nil, err
 	}
 	return made, nil
@@ -128,6 +131,8 @@ func (b *Buffer) Bytes() []byte {
 func (b *Buffer) Free() {
 	C.zt_buffer_free(b.handle)
 	b.handle = nil
+	b.kept.release()
+	b.kept = nil
 }
 
 // ReadStored fills dst with the stored bytes as they are: compressed, of an unknown encoding.
