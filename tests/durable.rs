@@ -7,7 +7,7 @@ mod common;
 mod traced;
 
 use common::{compressible, Folder, Random};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use traced::Ended;
 use ztensor::model::dtype::Dtype;
@@ -165,5 +165,38 @@ fn large_durable_files_go_past_the_page_cache_and_others_do_not() {
         let size = std::fs::metadata(&path).unwrap().len();
         assert_eq!(direct + other, size, "durable {durable}: each byte once");
         assert_eq!(direct, if goes { size - size % 4096 } else { 0 }, "durable {durable} of {size}");
+    }
+}
+
+/// Whoever could open it for a moment could read all that is written to it later.
+#[test]
+fn what_replaces_a_private_file_is_private_from_the_start() {
+    let folder = Folder::new();
+    let path = folder.path("x.zt");
+    let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+    let options = WriterOptions { threads: 1, ..WriterOptions::default() };
+    for (before, most) in [(None, 0o666), (Some(0o600), 0o600), (Some(0o640), 0o640), (Some(0o644), 0o644)] {
+        let _ = std::fs::remove_file(&path);
+        if let Some(mode) = before {
+            std::fs::write(&path, "old").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut seen = 0;
+        let ended = traced::run(&|| write(&path, &options, &PLANS[0]), &mut |_| {
+            let names = folder.names();
+            for temporary in names.iter().filter(|name| name.starts_with('.')) {
+                let mode = mode(&folder.path(temporary));
+                assert_eq!(mode & !most, 0, "{mode:o} for {before:?}");
+                seen += 1;
+            }
+            true
+        });
+        if ended == Ended::Refused {
+            println!("durable: skipped: this process may not trace its children");
+            return;
+        }
+        assert_eq!(ended, Ended::Exit(0));
+        assert!(seen > 1, "it was looked at while it grew");
+        assert!(before.is_none_or(|before| mode(&path) == before), "{:o} for {before:?}", mode(&path));
     }
 }

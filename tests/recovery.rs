@@ -13,7 +13,7 @@ use ztensor::container::AppendRecord;
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::writer::{repair, RepairOptions, RepairReport, Writer};
+use ztensor::writer::{repair, repair_with_progress, RepairOptions, RepairReport, Writer};
 
 fn before() -> Vec<u8> {
     common::file_of(&zstd(), &[new_object("a"), new_object("b")])
@@ -257,4 +257,41 @@ fn a_file_without_data_is_replaced_when_the_append_is_finished() {
     let after = std::fs::read(&path).unwrap();
     assert!(after[8..64].iter().all(|b| *b == 0) && after[64..].starts_with(&compressible(1000)[..64]));
     assert_eq!(folder.names(), ["empty.zt"]);
+}
+
+/// What somebody else does to a file while a repair looks at it.
+type Change<'c> = &'c (dyn Fn(&Path) + Sync);
+
+#[test]
+fn a_file_that_was_changed_while_it_was_looked_at_is_not_cut() {
+    let (folder, before) = (Folder::new(), before());
+    let (path, other) = (folder.path("file.zt"), folder.path("other.zt"));
+    let image = appending(&before, &[7; 5000]);
+    let new = common::file_of(&raw(), &(0..40).map(|i| new_object(&format!("n{i}"))).collect::<Vec<_>>());
+    assert!(new.len() > before.len());
+    let replaced = |path: &Path| {
+        std::fs::write(&other, &new).unwrap();
+        std::fs::rename(&other, path).unwrap();
+    };
+    let overwritten = |path: &Path| std::fs::write(path, &new).unwrap();
+    let same_size = |path: &Path| {
+        std::fs::write(&other, &image).unwrap();
+        std::fs::rename(&other, path).unwrap();
+    };
+    let changes: [(Change<'_>, &[u8]); 3] = [(&replaced, &new), (&overwritten, &new), (&same_size, &image)];
+    for (number, (change, after)) in changes.into_iter().enumerate() {
+        for options in [RepairOptions::default(), cut_at(before.len())] {
+            std::fs::write(&path, &image).unwrap();
+            let progress = |done, total| {
+                if done == total {
+                    change(&path);
+                }
+                true
+            };
+            let error = repair_with_progress(&path, &options, &progress).unwrap_err();
+            assert!(std::fs::read(&path).unwrap() == after, "{number}: {error}");
+            // What is looked at is overwritten, too, in the second.
+            assert!(number == 1 || error.message().contains("was changed meanwhile"), "{number}: {error}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ package ztensor
 import "C"
 
 import (
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -23,6 +24,8 @@ type CacheOptions struct {
 // Cache keeps slices of files that are larger than memory, in slots. Any number of goroutines may use it.
 type Cache struct {
 	handle *C.zt_cache
+	mutex  sync.Mutex
+	kept   map[*lasting]bool // of files in memory, which are read until Close
 }
 
 // NewCache makes a cache; end it with Close.
@@ -47,7 +50,26 @@ func NewCache(options CacheOptions) (*Cache, error) {
 func (c *Cache) Close() error {
 	C.zt_cache_free(c.handle)
 	c.handle = nil
+	for one := range c.kept {
+		one.release()
+	}
+	c.kept = nil
 	return nil
+}
+
+// requests of slices, which may be read when nobody else has their files.
+func (c *Cache) requests(m *memory, slices []Request) []C.zt_read_request {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, slice := range slices {
+		if one := slice.Component.kept; one != nil && !c.kept[one] {
+			if c.kept == nil {
+				c.kept = make(map[*lasting]bool)
+			}
+			c.kept[one.retain()] = true
+		}
+	}
+	return fillRequests(m, slices)
 }
 
 // Forever as a timeout waits as long as it takes.
@@ -58,7 +80,7 @@ const Forever = time.Duration(-1)
 func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) error {
 	var m memory
 	defer m.free()
-	request, out := fillRequests(&m, []Request{slice}), &sized[C.zt_cache_slice](&m, 1)[0]
+	request, out := c.requests(&m, []Request{slice}), &sized[C.zt_cache_slice](&m, 1)[0]
 	if err := call(func() C.zt_status { return C.zt_cache_get(c.handle, &request[0], C.int64_t(timeout), out) }); err != nil {
 		return err
 	}
@@ -71,7 +93,7 @@ func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) erro
 func (c *Cache) Prefetch(slices []Request, priority uint32) error {
 	var m memory
 	defer m.free()
-	all := fillRequests(&m, slices)
+	all := c.requests(&m, slices)
 	return call(func() C.zt_status {
 		return C.zt_cache_prefetch(c.handle, first(all), C.size_t(len(all)), C.uint32_t(priority))
 	})

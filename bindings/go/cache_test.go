@@ -3,7 +3,10 @@ package ztensor
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestCache(t *testing.T) {
@@ -40,4 +43,68 @@ func TestCache(t *testing.T) {
 	if _, err := NewCache(CacheOptions{Budget: 1, SlotSize: 1 << 16}); !errors.Is(err, ErrLimit) {
 		t.Error(err)
 	}
+}
+
+func TestWhatReadsAFileInMemoryKeepsIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.zt")
+	w, err := Create(path, nil)
+	must(t, err)
+	const size = 40 << 20 // what malloc gives back to the system at once
+	content := make([]uint8, size)
+	for i := range content {
+		content[i] = 7
+	}
+	must(t, WriteDense(w, "a", []uint64{size}, content))
+	finish(t, w)
+	file, err := os.ReadFile(path)
+	must(t, err)
+	memory := func() (*File, Component) {
+		f, err := OpenMemory(file, nil)
+		must(t, err)
+		return f, f.Objects()[0].Components()[0]
+	}
+	whole := func(got []byte) {
+		t.Helper()
+		if len(got) != size || got[0] != 7 || got[size-1] != 7 {
+			t.Error("other bytes")
+		}
+	}
+	f, c := memory()
+	b, err := c.Load(nil)
+	must(t, err)
+	must(t, f.Close())
+	whole(b.Bytes())
+	b.Free()
+
+	f, c = memory()
+	cache, err := NewCache(CacheOptions{Budget: 2 * size, SlotSize: size})
+	must(t, err)
+	must(t, cache.Prefetch([]Request{{Component: c}}, 1))
+	must(t, f.Close())
+	for {
+		s, err := cache.Stats()
+		must(t, err)
+		if s.BytesRead == size {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	must(t, cache.Close())
+
+	f, c = memory()
+	l, err := NewLoad([]Request{{Component: c, Dst: make([]byte, size)}}, nil)
+	must(t, err)
+	must(t, f.Close())
+	for {
+		e, err := l.Next(Forever)
+		if err != nil {
+			break
+		}
+		if e.Last {
+			whole(e.Data)
+		}
+		e.Release()
+	}
+	_, err = l.Close()
+	must(t, err)
 }

@@ -24,6 +24,7 @@ type Watch struct {
 type watcher struct {
 	Watch
 	failure func(Failure) bool
+	kept    *lasting // of the file that it is about
 	done    func(tag int, err error)
 	handle  cgo.Handle
 

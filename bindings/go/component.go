@@ -8,12 +8,14 @@ import "C"
 
 import (
 	"io"
+	"math"
 	"unsafe"
 )
 
 // Component is one blob of an object. It lives until its file is closed.
 type Component struct {
 	handle *C.zt_component
+	kept   *lasting
 }
 
 // Role of the component in its object.
@@ -104,6 +106,7 @@ func (c Component) Read() ([]byte, error) {
 // Buffer is decoded bytes in memory of the library, or borrowed by the mapped file. It keeps the file open until Free.
 type Buffer struct {
 	handle *C.zt_buffer
+	kept   *lasting
 }
 
 // Load gives the decoded bytes, with threads, a digest, a watch. options may be nil.
@@ -111,8 +114,9 @@ func (c Component) Load(options *ReadOptions) (*Buffer, error) {
 	var m memory
 	defer m.free()
 	o, w := options.c(&m)
-	made := new(Buffer)
+	made := &Buffer{kept: c.kept.retain()}
 	if err := w.call(func() C.zt_status { return C.zt_component_load(c.handle, o, &made.handle) }); err != nil {
+		made.Free()
 		return nil, err
 	}
 	return made, nil
@@ -127,6 +131,8 @@ func (b *Buffer) Bytes() []byte {
 func (b *Buffer) Free() {
 	C.zt_buffer_free(b.handle)
 	b.handle = nil
+	b.kept.release()
+	b.kept = nil
 }
 
 // ReadStored fills dst with the stored bytes as they are: compressed, of an unknown encoding.
@@ -229,9 +235,24 @@ func Convert[T Element](c Component) ([]T, error) {
 	if width == 0 {
 		return nil, refuse(ErrUnsupported, "elements of "+c.DTypeName()+" cannot be converted")
 	}
-	made := make([]T, int(c.Size())/width)
+	size, err := c.Measure()
+	if err != nil {
+		return nil, err
+	}
+	if size > c.StoredSize() && size > 16<<20 {
+		// A file may say so of any size, and Go ends the process where there is no memory: the library looks before it asks for that.
+		loaded, err := c.Load(nil)
+		if err != nil {
+			return nil, err
+		}
+		loaded.Free()
+	}
 	var zero T
-	err := call(func() C.zt_status {
+	if size/uint64(width) > uint64(math.MaxInt)/uint64(unsafe.Sizeof(zero)) {
+		return nil, refuse(ErrLimit, "this machine does not address so many elements")
+	}
+	made := make([]T, size/uint64(width))
+	err = call(func() C.zt_status {
 		var first unsafe.Pointer
 		if len(made) > 0 {
 			first = unsafe.Pointer(&made[0])

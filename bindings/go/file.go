@@ -13,16 +13,15 @@ const Whole = uint64(C.ZT_WHOLE)
 // File is an open file, or a model of several.
 type File struct {
 	handle *C.zt_file
-	kept   *memory // what zt_open_memory was given
+	kept   *lasting // what zt_open_memory was given
 }
 
 // Close ends the file and every slice that it borrowed. Closing twice is fine.
 func (f *File) Close() error {
 	C.zt_close(f.handle)
 	f.handle = nil
-	if f.kept != nil {
-		f.kept.free()
-	}
+	f.kept.release()
+	f.kept = nil
 	return nil
 }
 
@@ -101,7 +100,7 @@ func (f *File) Len() int { return int(C.zt_object_count(f.handle)) }
 // At is the object of that place in the file.
 func (f *File) At(i int) (Object, bool) {
 	found := C.zt_object_at(f.handle, C.size_t(i))
-	return Object{found}, found != nil
+	return Object{found, f.kept}, found != nil
 }
 
 // Objects in the file's order.
@@ -131,7 +130,7 @@ func (f *File) Object(name string) (Object, error) {
 	if found == nil {
 		return Object{}, refuse(ErrNotFound, "there is no object "+name)
 	}
-	return Object{found}, nil
+	return Object{found, f.kept}, nil
 }
 
 // ObjectInfo is what is known of an object without touching its bytes. Component is "data" of a dense object, else the first;
@@ -178,8 +177,8 @@ func (f *File) ListObjects() ([]ObjectInfo, error) {
 		}
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
-			all = append(all, ObjectInfo{Object{c.object}, counted(c.name, c.name_length), shape(c.shape, c.rank), Format(c.format),
-				int(c.component_count), Component{c.component}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
+			all = append(all, ObjectInfo{Object{c.object, f.kept}, counted(c.name, c.name_length), shape(c.shape, c.rank), Format(c.format),
+				int(c.component_count), Component{c.component, f.kept}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
 				DType(c.dtype), Type(c._type), Encoding(c.encoding)})
 		}
 	}
@@ -204,7 +203,7 @@ func (f *File) ListComponents(of *Object) ([]ComponentInfo, error) {
 		}
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
-			all = append(all, ComponentInfo{Component{c.component}, Object{c.object}, counted(c.role, c.role_length),
+			all = append(all, ComponentInfo{Component{c.component, f.kept}, Object{c.object, f.kept}, counted(c.role, c.role_length),
 				C.GoString(c.digest), int(c.part), uint64(c.offset), uint64(c.stored_size), uint64(c.size), DType(c.dtype),
 				Type(c._type), Encoding(c.encoding)})
 		}

@@ -3,6 +3,7 @@ package ztensor
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -666,5 +667,38 @@ func TestMeasureMayBeStopped(t *testing.T) {
 	must(t, err)
 	if again, err := part.Measure(); err != nil || again != size || size != part.Size() || steps == 0 {
 		t.Error(size, again, steps, err)
+	}
+}
+
+func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.zt")
+	w, err := Create(path, &WriterOptions{Encoding: EncodingZstd})
+	must(t, err)
+	must(t, WriteDense(w, "a", []uint64{3 << 20}, make([]uint8, 3<<20)))
+	finish(t, w)
+	file, err := os.ReadFile(path)
+	must(t, err)
+	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
+	must(t, os.WriteFile(path, bytes.ReplaceAll(file, number(3<<20), number(1<<31)), 0o600))
+	c := opened(t, path).Objects()[0].Components()[0]
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Convert[float64](c); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+		t.Errorf("%d bytes of memory for a file of %d", took, len(file))
+	}
+	// One cannot tell its size, the other says 16 TiB.
+	for _, name := range []string{"copy/unsupported-component.zt", "foreign/invalid/amber-pt-view-expand-exabyte.pt"} {
+		for _, o := range opened(t, data+name).Objects() {
+			for _, c := range o.Components() {
+				_, err := Convert[float32](c)
+				if got, whole := Convert[uint8](c); (err == nil) != (whole == nil) || c.Size() > 1<<30 && got != nil {
+					t.Errorf("%s: %v, %v", name, err, whole)
+				}
+			}
+		}
 	}
 }

@@ -44,6 +44,7 @@ type LoadOptions struct {
 type Load struct {
 	handle *C.zt_load
 	memory memory
+	kept   []*lasting
 }
 
 // LoadEvent is bytes of a request, or why it failed.
@@ -82,6 +83,9 @@ func NewLoad(requests []Request, options *LoadOptions) (*Load, error) {
 	if err := call(func() C.zt_status { return C.zt_load_start(first(all), C.size_t(len(all)), o, &l.handle) }); err != nil {
 		l.memory.free()
 		return nil, err
+	}
+	for _, r := range requests {
+		l.kept = append(l.kept, r.Component.kept.retain())
 	}
 	return l, nil
 }
@@ -189,6 +193,10 @@ func (l *Load) Close() (Stats, error) {
 	stats := &sized[C.zt_read_stats](&l.memory, 1)[0]
 	err := call(func() C.zt_status { return C.zt_load_finish(l.handle, stats) })
 	l.handle = nil
+	for _, one := range l.kept {
+		one.release()
+	}
+	l.kept = nil
 	defer l.memory.free()
 	return statsOf(stats), err
 }

@@ -6,7 +6,10 @@ package ztensor
 */
 import "C"
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // memory is what C may hold during a call: structs, texts and arrays of C, and slices of Go that stay where they are.
 type memory struct {
@@ -26,6 +29,25 @@ func (m *memory) free() {
 	}
 	m.held = nil
 	m.pinned.Unpin()
+}
+
+// lasting is memory of a file that is in memory, until the last that reads it is done. nil is none.
+type lasting struct {
+	memory
+	users int32
+}
+
+func (l *lasting) retain() *lasting {
+	if l != nil {
+		atomic.AddInt32(&l.users, 1)
+	}
+	return l
+}
+
+func (l *lasting) release() {
+	if l != nil && atomic.AddInt32(&l.users, -1) == 0 {
+		l.free()
+	}
 }
 
 // sized makes structs of the interface with struct_size set and all else zero, which is the default.

@@ -10,6 +10,7 @@ import "unsafe"
 // Object is a named tensor. It lives until its file is closed.
 type Object struct {
 	handle *C.zt_object
+	kept   *lasting
 }
 
 // Name of the object.
@@ -45,7 +46,7 @@ func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 func (o Object) Components() []Component {
 	components := make([]Component, int(C.zt_component_count(o.handle)))
 	for i := range components {
-		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i))}
+		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i)), o.kept}
 	}
 	return components
 }
@@ -57,7 +58,7 @@ func (o Object) Component(role string) (Component, error) {
 	if found == nil {
 		return Component{}, refuse(ErrNotFound, "object "+o.Name()+" has no component "+role)
 	}
-	return Component{found}, nil
+	return Component{found, o.kept}, nil
 }
 
 // ReadSlice reads count elements from start on in each dimension, step apart (nil: 1), of a dense object.

@@ -116,16 +116,16 @@ func OpenHandle(handle uintptr, offset, length uint64, options *Options) (*File,
 	})
 }
 
-// OpenMemory opens a file that is in memory, which is copied to memory of C until Close.
+// OpenMemory opens a file that is in memory, which is copied to memory of C until Close, and until nothing reads it any more.
 func OpenMemory(data []byte, options *Options) (*File, error) {
-	kept := new(memory)
+	kept := &lasting{users: 1}
 	copied := kept.take(uintptr(len(data)))
 	copy(unsafe.Slice((*byte)(copied), len(data)), data)
 	f, err := open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.zt_open_memory(copied, C.size_t(len(data)), o, f)
 	})
 	if err != nil {
-		kept.free()
+		kept.release()
 		return nil, err
 	}
 	f.kept = kept

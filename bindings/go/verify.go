@@ -51,7 +51,7 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 			C.zt_go_watch_verify(o, w.context())
 		}
 		if options.OnFailure != nil {
-			w.failure = options.OnFailure
+			w.failure, w.kept = options.OnFailure, f.kept
 			C.zt_go_on_failure(o)
 		}
 	}

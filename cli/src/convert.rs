@@ -104,7 +104,7 @@ fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
     job.interrupt.check()?;
     let files: Vec<_> = std::mem::take(&mut written.files).into_iter().chain(written.index.take()).collect();
     let count = files.len();
-    files.into_iter().try_for_each(NewFile::publish).map(|()| count)
+    NewFile::publish_all(files).map(|()| count)
 }
 
 /// What was done, in a line: on standard output, unless that is the output.

@@ -113,7 +113,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     }
     interrupt.check()?;
     let what = text::count(files.len() as u64, "file");
-    files.into_iter().try_for_each(NewFile::publish)?;
+    NewFile::publish_all(files)?;
     folder.keep();
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();

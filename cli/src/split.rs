@@ -68,8 +68,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     bar.finish_and_clear();
     interrupt.check()?;
     let count = shards.len();
-    shards.into_iter().try_for_each(NewFile::publish)?;
-    root.publish()?;
+    NewFile::publish_all(shards.into_iter().chain([root]))?; // the one that names the others comes last
     let mut out = Output::new();
     let shown = output.display().to_string();
     out.line(format_args!(

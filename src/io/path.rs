@@ -15,6 +15,8 @@ pub enum Access {
     ReadWrite,
     /// Writing a file that is not there yet.
     CreateNew,
+    /// The same, and nobody but its owner may open it.
+    CreatePrivate,
 }
 
 /// A copy of `path`.
@@ -85,11 +87,11 @@ mod platform {
                 Access::Read => libc::O_RDONLY | libc::O_NONBLOCK,
                 Access::Write => libc::O_WRONLY,
                 Access::ReadWrite => libc::O_RDWR,
-                Access::CreateNew => libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL,
+                Access::CreateNew | Access::CreatePrivate => libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL,
             };
-            const MODE: libc::c_uint = 0o666;
+            let mode: libc::c_uint = if access == Access::CreatePrivate { 0o600 } else { 0o666 };
             // SAFETY: a NUL-ended string that lives here.
-            let fd = uninterrupted(|| unsafe { open(self.as_ptr(), flags | libc::O_CLOEXEC, MODE) })?;
+            let fd = uninterrupted(|| unsafe { open(self.as_ptr(), flags | libc::O_CLOEXEC, mode) })?;
             // SAFETY: just opened, and nobody else's.
             Ok(unsafe { File::from_raw_fd(fd) })
         }
@@ -183,7 +185,7 @@ mod platform {
                 Access::Read => options.read(true),
                 Access::Write => options.write(true),
                 Access::ReadWrite => options.read(true).write(true),
-                Access::CreateNew => options.write(true).create_new(true),
+                Access::CreateNew | Access::CreatePrivate => options.write(true).create_new(true),
             };
             options.open(&self.0)
         }

@@ -47,6 +47,12 @@ pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
     }
 }
 
+/// Whether two open files may be the same one.
+pub fn may_be_one(one: &File, other: &File) -> bool {
+    let number = |file: &File| file.metadata().ok().and_then(|meta| platform::number(&meta));
+    number(one).zip(number(other)).is_none_or(|(one, other)| one == other)
+}
+
 fn from_metadata(meta: &Metadata) -> Stat {
     let (kind, size, permissions) = (platform::kind(meta), meta.len(), meta.permissions());
     let since = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -100,6 +106,11 @@ mod platform {
         kind_of(meta.mode())
     }
 
+    /// Its device, and its number there, which no other file has as long as it is open.
+    pub fn number(meta: &Metadata) -> Option<(u64, u64)> {
+        Some((meta.dev(), meta.ino()))
+    }
+
     fn kind_of(mode: u32) -> Kind {
         match mode & u32::from(libc::S_IFMT) {
             m if m == u32::from(libc::S_IFREG) => Kind::Regular,
@@ -129,6 +140,11 @@ mod platform {
             false => Kind::Other,
         }
     }
+
+    /// Not known.
+    pub fn number(_: &Metadata) -> Option<(u64, u64)> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +167,10 @@ mod tests {
             let since = meta.modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
             assert_eq!(i128::from(stat.modified), since.as_nanos() as i128);
         }
+        let (one, again) = (File::open(&path).unwrap(), File::open(&path).unwrap());
+        let other = File::open(std::env::current_exe().unwrap()).unwrap();
+        assert!(may_be_one(&one, &again));
+        assert_eq!(may_be_one(&one, &other), cfg!(not(unix)));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(of_path(&path).err().unwrap().kind(), std::io::ErrorKind::NotFound);
         assert_eq!(of_path(&std::env::temp_dir()).unwrap().kind, Kind::Folder);

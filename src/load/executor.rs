@@ -182,9 +182,12 @@ impl<'a> Executor<'a> {
                     let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
                     self.perform(job, request, &mut performer)
                 }
-                Some(fetched) => fetched
-                    .next(job, bounce)
-                    .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(()))),
+                Some(fetched) => {
+                    let _reservation = self.shared.budget.reserve(job.kind.extra(request));
+                    fetched
+                        .next(job, bounce)
+                        .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(())))
+                }
             };
             listener.on_job_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
             if self.is_stopped() {

@@ -55,6 +55,44 @@ impl LaidOut<'_> {
         self.layout.checksum.map_or(Ok(()), |expected| sum.check(expected.crc32))
     }
 
+    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the file. Of the stored
+    /// ones those are there that it takes, from a place on.
+    fn fill(
+        &self,
+        blob: &Blob<'_>,
+        gather: Option<Gather>,
+        (stored, base): (&[u8], u64),
+        wanted: Range<u64>,
+        dst: &mut [u8],
+    ) -> Result<()> {
+        match (blob.coding, gather) {
+            (Coding::Raw, None) => Err(fail!(Internal, "a plain component is laid out")),
+            (Coding::Raw, Some(gather)) => gather.fill(stored, base, wanted.start, dst),
+            (Coding::Compressed(codec), Some(gather)) => {
+                let decoded = self.decoded(codec, stored)?;
+                gather.fill(self.elements(&decoded), 0, wanted.start, dst)
+            }
+            (Coding::Compressed(codec), None) if wanted == (0..blob.size) => {
+                let mut rest = dst;
+                let mut skipped = self.layout.start;
+                self.decode(codec, stored, &mut |piece| {
+                    let piece = skip(piece, &mut skipped);
+                    let count = piece.len().min(rest.len());
+                    let (now, later) = std::mem::take(&mut rest).split_at_mut(count);
+                    now.copy_from_slice(piece.get(..count).unwrap_or_default());
+                    rest = later;
+                    Ok(())
+                })
+            }
+            (Coding::Compressed(codec), None) => {
+                let Layout { decoded_size, start, .. } = *self.layout;
+                let start = start.saturating_add(wanted.start);
+                let seek = codec.index(stored)?.seek(start, dst.len() as u64);
+                codec.decode_range(seek.part_of(stored), seek, decoded_size, start, dst)
+            }
+        }
+    }
+
     /// All of `stored` decoded.
     fn decoded(&self, codec: Codec, stored: &[u8]) -> Result<Vec<u8>> {
         let mut all = Vec::new();
@@ -80,58 +118,23 @@ impl Performer<'_, '_> {
         let wanted = request.covering();
         let length = wanted.end.saturating_sub(wanted.start);
         laid_out.check_size(blob, length)?;
-        if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length {
+        let gather = laid_out.gather(blob)?;
+        let stored = match (blob.coding, &gather) {
+            (Coding::Raw, Some(gather)) => gather.needed(&wanted),
+            _ => 0..blob.entry.stored_size,
+        };
+        let base = stored.start;
+        let is_direct = !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length;
+        self.with_stored(blob, stored, request.extra(), |stored| {
             let start = wanted.start;
-            self.fill_laid_out(blob, laid_out, wanted, dst)?;
-            return blob.finish(dst, |at| start.saturating_add(at));
-        }
-        let mut whole = zeroed(in_memory(length)?)?;
-        self.fill_laid_out(blob, laid_out, wanted.clone(), &mut whole)?;
-        take_part(request, wanted.start, &mut whole, dst)
-    }
-
-    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the file.
-    fn fill_laid_out(
-        &mut self,
-        blob: &Blob<'_>,
-        laid_out: &LaidOut<'_>,
-        wanted: Range<u64>,
-        dst: &mut [u8],
-    ) -> Result<()> {
-        let all = 0..blob.entry.stored_size;
-        match (blob.coding, laid_out.gather(blob)?) {
-            (Coding::Raw, None) => Err(fail!(Internal, "a plain component is laid out")),
-            (Coding::Raw, Some(gather)) => {
-                let needed = gather.needed(&wanted);
-                self.with_stored(blob, needed.clone(), |bytes| {
-                    gather.fill(bytes, needed.start, wanted.start, dst)
-                })
+            if is_direct {
+                laid_out.fill(blob, gather, (stored, base), wanted, dst)?;
+                return blob.finish(dst, |at| start.saturating_add(at));
             }
-            (Coding::Compressed(codec), Some(gather)) => {
-                let decoded = self.with_stored(blob, all, |stored| laid_out.decoded(codec, stored))?;
-                gather.fill(laid_out.elements(&decoded), 0, wanted.start, dst)
-            }
-            (Coding::Compressed(codec), None) if wanted == (0..blob.size) => {
-                self.with_stored(blob, all, |stored| {
-                    let mut rest = dst;
-                    let mut skipped = laid_out.layout.start;
-                    laid_out.decode(codec, stored, &mut |piece| {
-                        let piece = skip(piece, &mut skipped);
-                        let count = piece.len().min(rest.len());
-                        let (now, later) = std::mem::take(&mut rest).split_at_mut(count);
-                        now.copy_from_slice(piece.get(..count).unwrap_or_default());
-                        rest = later;
-                        Ok(())
-                    })
-                })
-            }
-            (Coding::Compressed(codec), None) => self.with_stored(blob, all, |stored| {
-                let Layout { decoded_size, start, .. } = *laid_out.layout;
-                let start = start.saturating_add(wanted.start);
-                let seek = codec.index(stored)?.seek(start, dst.len() as u64);
-                codec.decode_range(seek.part_of(stored), seek, decoded_size, start, dst)
-            }),
-        }
+            let mut whole = zeroed(in_memory(length)?)?;
+            laid_out.fill(blob, gather, (stored, base), wanted, &mut whole)?;
+            take_part(request, start, &mut whole, dst)
+        })
     }
 }
 

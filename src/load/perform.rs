@@ -70,13 +70,15 @@ impl Performer<'_, '_> {
             JobKind::Frames { stored, .. } | JobKind::Decode { stored, .. } => {
                 let start = job.offset.saturating_sub(blob.entry.offset);
                 let (range, step) = (start..start.saturating_add(*stored), self.step);
-                self.with_stored(blob, range, |bytes| {
+                let extra = job.kind.extra(request);
+                self.with_stored(blob, range, extra, |bytes| {
                     finish(request, job.offset, job.dst, &job.kind, Some(bytes), step)
                 })
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
             JobKind::Convert(to) => {
-                let _reservation = self.shared.budget.reserve(blob.unborrowed_size());
+                let extra = request.extra();
+                let _reservation = self.shared.budget.reserve(blob.unborrowed_size().saturating_add(extra));
                 self.strategy.count_stored(blob.entry.stored_size);
                 blob.convert_into(*to, job.dst)
             }
@@ -131,25 +133,30 @@ impl Performer<'_, '_> {
         Ok(())
     }
 
-    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory.
+    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory; `extra` is what `body` takes
+    /// of that.
     pub(super) fn with_stored<T>(
         &mut self,
         blob: &Blob<'_>,
         range: Range<u64>,
+        extra: u64,
         body: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         let offset = blob.entry.offset.saturating_add(range.start);
         let size = range.end.saturating_sub(range.start);
         self.strategy.count_stored(size);
         if let Some(bytes) = blob.source.slice(offset..offset.saturating_add(size)) {
+            let _reservation = self.shared.budget.reserve(extra);
             return body(bytes);
         }
         let count = in_memory(size)?;
+        let is_small = count <= self.bounce.capacity();
+        // At once: who waits for more holds nothing that another waits for.
+        let _reservation = self.shared.budget.reserve(extra.saturating_add(if is_small { 0 } else { size }));
         let route = self.strategy.route(offset, size);
-        if count <= self.bounce.capacity() {
+        if is_small {
             return body(self.strategy.fetch(route, offset, count, self.bounce)?);
         }
-        let _reservation = self.shared.budget.reserve(size);
         let mut bytes = AlignedBuffer::zeroed(count)?; // on huge pages
         self.strategy.read(route, offset, bytes.as_mut_slice(), self.bounce)?;
         body(bytes.as_slice())
@@ -171,6 +178,7 @@ impl Performer<'_, '_> {
                 })
             }
             (Part::Whole | Part::Range { .. }, Coding::Raw) => {
+                let _reservation = self.shared.budget.reserve(length);
                 let mut whole = zeroed(in_memory(length)?)?;
                 self.strategy.count_stored(length);
                 let offset = blob.entry.offset.saturating_add(start);
@@ -183,7 +191,8 @@ impl Performer<'_, '_> {
                 let needed = seek.needed(in_memory(blob.entry.stored_size)?);
                 let from = needed.start;
                 with_entries(blob, seek.entries, |entries| {
-                    self.with_stored(blob, needed.start as u64..needed.end as u64, |bytes| {
+                    let (range, extra) = (needed.start as u64..needed.end as u64, request.extra());
+                    self.with_stored(blob, range, extra, |bytes| {
                         decode_part(request, codec, StoredPart { bytes, from, entries }, seek, dst)
                     })
                 })

@@ -1,11 +1,14 @@
 //! Requests that are read into temporary memory first: what is converted in part or after a check, and rows with gaps.
 
+use super::blob::LaidOut;
 use super::perform::{Performer, Shared};
-use super::request::{BatchOptions, Direct, Job, Request};
+use super::request::{BatchOptions, Direct, Job, JobKind, Part, Request};
 use super::split;
+use crate::codec::Coding;
 use crate::convert::convert;
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, zeroed};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// By one thread, the check of the digest left to the request.
@@ -18,11 +21,42 @@ const OPTIONS: BatchOptions = BatchOptions {
     pinned: false,
 };
 
+impl Request<'_> {
+    /// Bytes of memory that decoded ones take which are not its own: those between the blocks of a slab, or all, where elements
+    /// are gathered.
+    pub(super) fn extra(&self) -> u64 {
+        let is_slab = matches!(self.part, Part::Slab(_));
+        if is_slab && self.blob.coding == Coding::Raw && !self.blob.is_laid_out {
+            return 0; // taken apart in a bounce
+        }
+        let Range { start, end } = self.covering();
+        let length = end.saturating_sub(start);
+        let covering = if !is_slab && self.decoded_size() == length { 0 } else { length };
+        match self.blob.laid_out() {
+            Some(LaidOut { layout, strides: Some(_), .. }) if self.blob.coding != Coding::Raw => {
+                layout.decoded_size.saturating_add(covering)
+            }
+            _ => covering,
+        }
+    }
+}
+
+impl JobKind {
+    /// What it takes beside its stored bytes, when these are there.
+    pub fn extra(&self, request: &Request<'_>) -> u64 {
+        match self {
+            JobKind::Decode { .. } => request.extra(),
+            _ => 0,
+        }
+    }
+}
+
 impl Performer<'_, '_> {
     /// Fills `dst`, or the request's rows.
     pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         let size = request.decoded_size();
-        let _reservation = self.shared.budget.reserve(size.saturating_add(request.blob.unborrowed_size()));
+        let extra = request.blob.unborrowed_size().saturating_add(request.extra());
+        let _reservation = self.shared.budget.reserve(size.saturating_add(extra));
         let mut decoded = zeroed(in_memory(size)?)?;
         self.read_packed(request, &mut decoded)?;
         let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
@@ -35,7 +69,11 @@ impl Performer<'_, '_> {
     /// Fills `dst` with all that a request without rows asks for, on this thread.
     pub(super) fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         match request.wanted.convert {
-            None => self.read_packed(request, dst),
+            None => {
+                let extra = request.blob.unborrowed_size().saturating_add(request.extra());
+                let _reservation = self.shared.budget.reserve(extra);
+                self.read_packed(request, dst)
+            }
             Some(_) => self.perform_temporary(request, dst),
         }
     }

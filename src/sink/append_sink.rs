@@ -27,12 +27,10 @@ use super::buffered_file::BufferedFile;
 use super::byte_sink::ByteSink;
 use super::write_all::write_all;
 use crate::error::{fail, Error, Result, SystemText};
-use crate::io::path::{Access, SystemPath};
 use crate::memory::AlignedBuffer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::Path;
 
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
@@ -79,11 +77,8 @@ pub struct AppendSink {
 }
 
 impl AppendSink {
-    /// Appends to the file at `path`, whose manifest and footer are the bytes `tail`.
-    pub fn open(path: &Path, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
-        let mut file = SystemPath::new(path)?
-            .open(Access::ReadWrite)
-            .map_err(|e| Error::io("could not open it for writing", &e))?;
+    /// Appends to `file`, whose manifest and footer are the bytes `tail`.
+    pub fn over(mut file: File, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
         let end = file.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
         if end != tail.end {
             let old = tail.end;

@@ -8,7 +8,7 @@ use crate::error::{fail, try_format, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::io::stat::{self, Kind};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,13 +37,16 @@ impl FileSink {
         let destination = resolve(path)?;
         let folder = folder_of(&destination);
         let name = destination.file_name().ok_or_else(|| fail!(InvalidArgument, "the path names no file"))?;
+        let kept = kept_permissions(&SystemPath::new(&destination)?)?;
+        // Who opens it before it has the permissions of one that was private reads all that is written later.
+        let access = if kept.is_some() { Access::CreatePrivate } else { Access::CreateNew };
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let temporary = SystemPath::new(&hidden(folder, name, number)?)?;
             let target = SystemPath::new(&destination)?;
             let folder = durable.then(|| SystemPath::new(folder)).transpose()?;
-            match temporary.open(Access::CreateNew) {
-                Ok(file) => return FileSink::over(file, temporary, target, folder),
+            match temporary.open(access) {
+                Ok(file) => return FileSink::over(file, temporary, target, folder, kept.as_ref()),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
                 Err(e) => return Err(Error::io("could not create a temporary file in its folder", &e)),
             }
@@ -55,6 +58,7 @@ impl FileSink {
         temporary: SystemPath,
         destination: SystemPath,
         folder: Option<SystemPath>,
+        kept: Option<&Permissions>,
     ) -> Result<Self> {
         // From here on dropping the sink removes the file.
         let mut sink = FileSink {
@@ -68,8 +72,10 @@ impl FileSink {
             published: false,
         };
         sink.writer = Some(BufferedFile::new(file, 0)?);
-        sink.keep_permissions()?;
-        Ok(sink)
+        match kept.map_or(Ok(()), |kept| sink.temporary.set_permissions(kept)) {
+            Ok(()) => Ok(sink),
+            Err(e) => Err(not_kept(&e)),
+        }
     }
 
     /// What has to be on the disk in the end gets there sooner past the page cache, unless it is little. Called
@@ -105,17 +111,21 @@ impl FileSink {
     pub fn temporary_path(&self) -> &Path {
         self.temporary.as_path()
     }
+}
 
-    /// A file that replaces another keeps its permissions.
-    fn keep_permissions(&self) -> Result<()> {
-        // Not knowing them is no leave to publish it with others: it may have been private.
-        let kept = match stat::of_path(&self.destination) {
-            Ok(stat) => self.temporary.set_permissions(&stat.permissions),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(e),
-        };
-        kept.map_err(|e| Error::io("could not take over the permissions of the file that it replaces", &e))
+/// The permissions of the file that is replaced, which the new one keeps. Not knowing them is no leave to publish it with others:
+/// it may have been private.
+fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
+    match stat::of_path(destination) {
+        Ok(stat) => Ok(Some(stat.permissions)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(not_kept(&e)),
     }
+}
+
+#[cold]
+fn not_kept(error: &std::io::Error) -> Error {
+    Error::io("could not take over the permissions of the file that it replaces", error)
 }
 
 /// What will be replaced: behind a symbolic link its target, so that the link stays one.

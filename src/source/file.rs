@@ -10,6 +10,7 @@ use crate::error::{fail, Error, Result};
 use crate::io::blocks::SCATTERS;
 use crate::io::path::{Access, SystemPath};
 use crate::io::read_at::{read_exact_at, read_exact_scattered, size_and_time};
+use crate::io::stat;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -142,5 +143,11 @@ impl PageCache for FileSource {
 
     fn direct(&self) -> Result<Option<DirectFile>> {
         DirectFile::open(&self.file, self.base)
+    }
+
+    fn is_still(&self, other: &File) -> Result<bool> {
+        let (end, modified) = size_and_time(other)?;
+        let is_as_it_was = modified == self.modified && end == self.base.saturating_add(self.size);
+        Ok(is_as_it_was && stat::may_be_one(&self.file, other))
     }
 }

@@ -18,6 +18,7 @@ use crate::error::{fail, Cause, Error, Result, SystemText};
 use crate::io::refusal::is_refusal;
 use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
+use std::fs::File;
 use std::ops::Range;
 
 /// The memory of a mapping.
@@ -203,6 +204,10 @@ impl PageCache for MapSource {
 
     fn direct(&self) -> Result<Option<DirectFile>> {
         self.file.direct()
+    }
+
+    fn is_still(&self, other: &File) -> Result<bool> {
+        self.file.is_still(other)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::direct::{DirectFile, BOUNCE_SIZE};
 use crate::error::Result;
+use std::fs::File;
 
 /// Bytes of a place in a file, and where they go.
 pub struct ReadRange<'m> {
@@ -104,5 +105,11 @@ pub trait PageCache: Send + Sync {
     /// A second handle for reads past the page cache, with the offset at which the bytes begin.
     fn direct(&self) -> Result<Option<DirectFile>> {
         Ok(None)
+    }
+
+    /// Whether another handle is on the file of these bytes, which nobody has changed since it was opened, as far as that is
+    /// known.
+    fn is_still(&self, _other: &File) -> Result<bool> {
+        Ok(true)
     }
 }

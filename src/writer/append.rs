@@ -4,7 +4,8 @@ use super::append_base::AppendBase;
 use super::specs::{Summary, WriterOptions};
 use super::state::Writer;
 use crate::container::{self, AppendRecord, Frame};
-use crate::error::{fail, try_format, Result};
+use crate::error::{fail, try_format, Error, Result};
+use crate::io::path::{Access, SystemPath};
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
@@ -65,11 +66,14 @@ impl Writer {
         part.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = part.frame().file_size; // its shards are no part of it
         let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
-            try_box(AppendSink::open(path, range.start..end, None, options.durable)?)?
+            let file = still_there(part, path, Access::ReadWrite)?;
+            try_box(AppendSink::over(file, range.start..end, None, options.durable)?)?
         } else if AppendRecord::fits_before(range.start) {
             let record = head_record(part, range.start, manifest.as_slice())?;
-            try_box(AppendSink::open(path, range.start..end, Some(record), options.durable)?)?
+            let file = still_there(part, path, Access::ReadWrite)?;
+            try_box(AppendSink::over(file, range.start..end, Some(record), options.durable)?)?
         } else {
+            still_there(part, path, Access::Read)?;
             try_box(new_file(path, version, end, options.durable)?)?
         };
         let mut writer = Writer::with_sink(sink, &options, end);
@@ -96,6 +100,16 @@ fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
     Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
 }
 
+/// A handle on the file that was opened, unless somebody has put another one in its place or written to it.
+fn still_there(part: &FilePart, path: &Path, access: Access) -> Result<std::fs::File> {
+    let file = SystemPath::new(path)?.open(access);
+    let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
+    match part.source().page_cache().map_or(Ok(true), |opened| opened.is_still(&file))? {
+        true => Ok(file),
+        false => Err(fail!(Io, "it was changed while it was being opened")),
+    }
+}
+
 /// The record of an append to `file`, whose manifest begins at `start` and is `manifest`.
 fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecord> {
     let record = AppendRecord::of(start, manifest);
@@ -120,4 +134,51 @@ fn new_file(path: &Path, version: Version, old_end: u64, durable: bool) -> Resul
         left = left.saturating_sub(now as u64);
     }
     Ok(sink)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::dtype::Dtype;
+    use crate::writer::DenseSpec;
+
+    fn write(path: &Path, name: &str) {
+        let mut writer = Writer::create(path, &WriterOptions::default()).unwrap();
+        add(&mut writer, name);
+    }
+
+    fn add(writer: &mut Writer, name: &str) {
+        writer.write_dense(&DenseSpec::new(name, Dtype::U8, &[4], b"abcd")).unwrap();
+        writer.finish().unwrap();
+    }
+
+    /// A file of the same size has its manifest at the same place.
+    #[test]
+    fn what_took_the_place_of_a_file_is_not_appended_to() {
+        let name = |ending: &str| {
+            std::env::temp_dir().join(format!("ztensor-still-{}.{ending}", std::process::id()))
+        };
+        let (path, other) = (name("zt"), name("other"));
+        write(&path, "a");
+        let file = Writer::open_to_append(&path).unwrap();
+        write(&other, "b");
+        let after = std::fs::read(&other).unwrap();
+        assert_eq!(after.len(), std::fs::read(&path).unwrap().len());
+        std::fs::rename(&other, &path).unwrap();
+        let refused = Writer::append_to(file, &path, &WriterOptions::default()).err();
+        if cfg!(unix) {
+            let error = refused.expect("it is another file");
+            assert!(error.message().contains("was changed while it was being opened"), "{error}");
+        }
+        assert!(std::fs::read(&path).unwrap() == after);
+        let file = Writer::open_to_append(&path).unwrap();
+        add(&mut Writer::append_to(file, &path, &WriterOptions::default()).unwrap(), "c");
+        let names: Vec<_> = File::open(&path, &OpenOptions::default())
+            .unwrap()
+            .objects()
+            .map(|o| o.name().to_owned())
+            .collect();
+        assert_eq!(names, ["b", "c"]);
+        std::fs::remove_file(&path).unwrap();
+    }
 }

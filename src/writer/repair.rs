@@ -7,7 +7,7 @@ use crate::memory::try_box;
 use crate::reader::{check_cut, check_is_one_file, last_valid_end, record_of, File, OpenOptions};
 use crate::sink::append_sink::cut_back;
 use crate::source::file::FileSource;
-use crate::source::ByteSource;
+use crate::source::{ByteSource, PageCache};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,6 +93,10 @@ fn repair_file(
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
+        // To look at it took a while, and whoever writes a file anew renames it.
+        if !source.is_still(&file)? {
+            return Err(fail!(Io, "it was changed meanwhile, and is left as it is"));
+        }
         cut_back(&file, end, record)?;
     }
     Ok(RepairReport { old_size, new_size, objects })

@@ -8,26 +8,34 @@ collector.
 """
 mutable struct Cache
     handle::Ptr{Cvoid}
+    memory::Vector{Any} # of files in memory, which are read from until the cache is closed
     function Cache(budget::Integer, slot_size::Integer; more...)
         handle = Ref{Ptr{Cvoid}}(C_NULL)
         check(zt_cache_create(sized(zt_cache_options; budget = budget, slot_size = slot_size, more...), handle))
-        cache = new(handle[])
+        cache = new(handle[], [])
         finalizer(close, cache)
     end
 end
 function Base.close(cache::Cache)
     zt_cache_free(cache.handle)
     cache.handle = C_NULL
+    empty!(cache.memory)
     return nothing
 end
 live(cache::Cache) = cache.handle == C_NULL ? throw(ArgumentError("the cache is closed")) : cache.handle
 
 slice_of(c::Component) = sized(zt_read_request; component = c.handle, length = ZT_WHOLE)[]
+"A slice that may be read when nobody else has the file."
+function slice_of(cache::Cache, c::Component)
+    memory = c.file.kept
+    memory === nothing || any(other -> other === memory, cache.memory) || push!(cache.memory, memory)
+    return slice_of(c)
+end
 
 "Gives the bytes of a component to body, pinned as long as that runs. timeout: nanoseconds; negative waits as long as it takes."
 function pinned(body, cache::Cache, c::Component; timeout = -1)
     out = sized(zt_cache_slice)
-    check(zt_cache_get(live(cache), Ref(slice_of(c)), timeout, out))
+    check(zt_cache_get(live(cache), Ref(slice_of(cache, c)), timeout, out))
     try
         return body(bytes_at(out[].data, out[].size))
     finally
@@ -36,7 +44,7 @@ function pinned(body, cache::Cache, c::Component; timeout = -1)
 end
 "Has components read ahead, those of a higher priority first."
 function prefetch(cache::Cache, components; priority = 0)
-    slices = zt_read_request[slice_of(c) for c in components]
+    slices = zt_read_request[slice_of(cache, c) for c in components]
     check(zt_cache_prefetch(live(cache), slices, length(slices), priority))
 end
 "Drops components; all that are not pinned, if there are none."

@@ -103,10 +103,14 @@ function array(c::Component, dims = nothing; threads = 0, verify = false, progre
     by = threads == 0 && !verify && progress === nothing ? C_NULL : options
     GC.@preserve watcher check(zt_component_load(c.handle, by, buffer), watcher)
     handle = buffer[]
-    n = div(Int(zt_buffer_size(handle)), sizeof(T))
-    made = unsafe_wrap(Array, Ptr{T}(zt_buffer_data(handle)), dims === nothing ? (n,) : dims; own = false)
-    finalizer(_ -> zt_buffer_free(handle), made)
-    return made
+    try
+        made = over(zt_buffer_data(handle), zt_buffer_size(handle), T, dims)
+        memory = c.file.kept
+        return finalizer(_ -> (zt_buffer_free(handle); memory), made)
+    catch
+        zt_buffer_free(handle)
+        rethrow()
+    end
 end
 array(o::Object; how...) = array(o["data"], size(o); how...)
 
@@ -117,12 +121,20 @@ function borrowed(c::Component)
     return bytes_at(data[], size[])
 end
 
-"A view's memory as an array that keeps the file open."
+"""
+An array over memory of the library. A file may say any shape, and of elements of less than a byte the shape does not count what is stored.
+"""
+function over(data, bytes, ::Type{T}, dims) where {T}
+    dims = dims === nothing ? (div(Int(bytes), sizeof(T)),) : dims
+    foldl(*, dims; init = big(1)) == div(bytes, sizeof(T)) ||
+        throw(ArgumentError("$bytes bytes are no $T of the size $dims; array of the component gives them as they are stored"))
+    return unsafe_wrap(Array, Ptr{T}(data), dims; own = false)
+end
+
+"A view's memory as an array that keeps the file open, and the memory that it was opened in."
 function kept(file, data, bytes, ::Type{T}, dims = nothing) where {T}
-    made = unsafe_wrap(Array, Ptr{T}(data), dims === nothing ? (div(Int(bytes), sizeof(T)),) : dims; own = false)
-    handle = zt_retain(live(file))
-    finalizer(_ -> zt_close(handle), made)
-    return made
+    made, handle, memory = over(data, bytes, T, dims), zt_retain(live(file)), file.kept
+    return finalizer(_ -> (zt_close(handle); memory), made)
 end
 function kept(file, a::zt_array)
     a.data == C_NULL && return nothing

@@ -94,6 +94,62 @@ end
     @test status(() -> ZT.Cache(1, 1 << 16)) == ZT.ZT_ERROR_LIMIT
 end
 
+"What a program prints, or how it ends."
+function printed(program, file)
+    command = `$(Base.julia_cmd()) --startup-file=no -e $program $file`
+    return try
+        read(pipeline(command; stderr = devnull), String)
+    catch e
+        string(typeof(e))
+    end
+end
+
+@testset "no array is larger than the bytes that it lies in" begin
+    for (file, name) in (("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/py-zstd.zt", "f4"),
+        ("v2/real/py-f4-even-and-odd.zt", "odd"), ("invalid/dense-unknown-type-size.zt", "x"))
+        o = ZT.open(joinpath(DATA, file))[name]
+        part = o["data"]
+        @test_throws ArgumentError ZT.array(o)
+        @test_throws Union{ArgumentError,ZT.ZTensorError} ZT.tensor(o)
+        @test ZT.array(part) == read(part)
+        n = sizeof(part)
+        @test_throws ArgumentError ZT.array(part, (n + 1,))
+        @test_throws ArgumentError ZT.array(part, (n, 1 << 62, 4))
+        @test size(ZT.array(part, (1, n))) == (1, n)
+    end
+end
+
+@testset "memory that a file was opened in stays as long as it is read" begin
+    scratch() do path
+        ZT.create(w -> foreach(i -> ZT.write(w, "t$i", fill(UInt8(i), 2 << 20)), 1:24), path)
+        @test printed("""
+            using ZTensor
+            function made()
+                f = ZTensor.open_memory(read(ARGS[1]))
+                all = [ZTensor.tensor(f["t3"]), ZTensor.array(f["t4"])]
+                close(f)
+                return all
+            end
+            all = made()
+            foreach(i -> GC.gc(true), 1:3)
+            print(sum(all[1]) + sum(all[2]))
+            """, path) == string(7 * (2 << 20))
+        @test printed("""
+            using ZTensor
+            function filled(cache)
+                f = ZTensor.open_memory(read(ARGS[1]))
+                ZTensor.prefetch(cache, [f["t\$i"]["data"] for i in 1:24])
+                close(f)
+            end
+            cache = ZTensor.Cache(64 << 20, 2 << 20; threads = 1)
+            filled(cache)
+            foreach(i -> GC.gc(true), 1:3)
+            while ZTensor.stats(cache).bytes_read < 24 * (2 << 20) end
+            print(ZTensor.stats(cache).failures)
+            """, path) == "0"
+    end
+end
+
 @testset "loads" begin
     scratch() do path
         want = [UInt8[(7at + i) % 256 for at in 1:n] for (i, n) in enumerate([0, 1, 4096, 300000, 100, 65537, 1000000, 5])]

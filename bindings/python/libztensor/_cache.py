@@ -28,6 +28,7 @@ class Cache(Handle):
         if hooks is not None:
             wanted.thread_hooks = ctypes.pointer(hooks)
         self._kept, self._handle = wanted, ctypes.c_void_p()
+        self._memory: dict[int, Any] = {}  # of files in memory, which are read from until the cache is closed
         check(lib.zt_cache_create(ctypes.byref(wanted), ctypes.byref(self._handle)))
 
     def _live(self):
@@ -35,11 +36,20 @@ class Cache(Handle):
             raise InvalidState("the cache is closed")
         return self._handle
 
+    def _requests(self, slices: Iterable[Read]) -> Any:
+        """What C is asked for: it may be read later, when nobody else has the file."""
+        slices = list(slices)
+        requests, _ = requests_of(slices)
+        for memory in (getattr(of.component._file, "_kept", None) for of in slices):
+            if memory is not None:
+                self._memory[id(memory)] = memory
+        return requests
+
     @contextmanager
     def get(self, slice: Read, timeout: Optional[float] = None) -> Iterator[memoryview]:
         """The bytes of a slice, which stay in the cache until the ``with`` block ends. TimedOut after timeout seconds; 0 just
         asks."""
-        (requests, _), out = requests_of([slice]), options(c.zt_cache_slice)
+        requests, out = self._requests([slice]), options(c.zt_cache_slice)
         wait = -1 if timeout is None else int(timeout * 1e9)
         check(lib.zt_cache_get(self._live(), requests, wait, ctypes.byref(out)))
         try:
@@ -50,7 +60,7 @@ class Cache(Handle):
 
     def prefetch(self, slices: Iterable[Read], priority: int = 0) -> None:
         """Has slices read ahead, those of a higher priority first."""
-        requests, _ = requests_of(slices)
+        requests = self._requests(slices)
         check(lib.zt_cache_prefetch(self._live(), requests, len(requests), priority))
 
     def drop(self, slices: Iterable[Read] = ()) -> None:
@@ -73,6 +83,7 @@ class Cache(Handle):
         """Ends the cache; what is pinned is gone."""
         lib.zt_cache_free(self._handle)
         self._handle = ctypes.c_void_p()
+        self._memory.clear()
 
     def __enter__(self) -> "Cache":
         return self

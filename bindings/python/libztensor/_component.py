@@ -5,6 +5,9 @@ from __future__ import annotations
 import atexit
 import ctypes
 import enum
+import gc
+import sys
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, Optional
 
@@ -50,8 +53,8 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
 class Component(Handle):
     """One blob of an object. Keeps its file open."""
 
-    def __init__(self, file: Any, handle: int) -> None:
-        self._file, self._handle = file, handle
+    def __init__(self, file: Any, handle: int, of: int) -> None:
+        self._file, self._handle, self._of = file, handle, of
 
     def _summary(self) -> str:
         return f"{self.role!r}: {self.type or self.dtype}, {self.encoding}"
@@ -82,8 +85,18 @@ class Component(Handle):
         self._file._live()
         return self._handle
 
+    def _rank(self) -> int:
+        """Dimensions of its object."""
+        self._file._live()
+        return lib.zt_object_rank(self._of)
+
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""
+        if self.size > self.stored_size:  # which a file may say of any size: the library looks before it asks for memory
+            handle = ctypes.c_void_p()
+            check(lib.zt_component_load(self._live(), None, ctypes.byref(handle)))
+            made = Loaded(handle)
+            return bytes((ctypes.c_char * made.size).from_address(made.data))
         buffer = (ctypes.c_char * self.size)()
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
         return buffer.raw
@@ -132,7 +145,9 @@ class Component(Handle):
             carrier.check(lib.zt_component_load(self._live(), by, ctypes.byref(handle)))
             keep = Loaded(handle)
             start, length, read_only = keep.data, keep.size, False
-        return array(keep, start, read_only, dtype, (length // dtype.itemsize,) if shape is None else shape)
+        count = length // dtype.itemsize
+        return (array(keep, start, count * dtype.itemsize, read_only, dtype, (count,)) if shape is None else
+                array(keep, start, length, read_only, dtype, tuple(shape)))
 
     def _read_only(self, data: int) -> bool:
         place = ctypes.c_void_p()
@@ -158,7 +173,7 @@ class Component(Handle):
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-# Of a capsule that ends: its address, as nothing may hold it any more.
+# Of a capsule: its address.
 _valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
@@ -166,13 +181,35 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
 _DELETERS = {b"dltensor_versioned": 16, b"dltensor": 56}
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _end_capsule(capsule):
-    for name, place in _DELETERS.items():
-        if _valid(capsule, name):  # nobody took it: a consumer renames it
-            tensor = _pointer(capsule, name)
-            deleter = ctypes.c_void_p.from_address(tensor + place).value
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+# Those that were made, as long as somebody may have them. None has a destructor: that would be Python that runs while the exception is
+# on its way with which a consumer refuses a tensor, and would take its place.
+_capsules: deque = deque()
+
+
+def end_capsules(at_most: Optional[int] = None) -> None:
+    """Ends the tensors of capsules that nobody took and nobody has any more; looks at no more than so many."""
+    for _ in range(len(_capsules) if at_most is None else at_most):
+        try:
+            held = [_capsules.popleft()]
+        except IndexError:
+            return
+        if sys.getrefcount(held[0]) > 2:  # by more than the list and the call
+            _capsules.append(held[0])
+            continue
+        for name, place in _DELETERS.items():
+            if _valid(id(held[0]), name):  # nobody took it: a consumer renames it
+                tensor = _pointer(id(held[0]), name)
+                deleter = ctypes.c_void_p.from_address(tensor + place).value
+                ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(tensor)
+
+
+def _at_collection(phase: str, of: dict) -> None:
+    if phase == "stop" and of["generation"] == 2:
+        end_capsules()
+
+
+gc.callbacks.append(_at_collection)
+atexit.register(gc.callbacks.remove, _at_collection)
 
 
 # Tensors over memory of Python's: by address what holds that, and the library's own deleter.
@@ -196,13 +233,16 @@ def _leave_kept():
 
 def _capsule(function, of, name: bytes):
     made = ctypes.c_void_p()
+    end_capsules(2)  # more than one: what is left of those before grows fewer
     check(function(of._live(), ctypes.byref(made)))
     memory = getattr(of._file, "_kept", None)
     if memory is not None:
         place = ctypes.c_void_p.from_address(made.value + _DELETERS[name])
         _kept[made.value] = memory, place, place.value
         place.value = ctypes.cast(_end_kept, ctypes.c_void_p).value
-    return _new_capsule(made, name, ctypes.cast(_end_capsule, ctypes.c_void_p))
+    capsule = _new_capsule(made, name, None)
+    _capsules.append(capsule)
+    return capsule
 
 
 def versioned(function, of, max_version, dl_device, copy):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 from . import _declarations as c
@@ -63,10 +64,13 @@ class Memory:
         self.__array_interface__ = {"version": 3, "data": (data, read_only), "shape": tuple(shape), "typestr": plain}
 
 
-def array(keep, data, read_only, dtype, shape):
-    """An array over memory of the library, which it keeps."""
+def array(keep, data, size, read_only, dtype, shape):
+    """An array over size bytes of memory of the library, which it keeps. A file may say any shape, and of elements that NumPy does
+    not have, as those of less than a byte, the shape does not count what is stored."""
     import numpy
 
+    if math.prod(shape) * dtype.itemsize != size:
+        raise Unsupported(f"{size} bytes are no {dtype} of the shape {tuple(shape)}; numpy() of the component gives them as they are stored")
     made = numpy.asarray(Memory(keep, data, read_only, dtype, shape))
     return made if made.dtype == dtype else made.view(dtype)
 

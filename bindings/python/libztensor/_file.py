@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
-from ._component import ADVICE, Component, buffer_of, read_options
+from ._component import ADVICE, Component, buffer_of, end_capsules, read_options
 from ._library import AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
 from ._library import remote as remote_library
 from ._object import Object, numbers
@@ -206,6 +206,7 @@ class File(Handle, Mapping[str, Object]):
         """Gives the file back. Arrays and tensors that lie in it keep it mapped."""
         lib.zt_close(self._handle)
         self._handle = ctypes.c_void_p()
+        end_capsules()
 
     def __enter__(self) -> "File":
         return self
@@ -241,7 +242,7 @@ class File(Handle, Mapping[str, Object]):
         of = None if object is None else object._live()
 
         def made(info) -> ComponentInfo:
-            part = Component(self, info.component)
+            part = Component(self, info.component, info.object)
             name = lambda named, number, own: text(named(number)) or own  # noqa: E731
             return ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
                                  name(lib.zt_dtype_name, info.dtype, part.dtype), name(lib.zt_type_name, info.type, part.type),
@@ -271,7 +272,7 @@ class File(Handle, Mapping[str, Object]):
         carrier = Carrier()
 
         def failed(_, of, part, status, message):
-            found = Failure(Object(self, of) if of else None, Component(self, part) if part else None, failure(status, message))
+            found = Failure(Object(self, of) if of else None, Component(self, part, of) if part else None, failure(status, message))
             return int(on_failure(found) is False)
 
         wanted = options(c.zt_verify_options, checks=sum(chosen(_CHECKS, one, "check") for one in checks), threads=threads,
@@ -319,8 +320,11 @@ def requests_of(reads: Iterable[Read]) -> tuple:
         request.component, request.offset = read.component._live(), read.offset
         request.length = 0 if read.count is not None else read.length
         for name in ("start", "count", "step"):
-            if getattr(read, name) is not None:
-                setattr(request, name, numbers(getattr(read, name)))
+            given = getattr(read, name)
+            if given is not None:
+                if len(given) != read.component._rank():
+                    raise InvalidArgument(f"{name} needs one number for each dimension, of which there are {read.component._rank()}, not {len(given)}")
+                setattr(request, name, numbers(given))
         if read.target is not None:
             targets.append(buffer_of(read.target))
             request.dst, request.dst_size = ctypes.addressof(targets[-1]), len(targets[-1])

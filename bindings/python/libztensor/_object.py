@@ -82,13 +82,13 @@ class Object(Handle, Mapping[str, Component]):
         return lib.zt_component_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
+        return (Component(self._file, lib.zt_component_at(self._live(), i), self._handle).role for i in range(len(self)))
 
     def __getitem__(self, role: str) -> Component:
         found = lib.zt_component_find_n(self._live(), *sized(role))
         if not found:
             raise NotFound(f"object {self.name!r} has no component {role!r}")
-        return Component(self._file, found)
+        return Component(self._file, found, self._handle)
 
     def numpy(self, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy."""
@@ -103,7 +103,7 @@ class Object(Handle, Mapping[str, Component]):
         check(lib.zt_tensor_view(self._live(), ctypes.byref(view)))
         part = self["data"]
         dtype = stored_dtype(part.dtype, part.type)
-        return array(Retained(self._file), view.data, part._read_only(view.data), dtype, view.shape[:view.rank])
+        return array(Retained(self._file), view.data, view.size, part._read_only(view.data), dtype, view.shape[:view.rank])
 
     def _viewed(self, view) -> Any:
         """An array of a view, which keeps the file."""
@@ -111,7 +111,8 @@ class Object(Handle, Mapping[str, Component]):
             return None
         name = text(lib.zt_type_name(view.type)) or text(lib.zt_dtype_name(view.dtype))
         dtype = stored_dtype(text(lib.zt_dtype_name(view.dtype)), name)
-        return array(Retained(self._file), view.data, self._file.mode != "private", dtype, (view.size // dtype.itemsize,))
+        count = view.size // dtype.itemsize
+        return array(Retained(self._file), view.data, count * dtype.itemsize, self._file.mode != "private", dtype, (count,))
 
     def _view(self, function, kind):
         view = options(kind)

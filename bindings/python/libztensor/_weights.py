@@ -60,9 +60,10 @@ def no_array(name: str, format: int) -> Unsupported:
 
 @functools.cache
 def _element(dtype: int, type: int) -> tuple:
-    """What elements are called, and how many of them are in how many bytes if these are blocks."""
-    element = text(lib.zt_type_name(type)) or text(lib.zt_dtype_name(dtype))
-    return element, block_of(element) if type else (1, 0)
+    """What elements are called, and how many of them are in how many bytes if these are blocks. Those of a type that is unknown are
+    as they are stored."""
+    known = text(lib.zt_type_name(type))
+    return (known, block_of(known)) if known else (text(lib.zt_dtype_name(dtype)), (1, 0))
 
 
 def _weight(name: str, info, several: bool) -> Weight:
@@ -271,6 +272,12 @@ def in_place(of: Weight, framework, mapped: Optional[Mapped]):
     return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
+def _check_size(of: Weight, size: int) -> None:
+    """A file may say any shape of a type that it alone knows."""
+    if size != of.size:
+        raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+
+
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     if framework.uploads(wanted):
@@ -281,8 +288,7 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
         if made[of.name] is not None:
             continue
         tensor, address, size = framework.empty(of.shape, of.type)
-        if size != of.size:
-            raise ZTensorError(f"{of.name!r} has {of.size} bytes, its shape and type ask for {size}")
+        _check_size(of, size)
         made[of.name] = tensor
         if size:
             due.append((of, address))
@@ -341,6 +347,8 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
             shape = tuple(count)
             slabs = numbers(_in_elements(of, start)), numbers(_in_elements(of, count))
         tensor, address, size = framework.empty(shape, of.type)
+        if slabs is None:
+            _check_size(of, size)
         if group and held + size > budget:
             yield from given()
             group, held = [], 0

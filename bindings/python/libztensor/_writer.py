@@ -12,7 +12,7 @@ from ._callbacks import Carrier, Progress, sink
 from ._component import taken
 from ._elements import types
 from ._file import File
-from ._library import AnyPath, Handle, InvalidState, Unsupported, check, chosen, lib, options, report, sized
+from ._library import AnyPath, Handle, InvalidArgument, InvalidState, Unsupported, check, chosen, lib, options, report, sized
 from ._object import Object, numbers
 from ._value import Value
 
@@ -110,6 +110,8 @@ class Writer(Handle):
 
     def add_csr(self, name: str, shape: Sequence[int], values: Any, indices: Any, indptr: Any) -> None:
         """Writes a sparse_csr object, whose structure is checked."""
+        if len(shape) != 2:
+            raise InvalidArgument(f"a csr object has two dimensions, not {len(shape)}")
         values, indices, indptr = _contiguous(values), _contiguous(indices, "uint64"), _contiguous(indptr, "uint64")
         if indices.size != values.size or indptr.size != shape[0] + 1:
             raise ValueError("a csr object has an index for each value, and rows + 1 row starts")

@@ -12,6 +12,7 @@ whatever its name is. bf16 and the 8-bit floats need the package ml_dtypes.
 from __future__ import annotations
 
 import io
+import math
 import os
 from typing import Any, Dict, Optional, Union
 
@@ -36,12 +37,12 @@ class _NumPy:
 
     @staticmethod
     def fits(of) -> bool:
-        return True
+        return math.prod(of.shape) * numpy_dtype(of.type).itemsize == of.size
 
     @staticmethod
     def over(part, of):
         start = _weights.ctypes.addressof(part) + of.offset
-        return array(part, start, False, numpy_dtype(of.type), of.shape)
+        return array(part, start, of.size, False, numpy_dtype(of.type), of.shape)
 
     @staticmethod
     def finished(made):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import io
+import math
 import os
 from collections import defaultdict
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -64,7 +65,8 @@ class _Torch:
 
     @staticmethod
     def fits(of) -> bool:
-        return of.offset % _size(_dtype(of.type)) == 0
+        size = _size(_dtype(of.type))
+        return of.offset % size == 0 and math.prod(of.shape) * size == of.size
 
     @staticmethod
     def over(part, of):

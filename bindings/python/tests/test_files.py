@@ -1,9 +1,12 @@
 """Containers, models, lists, attributes, failures one by one, progress, hooks, sources and sinks."""
 import ctypes
+import gc
 import io
 import math
 import mmap
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 
 import libztensor
 import libztensor.numpy
+from libztensor import _weights
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/data"
@@ -496,3 +500,120 @@ def test_arrays_of_every_type_are_read_into(tmp_path):
         for wrong in (np.empty((3, 2), ml_dtypes.bfloat16).T, frozen):
             with pytest.raises(ValueError, match="contiguous and writable"):
                 f["half"]["data"].read_into(wrong)
+
+
+SUB_BYTE = [("foreign/valid/amber-float4.pt", "enc.1.norm.gain.21"), ("v2/real/py-zstd.zt", "f4"), ("v2/real/py-f4-even-and-odd.zt", "odd"),
+            ("foreign/valid/amber-all-dtypes-untyped.pt", "enc.1.mlp.up.20"), ("invalid/dense-unknown-type-size.zt", "x")]
+
+
+@pytest.mark.parametrize("file, name", SUB_BYTE)
+def test_no_array_is_larger_than_its_bytes(file, name):
+    with libztensor.open(DATA / file) as f:
+        part = f[name]["data"]
+        with pytest.raises(libztensor.Unsupported, match=f"{part.size} bytes are no"):
+            f[name].numpy()
+        with pytest.raises((libztensor.Unsupported, libztensor.Corrupt)):  # of the shape, or that it does not fit
+            f[name].tensor()
+        whole = part.numpy()
+        assert whole.nbytes == part.size and whole.tobytes() == part.read()
+        for count in (whole.size - 1, whole.size + 1, 1 << 40):
+            with pytest.raises(libztensor.Unsupported):
+                part.numpy((count,))
+        assert part.numpy((1, whole.size)).shape == (1, whole.size)
+
+
+def test_weights_whose_shape_is_not_that_of_their_bytes_are_refused():
+    path = DATA / "invalid/dense-unknown-type-size.zt"
+    for how in ({}, {"mapped": True}):
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+            libztensor.numpy.load_file(path, **how)
+    with libztensor.open(path) as f:
+        with pytest.raises(libztensor.ZTensorError, match="'x' has 3 bytes, its shape and type ask for 4"):
+            list(_weights.in_pieces(f, libztensor.numpy._NumPy, 1 << 20, 0, 1, None))
+
+
+def test_a_cache_keeps_the_memory_that_it_reads(tmp_path):
+    with libztensor.create(tmp_path / "a.zt") as w:
+        for i in range(24):
+            w.add(f"t{i}", np.full(2 << 20, i, "u1"))
+    program = """if True:
+        import gc, libztensor, sys
+        data = open(sys.argv[1], "rb").read()
+        f = libztensor.File.open_memory(data)
+        with libztensor.Cache(64 << 20, 2 << 20, threads=1) as cache:
+            cache.prefetch([libztensor.Read(f[f"t{i}"]["data"]) for i in range(24)])
+            f.close()
+            del f, data
+            gc.collect()
+            while cache.stats["bytes_read"] < 24 * (2 << 20):
+                pass
+            print(cache.stats["prefetches"], cache.stats["failures"])
+    """
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.zt"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "24 0\n")
+
+
+def test_no_memory_is_asked_for_that_a_component_cannot_fill(path):
+    with libztensor.create(path, encoding="zstd") as w:
+        w.add("a", np.arange(3 << 20) // 1000 % 7 == 0)
+    with libztensor.open(path) as f:
+        assert f["a"]["data"].read() == f["a"].numpy().tobytes()
+    damaged = path.read_bytes()
+    declared, claimed = (3 << 20).to_bytes(4, "big"), (1 << 31).to_bytes(4, "big")
+    assert damaged.count(declared) == 2  # the shape, and the size
+    path.write_bytes(damaged.replace(declared, claimed))
+    program = """if True:
+        import libztensor, resource, sys
+        with libztensor.open(sys.argv[1]) as f:
+            try:
+                f["a"]["data"].read()
+            except libztensor.Corrupt:
+                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+    """
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1024  # MiB
+
+
+def test_a_slice_has_a_number_for_each_dimension(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(60, dtype="u1").reshape(3, 4, 5))
+        with pytest.raises(libztensor.InvalidArgument, match="two dimensions, not 1"):
+            w.add_csr("s", (1,), np.ones(1, "f4"), [0], [0, 1])
+    with libztensor.open(path) as f, libztensor.Cache(1 << 20, 1 << 10) as cache:
+        target = np.zeros(60, "u1")
+        for part in (f["a"]["data"], next(f.components()).component):
+            f.read_batch([libztensor.Read(part, target, start=(1, 1, 1), count=(1, 2, 2), step=(1, 2, 3))])
+            assert target[:4].tolist() == [26, 29, 36, 39]
+            for name in ("start", "count", "step"):
+                for given in ((), (1,), (1, 1), (1, 1, 1, 1)):
+                    read = libztensor.Read(part, target, start=(0, 0, 0), count=(1, 1, 1))._replace(**{name: given})
+                    for use in (f.read_batch, cache.prefetch, cache.drop, libztensor.Load):
+                        with pytest.raises(libztensor.InvalidArgument, match=f"{name} needs one number for each dimension"):
+                            use([read])
+
+
+def test_a_tensor_that_a_consumer_refuses_is_its_failure_and_is_given_back(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.zeros(1000, ml_dtypes.bfloat16))
+        w.add("b", np.arange(1000, dtype="f4"))
+    data, closed = path.read_bytes(), []
+
+    class Source:
+        size = staticmethod(lambda: len(data))
+        close = staticmethod(lambda: closed.append(1))
+
+        def read_at(self, offset, view):
+            view[:] = data[offset:offset + len(view)]
+
+    f = libztensor.File.open_source(Source())
+    for tensor in (f["a"], f["a"]["data"]):
+        with pytest.raises(RuntimeError, match="Unsupported dtype"):
+            np.from_dlpack(tensor)
+    taken, left = np.from_dlpack(f["b"]), f["b"].__dlpack__(max_version=(1, 0))
+    f.close()
+    assert not closed and taken[999] == 999
+    del left
+    gc.collect()
+    assert not closed
+    del taken
+    assert closed == [1]

@@ -338,3 +338,13 @@ def test_names_are_texts(path):
             use(f)
     with pytest.raises(ValueError, match="expected a dict"):
         save_file([np.zeros(1)], path)
+
+
+def test_elements_of_an_unknown_type_come_as_they_are_stored():
+    path = DATA / "v1.2/py-1.2.3-unknown-type.zt"
+    with safe_open(path) as f:
+        made, part = f.get_tensor("i4x2"), f.get_slice("i4x2")
+        with pytest.raises(libztensor.Unsupported, match="cannot be separated"):
+            part[1:3]
+    with libztensor.open(path) as f:
+        assert made.dtype == np.uint8 and made.size == 5 and made.tobytes() == f["i4x2"]["data"].read()

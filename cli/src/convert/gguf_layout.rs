@@ -5,7 +5,8 @@ use super::tensor::Tensor;
 use crate::failure::Outcome;
 use ztensor::model::value::{Array, Kind, Value};
 
-/// The most bytes of padding between tensors, or behind the last, that `ztensor.origin` may ask for.
+/// The most bytes of padding that `ztensor.origin` may ask for, behind the last tensor or between all of them, beside what
+/// aligns them; between all as many as they have, if that is more.
 const MAX_PADDING: u64 = 1 << 24;
 
 /// Where each tensor begins, counted from the start of all data.
@@ -23,11 +24,13 @@ impl Layout {
             let mut ranges: Vec<_> =
                 offsets.iter().zip(tensors).map(|(at, tensor)| (*at, tensor.size)).collect();
             ranges.sort_unstable();
-            let mut end = 0u64;
+            let most = tensors.iter().map(|tensor| tensor.size).sum::<u64>().max(MAX_PADDING);
+            let (mut end, mut between) = (0u64, 0u64);
             offsets.len() == tensors.len()
                 && ranges.iter().all(|(at, size)| {
+                    between = between.saturating_add(at.saturating_sub(end.next_multiple_of(alignment)));
                     let fits = *at >= end
-                        && *at - end <= MAX_PADDING
+                        && between <= most
                         && at % alignment == 0
                         && at.checked_add(*size).is_some_and(|e| e < 1 << 60);
                     end = at.saturating_add(*size);
@@ -58,7 +61,7 @@ impl Layout {
         let ends = self.offsets.iter().zip(tensors).map(|(at, tensor)| data_start + at + tensor.size);
         let end = ends.max();
         let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
-        let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new() };
+        let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new(), passed: 0 };
         // Offsets in `ztensor.origin` count from the start of the file, so they fit only if the data begins at the same place.
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
@@ -71,6 +74,7 @@ impl Layout {
                 padding.pieces.push((at, bytes.to_vec()));
             }
         }
+        padding.pieces.sort_by_key(|(at, _)| *at);
         padding
     }
 }
@@ -79,19 +83,22 @@ impl Layout {
 pub struct Padding {
     pub data_start: u64,
     pub file_size: u64,
-    /// Bytes that are not all zero, with their positions.
+    /// Bytes that are not all zero, with their positions, sorted by these.
     pieces: Vec<(u64, Vec<u8>)>,
+    /// How many of the pieces were written, or have tensors in their place.
+    passed: usize,
 }
 
 impl Padding {
     /// Writes the padding up to the position `until`.
-    pub fn fill(&self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
-        for (at, bytes) in &self.pieces {
+    pub fn fill(&mut self, sink: &mut Sink<'_>, until: u64) -> Outcome<()> {
+        while let Some((at, bytes)) = self.pieces.get(self.passed).filter(|(at, _)| *at < until) {
             let end = at.saturating_add(bytes.len() as u64);
             if *at >= sink.position && end <= until {
                 sink.zeros(at - sink.position)?;
                 sink.write(bytes)?;
             }
+            self.passed += 1;
         }
         sink.zeros(until.saturating_sub(sink.position))
     }

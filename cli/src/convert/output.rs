@@ -75,9 +75,28 @@ impl NewFile {
     }
 
     /// Gives it its name.
-    pub fn publish(self) -> Outcome<()> {
+    pub fn publish(&self) -> Outcome<()> {
         check_free(&self.path, self.force)?;
         self.with(FileSink::publish)
+    }
+
+    /// Gives all their names, in this order. Where one cannot have its own, those that have theirs go again; but for those
+    /// that have taken the place of others.
+    pub fn publish_all(files: impl IntoIterator<Item = NewFile>) -> Outcome<()> {
+        let files: Vec<NewFile> = files.into_iter().collect();
+        files.iter().try_for_each(|file| check_free(&file.path, file.force))?;
+        let mut made = Vec::new();
+        for file in &files {
+            let is_new = file.path.symlink_metadata().is_err();
+            if let Err(why) = file.publish() {
+                made.into_iter().for_each(|path: &Path| drop(std::fs::remove_file(path)));
+                return Err(why);
+            }
+            if is_new {
+                made.push(&file.path);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -178,5 +197,55 @@ impl<'j> Sink<'j> {
             None => std::io::stdout().lock().flush().map_err(Failure::cut_short)?,
         }
         Ok(self.file.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_files_none_gets_its_name_where_one_cannot() {
+        let folder = std::env::temp_dir().join(format!("zt-publish-{}", std::process::id()));
+        let names = || {
+            let mut names: Vec<_> =
+                std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        for (taken, force) in [("b", false), ("c", false), ("c", true)] {
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            if force {
+                std::fs::write(folder.join("a"), "old").unwrap();
+            }
+            let new = |name: &str| {
+                let file = NewFile::create(&folder.join(name), force, false).unwrap();
+                file.write(name.as_bytes()).unwrap();
+                file.close().unwrap();
+                file
+            };
+            let files = ["a", "b", "c"].map(new);
+            // While they were written somebody else has made something of that name.
+            match force {
+                true => std::fs::create_dir(folder.join(taken)).unwrap(),
+                false => std::fs::write(folder.join(taken), "precious").unwrap(),
+            }
+            assert!(NewFile::publish_all(files).is_err(), "{taken}");
+            // What was replaced cannot be had again.
+            let left: &[&str] = if force { &["a", "c"] } else { &[taken] };
+            assert_eq!(names(), left, "{taken}");
+            if !force {
+                assert_eq!(std::fs::read(folder.join(taken)).unwrap(), b"precious");
+            }
+        }
+        let files = ["d", "e"].map(|name| {
+            let file = NewFile::create(&folder.join(name), false, false).unwrap();
+            file.close().unwrap();
+            file
+        });
+        NewFile::publish_all(files).unwrap();
+        assert_eq!(names(), ["a", "c", "d", "e"]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

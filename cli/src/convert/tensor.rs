@@ -4,6 +4,7 @@ use super::choice::Choice;
 use super::{shown_key, Job};
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
+use crate::text;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Class, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
@@ -64,6 +65,9 @@ impl Elements {
     }
 }
 
+/// All tensors together have fewer bytes.
+const MOST_BYTES: u64 = 1 << 60;
+
 /// A tensor that is written.
 pub struct Tensor<'f> {
     pub name: Vec<u8>,
@@ -103,7 +107,12 @@ impl<'f> Tensor<'f> {
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
-        Ok(tensors)
+        // What is compressed says of itself how large it is. All that is added to the sum, as padding, is far from 64 bits then.
+        let total = tensors.iter().map(|tensor| tensor.size).fold(0, u64::saturating_add);
+        match total < MOST_BYTES {
+            true => Ok(tensors),
+            false => Err(job.refusal(format!("{} of tensors are more than a file has", text::size(total)))),
+        }
     }
 
     fn of(job: &Job<'f>, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {

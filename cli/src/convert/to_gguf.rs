@@ -127,7 +127,7 @@ fn write_file<'j>(
         encoder.u32(type_number(tensor.elements).unwrap_or_default());
         encoder.u64(*offset);
     }
-    let padding = layout.padding(encoder.bytes.len() as u64, tensors, origin);
+    let mut padding = layout.padding(encoder.bytes.len() as u64, tensors, origin);
     let mut sink = Sink::create_at(job, path)?;
     sink.write(&encoder.bytes)?;
     for at in layout.order() {

@@ -38,7 +38,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         let summary = write_file(job, sink, attributes, choices)?;
         written.files.extend(file);
         written.objects += summary.objects;
-        written.data_bytes += summary.data_bytes;
+        written.data_bytes = written.data_bytes.saturating_add(summary.data_bytes);
         written.stored_bytes += summary.stored_bytes;
         written.size += summary.file_size;
     }
@@ -95,7 +95,7 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
         let size = component.size().unwrap_or(component.stored_size());
         let is_float = |dtype: &Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
         match (floats, component.dtype().filter(is_float)) {
-            (Some(to), Some(from)) if dense => size / from.size() as u64 * to.size() as u64,
+            (Some(to), Some(from)) if dense => (size / from.size() as u64).saturating_mul(to.size() as u64),
             _ => size,
         }
     };

@@ -49,7 +49,7 @@ fn access_of(info: &FILE_STORAGE_INFO) -> DirectAccess {
 pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     let rights = match access {
         Access::Read => GENERIC_READ,
-        Access::Write | Access::CreateNew => GENERIC_WRITE,
+        Access::Write | Access::CreateNew | Access::CreatePrivate => GENERIC_WRITE,
         Access::ReadWrite => GENERIC_READ | GENERIC_WRITE,
     };
     let shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
