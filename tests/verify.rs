@@ -55,9 +55,6 @@ fn a_byte_that_does_not_fit_its_digest_is_found_by_every_verification() {
             assert!(error.message().contains(word), "{word:?} is not in {error}");
         }
         assert_eq!((report.objects, report.digests_verified), (1, 1), "what was checked before");
-        let verifying = OpenOptions { verify: true, ..OpenOptions::default() };
-        let opened = File::open_memory(bytes, &verifying).map(drop).map_err(|e| e.cause());
-        assert_eq!(opened, Err(Cause::DigestMismatch));
         let without = VerifyOptions { digests: false, ..everything(1) };
         let (outcome, report) = run(&file, &without);
         assert_eq!((outcome.is_ok(), report.digests_verified, report.objects), (true, 0, 3));

@@ -89,7 +89,6 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
     let default = OpenOptions::default();
     Ok(OpenOptions {
         mode: mode::mode(options.mode)?,
-        verify: false, // `opened` does it, with the caller's progress
         strict: arg::flag(options.strict, "zt_open_options.strict")?,
         max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
         max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),

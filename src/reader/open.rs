@@ -10,7 +10,6 @@ use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
-use super::verify_report::{VerifyOptions, VerifyReport};
 use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
 use crate::error::Result;
@@ -140,11 +139,6 @@ impl File {
             structure::check_strict_metadata(&file)?;
         }
         file.advise_all(options.advice)?;
-        if options.verify {
-            let digests_only =
-                VerifyOptions { contents: false, threads: options.threads, ..VerifyOptions::default() };
-            file.verify(&digests_only, &|_, _| true, &mut VerifyReport::default())?;
-        }
         Ok(file)
     }
 }

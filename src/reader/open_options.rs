@@ -41,8 +41,6 @@ pub enum Shards {
 pub struct OpenOptions {
     /// How the bytes are reached.
     pub mode: Mode,
-    /// Check every digest before the file is handed out.
-    pub verify: bool,
     /// Also refuse what a lenient reader may pass over.
     pub strict: bool,
     /// Largest manifest, in bytes.
@@ -112,7 +110,6 @@ impl Default for OpenOptions {
         let limits = Limits::default();
         OpenOptions {
             mode: Mode::Map,
-            verify: false,
             strict: false,
             max_manifest_size: limits.manifest_size,
             max_decoded_size: None,

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ztensor::error::Error;
-use ztensor::reader::{File, OpenOptions};
+use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::sink::file_sink::FileSink;
 use ztensor::sink::{ByteSink, WriteThreads};
 
@@ -64,14 +64,14 @@ impl NewFile {
         act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
     }
 
-    /// Opens it under its temporary name.
+    /// Opens it under its temporary name, and checks its digests.
     pub fn open(&self) -> Outcome<File> {
-        let options = OpenOptions {
-            verify: true,
-            name: Some(self.path.display().to_string()),
-            ..OpenOptions::default()
-        };
-        self.with(|sink| File::open(sink.temporary_path(), &options))
+        let name = Some(self.path.display().to_string());
+        let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        self.with(|sink| {
+            let file = File::open(sink.temporary_path(), &OpenOptions { name, ..OpenOptions::default() })?;
+            file.verify(&digests, &|_, _| true, &mut VerifyReport::default()).map(|()| file)
+        })
     }
 
     /// Gives it its name.
