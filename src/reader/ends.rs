@@ -115,7 +115,7 @@ impl Ends {
     }
 
     /// Bytes of memory that [`Ends::with_range`] holds while `body` runs.
-    pub fn bytes_to_hold(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
+    pub fn memory_for(&self, source: &dyn ByteSource, range: &Range<u64>) -> u64 {
         let all = range.end.saturating_sub(range.start);
         match self.in_tail(range) {
             _ if source.slice(range.clone()).is_some() => 0,

@@ -87,7 +87,7 @@ fn read_in_frame(
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     budget.raise(limits.memory_for(manifest_size));
-    let read = ends.bytes_to_hold(source, &range);
+    let read = ends.memory_for(source, &range);
     budget.charge(read, "the manifest")?;
     let validated =
         ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, budget));
