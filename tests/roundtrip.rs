@@ -183,7 +183,7 @@ fn everything_that_a_version_can_say_comes_back_however_the_file_is_opened() {
 }
 
 #[test]
-fn what_a_version_cannot_say_is_refused_and_the_writer_goes_on_as_if_it_had_not_been_asked() {
+fn what_a_version_cannot_represent_is_refused_and_the_writer_is_as_before() {
     for options in all_options() {
         let version = options.version;
         let asked_for_all = common::written(&options, |writer| {

@@ -90,7 +90,7 @@ fn a_shard_that_changed_since_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_a_shard_is_refused_and_the_writer_goes_on() {
+fn what_cannot_be_a_shard_is_refused_and_the_writer_continues() {
     let folder = Folder::new();
     let base = folder.path("m-base.zt");
     write(&base, &options(), |w| sample("x", 30).write(w).unwrap());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A word that no identifier has, and the word to use.
-const RETIRED: [(&str, &str); 44] = [
+const RETIRED: [(&str, &str); 48] = [
     ("alike", "same_..., or template"),
     ("arrow", "layer, allowed import"),
     ("arrows", "layers, allowed imports"),
@@ -49,6 +49,10 @@ const RETIRED: [(&str, &str); 44] = [
     ("settle_logical", "resolve_logical_type"),
     ("kind_t", "zt_kind"),
     ("put_down", "set, insert"),
+    ("goes_on", "continues, on_progress"),
+    ("misfit", "mismatch"),
+    ("unheard", "unreported"),
+    ("put_first", "push_front"),
 ];
 
 /// Identifiers that have such a word all the same.

@@ -20,7 +20,7 @@ pub struct Address {
     pub root: String,
     /// The key of the object; of HTTP the path, as it is in the URL, without the first '/'.
     pub key: String,
-    /// Of HTTP: what follows the path, with its '?'.
+    /// The query of an HTTP address, with its '?'.
     pub query: String,
     /// What stands before the key in messages: no user, no query.
     pub shown: String,

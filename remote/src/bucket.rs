@@ -85,7 +85,7 @@ fn yes(is_set: bool) -> Option<String> {
     is_set.then(|| "true".into())
 }
 
-/// Those that have a value.
+/// The settings that have a value.
 fn set<K, const N: usize>(given: [(Option<String>, K); N]) -> impl Iterator<Item = (K, String)> {
     given.into_iter().filter_map(|(value, key)| Some((key, value?)))
 }

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 /// Attempts wait at most so long for the next.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Who answers.
+/// The kind of server.
 enum Host {
     Bucket(Bucket),
     Web(HttpClient),
@@ -126,7 +126,7 @@ fn web_client(address: &Address, settings: &Settings) -> Result<HttpClient, Fail
         value.set_sensitive(true);
         headers.insert(http::header::AUTHORIZATION, value);
     }
-    // Who writes http:// wants that.
+    // An address that begins with http:// asks for it.
     web(settings, headers, settings.allow_http || scheme == "http").map_err(|e| refused(&e))
 }
 

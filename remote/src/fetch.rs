@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc};
 
 /// Bytes between two wanted ranges that are rather read than skipped.
-pub const GAP: u64 = 256 << 10;
+pub const MAX_READ_GAP: u64 = 256 << 10;
 /// Bytes of a request, where more are wanted than fit one; none is of twice as many.
 pub const REQUEST: u64 = 8 << 20;
 
@@ -163,9 +163,9 @@ impl Target {
             workers.push(pool.spawn(async move {
                 while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let outcome = target.fill(request, &version).await;
-                    let goes_on = outcome.is_ok();
+                    let continues = outcome.is_ok();
                     let _ = done.send(outcome);
-                    if !goes_on {
+                    if !continues {
                         return;
                     }
                 }
@@ -221,7 +221,7 @@ fn plan(pieces: &[Piece]) -> Vec<Request> {
     while let Some(first) = rest.first() {
         let (mut count, mut end) = (0, first.end);
         for piece in rest {
-            if piece.start > end.saturating_add(GAP) {
+            if piece.start > end.saturating_add(MAX_READ_GAP) {
                 break;
             }
             end = end.max(piece.end);
@@ -289,10 +289,15 @@ mod tests {
 
     #[test]
     fn near_ranges_are_one_request_and_long_ones_several() {
-        let near = [0..10, 20..30, 30 + GAP..40 + GAP, 50 + 2 * GAP..60 + 2 * GAP];
+        let near = [
+            0..10,
+            20..30,
+            30 + MAX_READ_GAP..40 + MAX_READ_GAP,
+            50 + 2 * MAX_READ_GAP..60 + 2 * MAX_READ_GAP,
+        ];
         let planned = plan(&pieces(&mut [], &near));
         let ranges: Vec<_> = planned.iter().map(|r| (r.range.clone(), r.pieces.len())).collect();
-        assert_eq!(ranges, [(0..40 + GAP, 3), (50 + 2 * GAP..60 + 2 * GAP, 1)]);
+        assert_eq!(ranges, [(0..40 + MAX_READ_GAP, 3), (50 + 2 * MAX_READ_GAP..60 + 2 * MAX_READ_GAP, 1)]);
         let size = 100 * REQUEST + 7;
         let planned = plan(&pieces(&mut [], std::slice::from_ref(&(7..size))));
         assert!((100..=101).contains(&planned.len()));

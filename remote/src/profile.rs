@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Most bytes of such a file that are looked at.
-const MOST: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 
 /// What a profile says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn read() -> Profile {
 
 fn text(path: PathBuf) -> String {
     let size = std::fs::metadata(&path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
-    if size > MOST {
+    if size > MAX_READ {
         return String::new();
     }
     std::fs::read_to_string(path).unwrap_or_default()

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
 
 /// Threads at most: each of them keeps gigabytes a second going.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 static POOL: OnceLock<Result<Runtime, String>> = OnceLock::new();
 /// The process that the pool is of; 0: of none yet.
@@ -29,9 +29,9 @@ pub fn pool() -> Result<&'static Runtime, Failure> {
     check_process()?;
     let made = POOL.get_or_init(|| {
         PROCESS.store(std::process::id(), Ordering::Relaxed);
-        // Of this library's own copy of rustls; somebody else in the same program may have been first.
+        // For this library's copy of rustls. It fails if another part of the program did so before.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(MOST_THREADS);
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(MAX_THREADS);
         let pool =
             Builder::new_multi_thread().worker_threads(threads).thread_name("zt-remote").enable_all().build();
         pool.map_err(|e| e.to_string())

@@ -19,9 +19,9 @@ use std::io;
 use std::time::Duration;
 
 /// Most bytes of an answer that is no range of an object: a listing, credentials.
-const MOST_OF_OTHERS: usize = 16 << 20;
+const MAX_OTHER_BODY: usize = 16 << 20;
 /// Most bytes of an answer that says what went wrong.
-const MOST_OF_ERRORS: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// A host that is there answers in this time.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -111,11 +111,11 @@ impl HttpService for Service {
         let code = Some(parts.status.as_u16());
         seen.set(Attempt { code, ..Attempt::default() });
         if parts.status.is_success() {
-            let body = if of_range { body } else { limited(body, MOST_OF_OTHERS) };
+            let body = if of_range { body } else { limited(body, MAX_OTHER_BODY) };
             return Ok(HttpResponse::from_parts(parts, body));
         }
-        // Of what the service says only its word is kept: the rest may repeat what it was sent.
-        let said = limited(body, MOST_OF_ERRORS).bytes().await.unwrap_or_default();
+        // Only the error code of the service is kept: the rest of its answer may repeat secrets that it was sent.
+        let said = limited(body, MAX_ERROR_BODY).bytes().await.unwrap_or_default();
         seen.set(Attempt { code, word: word_of(&said), ..Attempt::default() });
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(Bytes::new())))
     }

@@ -6,7 +6,7 @@ use crate::capi::guard;
 use crate::connect::Client;
 use crate::core::{status, zt_name_callback, zt_source, zt_source_range, zt_status};
 use crate::failure::{Failure, Seen};
-use crate::fetch::{Piece, GAP, GIVEN_UP, REQUEST};
+use crate::fetch::{Piece, GIVEN_UP, MAX_READ_GAP, REQUEST};
 use crate::object::Object;
 use crate::runtime;
 use crate::settings::text;
@@ -56,7 +56,7 @@ impl<T> Recent<T> {
 /// What the functions of a store have.
 pub struct Files {
     client: Arc<Client>,
-    /// Those that were opened.
+    /// The objects that were opened last.
     opened: Mutex<Recent<Object>>,
 }
 
@@ -114,7 +114,7 @@ impl Files {
             close: Some(close),
             read_many: Some(read_many),
             name: object.name.as_ptr(),
-            gap: GAP,
+            gap: MAX_READ_GAP,
             largest_request: REQUEST,
             concurrency,
             callers_thread: 0,

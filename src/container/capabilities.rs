@@ -86,7 +86,7 @@ impl IndexDtypes {
     }
 
     /// Which ones, for a message.
-    pub fn wanted(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             IndexDtypes::Integers => "an integer",
             IndexDtypes::U64 => "u64, as spec 1.2 demands",

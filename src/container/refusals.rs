@@ -73,8 +73,8 @@ impl Capabilities {
     }
 
     /// What codes with scales are written as, or why they cannot be.
-    pub fn quantized(&self, asked: &Quantized<'_>) -> Result<QuantizedForm> {
-        (self.write_rules.quantized)(asked).map_err(|e| self.refusal(e))
+    pub fn quantized(&self, spec: &Quantized<'_>) -> Result<QuantizedForm> {
+        (self.write_rules.quantized)(spec).map_err(|e| self.refusal(e))
     }
 
     /// The format of that name; none where it means nothing.

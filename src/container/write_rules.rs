@@ -39,7 +39,7 @@ pub struct QuantizedForm {
     pub attributes: Attributes,
 }
 
-/// Rules of a container of what is written, each asked before a byte is. They say which one is broken.
+/// Rules of a container of what is written, each spec before a byte is. They say which one is broken.
 #[derive(Debug)]
 pub struct WriteRules {
     /// Checks the name of an object, a component or an attribute; the first argument says of which.
@@ -74,17 +74,17 @@ pub(crate) const NO_RULES: WriteRules = WriteRules {
 };
 
 /// A quantized_group, which has attributes for no more than this.
-fn quantized_group(asked: &Quantized<'_>) -> Result<QuantizedForm> {
-    if asked.grouping.is_some() {
+fn quantized_group(spec: &Quantized<'_>) -> Result<QuantizedForm> {
+    if spec.grouping.is_some() {
         return Err(broken!(Rule::QuantizedGeometry, "a quantized_group does not say how its groups lie"));
     }
     let mut attributes = Attributes::default();
-    for (key, number) in [("bits", asked.bits), ("group_size", asked.group_size)] {
+    for (key, number) in [("bits", spec.bits), ("group_size", spec.group_size)] {
         if let Some(number) = number {
             attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
         }
     }
-    if let Some(packing) = asked.packing {
+    if let Some(packing) = spec.packing {
         attributes.set("packing", OwnedValue::text(packing)?.get())?;
     }
     Ok(QuantizedForm { format: "quantized_group", codes: "packed_weight", attributes })

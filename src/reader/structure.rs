@@ -99,7 +99,7 @@ impl<'f> Component<'f> {
         match self.entry.integer_dtype() {
             Some(dtype) if allowed.contains(dtype) => Ok(dtype),
             _ => {
-                let wanted = allowed.wanted();
+                let wanted = allowed.description();
                 let found = self.dtype_name();
                 Err(broken!(Rule::IndexDtype, "its dtype is {found:?}, but an index has to be {wanted}"))
             }

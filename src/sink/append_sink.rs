@@ -101,7 +101,7 @@ impl AppendSink {
         let (record, end) = (self.record.clone(), self.tail.end);
         let file = self.writer()?.file();
         if let Some(HeadRecord { offset, bytes, .. }) = record {
-            put(file, offset, &bytes)
+            write_at(file, offset, &bytes)
                 .map_err(|e| e.within(format_args!("could not write the append record")))?;
             sync(file, "could not sync the append record")?;
         }
@@ -157,7 +157,7 @@ impl AppendSink {
     /// The old manifest and footer behind what was added, of which nothing is left but zeros.
     fn end_validly(&self, file: &File) -> Result<()> {
         if let Some(record) = &self.record {
-            put(file, record.offset, &record.bytes)?; // the last step may have cleared it
+            write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
             sync(file, "could not sync the append record")?;
         }
         let mut seeker: &File = file;
@@ -189,7 +189,7 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
 
 /// What stands in the record's place when there is none.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
-    put(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
+    write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
 
 fn seek(mut file: &File, to: u64) -> Result<()> {
@@ -197,7 +197,7 @@ fn seek(mut file: &File, to: u64) -> Result<()> {
 }
 
 /// Writes `bytes` at `offset`.
-fn put(file: &File, offset: u64, bytes: &[u8]) -> Result<()> {
+fn write_at(file: &File, offset: u64, bytes: &[u8]) -> Result<()> {
     seek(file, offset)?;
     write_all(file, bytes, &[])
 }
@@ -231,7 +231,7 @@ fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
         let chunk = buffer.get_mut(..now).unwrap_or_default();
         seek(file, at)?;
         file.read_exact(chunk).map_err(|e| Error::io("could not read its manifest", &e))?;
-        put(file, to, chunk)?;
+        write_at(file, to, chunk)?;
         at = at.saturating_add(now as u64);
         to = to.saturating_add(now as u64);
     }

@@ -66,7 +66,7 @@ impl WriteBuffer {
 
 impl DirectSink {
     /// Goes on with `file`, to which nothing was written yet; none where that cannot be, or for lack of memory.
-    pub fn over(file: &File) -> Option<DirectSink> {
+    pub fn with_file(file: &File) -> Option<DirectSink> {
         let direct = blocks::open_direct(file)
             .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
         let file = file.try_clone().ok()?;
@@ -258,7 +258,7 @@ mod tests {
         /// A sink over a new file; none where files here have no way past the page cache.
         fn sink(&self) -> Option<(File, DirectSink)> {
             let file = File::create(&self.0).unwrap();
-            let sink = DirectSink::over(&file);
+            let sink = DirectSink::with_file(&file);
             if sink.is_none() {
                 println!("direct_sink: skipped: no writes past the page cache here");
             }

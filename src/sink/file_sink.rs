@@ -46,14 +46,14 @@ impl FileSink {
             let target = SystemPath::new(&destination)?;
             let folder = durable.then(|| SystemPath::new(folder)).transpose()?;
             match temporary.open(access) {
-                Ok(file) => return FileSink::over(file, temporary, target, folder, kept.as_ref()),
+                Ok(file) => return FileSink::with_file(file, temporary, target, folder, kept.as_ref()),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
                 Err(e) => return Err(Error::io("could not create a temporary file in its folder", &e)),
             }
         }
     }
 
-    fn over(
+    fn with_file(
         file: File,
         temporary: SystemPath,
         destination: SystemPath,
@@ -85,7 +85,7 @@ impl FileSink {
             return Ok(());
         };
         self.undecided = false;
-        self.direct = DirectSink::over(writer.file());
+        self.direct = DirectSink::with_file(writer.file());
         match self.direct.as_mut() {
             Some(direct) => direct.write(writer.gathered(), &WriteThreads::alone()), // all that there was so far
             None => Ok(()),

@@ -264,7 +264,7 @@ pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabili
     if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
         return Ok(());
     }
-    let wanted = allowed.wanted();
+    let wanted = allowed.description();
     let (dtype, more) = (spec.dtype.name(), if spec.logical.is_some() { " with a type" } else { "" });
     Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
 }

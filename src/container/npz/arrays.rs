@@ -86,7 +86,7 @@ pub(super) fn archive(
             true => extend(budget, &mut name, stem)?,
             false => decode_437(stem, budget, &mut name)?,
         }
-        keep(&mut manifest, &name, &header, place, budget).map_err(|e| directory.blame(member, e))?;
+        add_array(&mut manifest, &name, &header, place, budget).map_err(|e| directory.blame(member, e))?;
         if let Kind::Unreadable { text, .. } = header.kind {
             drop_text(text, budget);
         }
@@ -124,7 +124,7 @@ pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Fram
         encoding: Encoding::Raw,
         layout: Layout { decoded_size: file_size.saturating_sub(header.size), ..Layout::default() },
     };
-    keep(&mut manifest, b"", &header, place, budget)?;
+    add_array(&mut manifest, b"", &header, place, budget)?;
     Ok((Frame::with_manifest_first(Container::Npz, 0..header.size, header.size, file_size), manifest))
 }
 
@@ -234,7 +234,13 @@ impl Place {
 }
 
 /// Keeps an array as an object of one component.
-fn keep(manifest: &mut Manifest, name: &[u8], header: &Header, place: Place, budget: &Budget) -> Result<()> {
+fn add_array(
+    manifest: &mut Manifest,
+    name: &[u8],
+    header: &Header,
+    place: Place,
+    budget: &Budget,
+) -> Result<()> {
     let role = manifest.intern_role("data")?;
     let name = add_text(budget, manifest, name)?;
     let Place { offset, stored_size, encoding, mut layout } = place;

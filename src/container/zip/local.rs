@@ -14,7 +14,7 @@ const LOCAL_SIZE: u64 = 30;
 /// What an extra field has at most of writers that align the data to 64 bytes.
 const USUAL_EXTRA: u64 = 128;
 const DATA_DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
-const LONGEST_DESCRIPTOR: u64 = 24;
+const MAX_DESCRIPTOR_SIZE: u64 = 24;
 
 /// What the reader of a member says of the first of its stored bytes.
 pub enum Seen {
@@ -56,7 +56,7 @@ impl Directory {
             let (mut again, mut further) = (Vec::new(), Vec::new());
             regions.for_each(&ranges, &mut |at, bytes| {
                 let at = wanted.get(at).copied().unwrap_or_default();
-                let to = self.look(at, bytes, ahead, body)?;
+                let to = self.check_member(at, bytes, ahead, body)?;
                 if let Some(range) = to {
                     push(budget, &mut again, at)?;
                     push(budget, &mut further, range)?;
@@ -73,8 +73,8 @@ impl Directory {
         self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
-    /// One member by bytes from its header on; what more of them is to be looked at.
-    fn look(
+    /// Checks one member, of whose bytes `bytes` are those from its header on. Returns the range to read if that takes more.
+    fn check_member(
         &mut self,
         at: usize,
         bytes: &[u8],
@@ -137,7 +137,7 @@ impl Directory {
         let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
         for member in self.members.iter().filter(|member| member.flags & DESCRIPTOR != 0) {
             let data_end = member.stored().end;
-            let to = data_end.saturating_add(LONGEST_DESCRIPTOR).min(self.range.start);
+            let to = data_end.saturating_add(MAX_DESCRIPTOR_SIZE).min(self.range.start);
             push(budget, &mut wanted, member)?;
             push(budget, &mut ranges, data_end..to)?;
         }

@@ -1,5 +1,5 @@
 //! Codes with scales as the layout `zt.quant_group/1` (spec 2 section 6.4), which says more of them than a quantized_group
-//! does, and says it less freely. Whether sizes fit is asked of the object that comes of it ([`super::profiles`]).
+//! does, and says it less freely. Whether sizes fit is spec of the object that comes of it ([`super::profiles`]).
 
 use super::layouts::broken_layout;
 use crate::container::write_rules::{Quantized, QuantizedForm};
@@ -13,19 +13,19 @@ macro_rules! refuse {
 }
 
 /// The layout and its attributes, or what it has no place for.
-pub fn form(asked: &Quantized<'_>) -> Result<QuantizedForm> {
-    let Some(grouping) = asked.grouping else {
+pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
+    let Some(grouping) = spec.grouping else {
         refuse!("\"zt.quant_group/1\" says along which axis groups lie (has_axis)")
     };
-    let Some(bits) = asked.bits else { refuse!("\"zt.quant_group/1\" says how many bits a code has") };
-    let Some(group_size) = asked.group_size else {
+    let Some(bits) = spec.bits else { refuse!("\"zt.quant_group/1\" says how many bits a code has") };
+    let Some(group_size) = spec.group_size else {
         // One scale for each index of the axis, or for each code: its text can be read as either.
         refuse!("\"zt.quant_group/1\" without a group size does not say how many scales it has")
     };
-    let (word, per_word) = (word(asked.codes)?, per_word(asked.codes, bits)?);
-    check_packing(asked, per_word)?;
+    let (word, per_word) = (word(spec.codes)?, per_word(spec.codes, bits)?);
+    check_packing(spec, per_word)?;
     let Grouping { axis, zero_point, is_msb_first, zeros_packed } = grouping;
-    let zero_form = match (asked.has_zeros, zero_point) {
+    let zero_form = match (spec.has_zeros, zero_point) {
         (true, 0) => "tensor",
         (true, _) => refuse!("it has zeros, and a zero point of {zero_point} for all codes as well"),
         (false, _) if zeros_packed => refuse!("its zeros are packed, but there are none"),
@@ -36,7 +36,7 @@ pub fn form(asked: &Quantized<'_>) -> Result<QuantizedForm> {
     for (key, number) in [("bits", bits), ("axis", axis), ("group_size", group_size)] {
         attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
     }
-    attributes.set("scale_form", OwnedValue::text(scale_form(asked.scales)?)?.get())?;
+    attributes.set("scale_form", OwnedValue::text(scale_form(spec.scales)?)?.get())?;
     let packing = map(|b| {
         text(b, "word", word)?;
         text(b, "order", if is_msb_first { "msb_first" } else { "lsb_first" })?;
@@ -88,12 +88,12 @@ fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
 }
 
 /// Checks that a packing, which the file has no field for, agrees with the words.
-fn check_packing(asked: &Quantized<'_>, per_word: u64) -> Result<()> {
-    let Some(packing) = asked.packing else { return Ok(()) };
+fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
+    let Some(packing) = spec.packing else { return Ok(()) };
     match parse_packing(packing) {
-        Some((count, dtype)) if count == per_word && word(dtype)? == word(asked.codes)? => Ok(()),
+        Some((count, dtype)) if count == per_word && word(dtype)? == word(spec.codes)? => Ok(()),
         _ => {
-            refuse!("the packing {packing:?} is not that of {per_word} codes in each {}", asked.codes.name())
+            refuse!("the packing {packing:?} is not that of {per_word} codes in each {}", spec.codes.name())
         }
     }
 }
