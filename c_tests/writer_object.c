@@ -245,6 +245,7 @@ static void copies_between_versions(void)
     CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(lz4, "a"), NULL, 0), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_OK);
     CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_ERROR_EXISTS);
+    CHECK_STR(zt_last_error(), "object \"i8\": as \"one\": an object of that name is there already");
     CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "two", 0), ZT_OK);
     CHECK_STATUS(zt_writer_add_copy(w, NULL, "three", 0), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "\xff", 0), ZT_ERROR_INVALID_ARGUMENT);

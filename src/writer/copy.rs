@@ -67,7 +67,11 @@ impl Writer {
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
         self.check_copy(object)?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
-        self.check_object(&spec, &Attributes::default()).map_err(in_object)?;
+        let as_new = |e: Error| match name.as_bytes() == object.name_bytes() {
+            true => in_object(e),
+            false => in_object(e.within(format_args!("as {name:?}"))),
+        };
+        self.check_object(&spec, &Attributes::default()).map_err(as_new)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
         let attributes = losses.retain_attributes(attributes_of(object)?, check)?;
