@@ -65,12 +65,19 @@ func statsOf(s *C.zt_read_stats) Stats {
 		int(s.threads), s.direct != 0, C.GoString(s.reason)}
 }
 
-func fillRequests(m *memory, requests []Request) []C.zt_read_request {
+func fillRequests(m *memory, requests []Request) ([]C.zt_read_request, error) {
 	made := sized[C.zt_read_request](m, len(requests))
 	for i, r := range requests {
 		c := &made[i]
 		c.component, c.offset, c.length = r.Component.handle, C.uint64_t(r.Offset), C.uint64_t(r.Length)
 		if r.Count != nil {
+			// C takes as many numbers as there are dimensions.
+			rank := int(C.zt_object_rank(r.Component.object))
+			if len(r.Count) != rank || r.Start != nil && len(r.Start) != rank || r.Step != nil && len(r.Step) != rank {
+				return nil, refuse(ErrInvalidArgument, "a slice needs one number for each dimension")
+			}
+		}
+		if len(r.Count) > 0 {
 			c.start, c.count, c.step = m.numbers(r.Start), m.numbers(r.Count), m.numbers(r.Step)
 		} else if r.Length == 0 {
 			c.length = C.ZT_WHOLE
@@ -79,7 +86,7 @@ func fillRequests(m *memory, requests []Request) []C.zt_read_request {
 		c.dst_size = C.size_t(len(r.Dst))
 		c.tag = C.uint64_t(i)
 	}
-	return made
+	return made, nil
 }
 
 // ReadBatch reads many components, ranges and hyperslabs in one call, in the order of the file. options may be nil.
@@ -87,8 +94,11 @@ func (f *File) ReadBatch(requests []Request, options *ReadOptions) (Stats, error
 	var m memory
 	defer m.free()
 	o, w := options.c(&m)
-	all := fillRequests(&m, requests)
+	all, err := fillRequests(&m, requests)
+	if err != nil {
+		return Stats{}, err
+	}
 	stats := &sized[C.zt_read_stats](&m, 1)[0]
-	err := w.call(func() C.zt_status { return C.zt_read_batch(f.handle, first(all), C.size_t(len(all)), o, stats) })
+	err = w.call(func() C.zt_status { return C.zt_read_batch(f.handle, first(all), C.size_t(len(all)), o, stats) })
 	return statsOf(stats), err
 }

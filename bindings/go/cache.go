@@ -58,7 +58,7 @@ func (c *Cache) Close() error {
 }
 
 // requests of slices, which may be read when nobody else has their files.
-func (c *Cache) requests(m *memory, slices []Request) []C.zt_read_request {
+func (c *Cache) requests(m *memory, slices []Request) ([]C.zt_read_request, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, slice := range slices {
@@ -80,7 +80,11 @@ const Forever = time.Duration(-1)
 func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) error {
 	var m memory
 	defer m.free()
-	request, out := c.requests(&m, []Request{slice}), &sized[C.zt_cache_slice](&m, 1)[0]
+	request, err := c.requests(&m, []Request{slice})
+	if err != nil {
+		return err
+	}
+	out := &sized[C.zt_cache_slice](&m, 1)[0]
 	if err := call(func() C.zt_status { return C.zt_cache_get(c.handle, &request[0], C.int64_t(timeout), out) }); err != nil {
 		return err
 	}
@@ -93,7 +97,10 @@ func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) erro
 func (c *Cache) Prefetch(slices []Request, priority uint32) error {
 	var m memory
 	defer m.free()
-	all := c.requests(&m, slices)
+	all, err := c.requests(&m, slices)
+	if err != nil {
+		return err
+	}
 	return call(func() C.zt_status {
 		return C.zt_cache_prefetch(c.handle, first(all), C.size_t(len(all)), C.uint32_t(priority))
 	})
@@ -103,7 +110,10 @@ func (c *Cache) Prefetch(slices []Request, priority uint32) error {
 func (c *Cache) Drop(slices ...Request) error {
 	var m memory
 	defer m.free()
-	all := fillRequests(&m, slices)
+	all, err := fillRequests(&m, slices)
+	if err != nil {
+		return err
+	}
 	return call(func() C.zt_status { return C.zt_cache_drop(c.handle, first(all), C.size_t(len(all))) })
 }
 

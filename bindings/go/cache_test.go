@@ -108,3 +108,31 @@ func TestWhatReadsAFileInMemoryKeepsIt(t *testing.T) {
 	_, err = l.Close()
 	must(t, err)
 }
+
+func TestASliceHasANumberForEachDimension(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.zt")
+	w, err := Create(path, nil)
+	must(t, err)
+	must(t, WriteDense(w, "a", []uint64{2, 3, 4}, make([]uint8, 24)))
+	finish(t, w)
+	f := opened(t, path)
+	cache, err := NewCache(CacheOptions{Budget: 1 << 20, SlotSize: 1 << 16})
+	must(t, err)
+	defer cache.Close()
+	whole, few := []uint64{1, 1, 1}, []uint64{1}
+	for _, r := range []Request{{Start: few, Count: whole}, {Start: whole, Count: few}, {Start: whole, Count: whole, Step: few},
+		{Start: whole, Count: []uint64{}}} {
+		r.Component, r.Dst = f.Objects()[0].Components()[0], make([]byte, 24)
+		_, batch := f.ReadBatch([]Request{r}, nil)
+		l, load := NewLoad([]Request{r}, nil)
+		if load == nil {
+			l.Close()
+		}
+		all := []error{batch, load, cache.Prefetch([]Request{r}, 1), cache.Drop(r), cache.Pin(r, Forever, func([]byte) {})}
+		for i, err := range all {
+			if !errors.Is(err, ErrInvalidArgument) || !bytes.Contains([]byte(err.Error()), []byte("one number for each dimension")) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+	}
+}

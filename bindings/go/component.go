@@ -15,6 +15,7 @@ import (
 // Component is one blob of an object. It lives until its file is closed.
 type Component struct {
 	handle *C.zt_component
+	object *C.zt_object
 	kept   *lasting
 }
 

@@ -42,7 +42,7 @@ func goProgress(handle C.uintptr_t, done, total C.uint64_t) (stop C.int32_t) {
 func goFailure(handle C.uintptr_t, object *C.zt_object, component *C.zt_component, said C.zt_status, message *C.char) (stop C.int32_t) {
 	w := of[*watcher](handle)
 	panicked := w.guarded(func() {
-		if !w.failure(Failure{Object{object, w.kept}, Component{component, w.kept}, refuse(Status(said), C.GoString(message))}) {
+		if !w.failure(Failure{Object{object, w.kept}, Component{component, object, w.kept}, refuse(Status(said), C.GoString(message))}) {
 			stop = 1
 		}
 	})

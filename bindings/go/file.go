@@ -178,7 +178,7 @@ func (f *File) ListObjects() ([]ObjectInfo, error) {
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
 			all = append(all, ObjectInfo{Object{c.object, f.kept}, counted(c.name, c.name_length), shape(c.shape, c.rank), Format(c.format),
-				int(c.component_count), Component{c.component, f.kept}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
+				int(c.component_count), Component{c.component, c.object, f.kept}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
 				DType(c.dtype), Type(c._type), Encoding(c.encoding)})
 		}
 	}
@@ -203,7 +203,7 @@ func (f *File) ListComponents(of *Object) ([]ComponentInfo, error) {
 		}
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
-			all = append(all, ComponentInfo{Component{c.component, f.kept}, Object{c.object, f.kept}, counted(c.role, c.role_length),
+			all = append(all, ComponentInfo{Component{c.component, c.object, f.kept}, Object{c.object, f.kept}, counted(c.role, c.role_length),
 				C.GoString(c.digest), int(c.part), uint64(c.offset), uint64(c.stored_size), uint64(c.size), DType(c.dtype),
 				Type(c._type), Encoding(c.encoding)})
 		}

@@ -62,7 +62,12 @@ type LoadEvent struct {
 // nil. End it with Close, until when every Dst is the load's.
 func NewLoad(requests []Request, options *LoadOptions) (*Load, error) {
 	l := new(Load)
-	all, o := fillRequests(&l.memory, requests), &sized[C.zt_load_options](&l.memory, 1)[0]
+	all, err := fillRequests(&l.memory, requests)
+	if err != nil {
+		l.memory.free()
+		return nil, err
+	}
+	o := &sized[C.zt_load_options](&l.memory, 1)[0]
 	if options != nil {
 		o.threads, o.direct = C.uint32_t(options.Threads), C.zt_direct(options.Direct)
 		o.chunk_size, o.in_flight = C.uint64_t(options.ChunkSize), C.uint64_t(options.InFlight)

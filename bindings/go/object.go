@@ -46,7 +46,7 @@ func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 func (o Object) Components() []Component {
 	components := make([]Component, int(C.zt_component_count(o.handle)))
 	for i := range components {
-		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i)), o.kept}
+		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i)), o.handle, o.kept}
 	}
 	return components
 }
@@ -58,7 +58,7 @@ func (o Object) Component(role string) (Component, error) {
 	if found == nil {
 		return Component{}, refuse(ErrNotFound, "object "+o.Name()+" has no component "+role)
 	}
-	return Component{found, o.kept}, nil
+	return Component{found, o.handle, o.kept}, nil
 }
 
 // ReadSlice reads count elements from start on in each dimension, step apart (nil: 1), of a dense object.
