@@ -160,7 +160,7 @@ fn part(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout, p: &Par
 
 fn tensor_0_1(u: &mut Unstructured<'_>, layout: &mut Layout) -> Result<Vec<(&'static str, Item)>> {
     let (shape, count) = shape(u)?;
-    let dtype = Dtype::ALL[u.choose_index(13)?];
+    let dtype = Dtype::ALL[u.choose_index(Dtype::ALL.len())?];
     let bytes = data(u, dtype, count)?;
     let zstd = u.ratio(1, 3)?;
     let stored = if zstd { compressed(&bytes, u.int_in_range(24..=600)?, false) } else { bytes };
@@ -202,7 +202,7 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
         _ => Logical::ALL.get(u.int_in_range(0..=12usize)?).copied().filter(|t| t.is_in_spec()),
     };
     let logical = logical.filter(|t| version == Version::V1_2 || t.name_in_1_1().is_some());
-    let dtype = logical.map_or(Dtype::ALL[u.choose_index(13)?], Logical::dtype);
+    let dtype = logical.map_or(Dtype::ALL[u.choose_index(Dtype::ALL.len())?], Logical::dtype);
     let ratio = logical.map_or(1, Logical::ratio);
     let index = match version {
         Version::V1_1 => [Dtype::U64, Dtype::I32, Dtype::U8, Dtype::I64][u.choose_index(4)?],

@@ -230,7 +230,7 @@ fn ranges(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Rando
 fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Random) {
     let Some(from) = c.dtype() else { return };
     let all = Dtype::ALL;
-    for to in [all[random.below(13) as usize], from] {
+    for to in [all[random.below(all.len() as u64) as usize], from] {
         let mut as_other = vec![0x77; (size as usize / from.size() + 1) * to.size()];
         match (c.read_as(to, &mut as_other), bytes) {
             (Ok(()), Some(bytes)) if to == from && from != Dtype::Bool && c.known_logical().is_none_or(|t| t.ratio() == 2) => {

@@ -50,13 +50,14 @@ const FORMATS: [&str; 6] = ["dense", "dense", "sparse_csr", "sparse_coo", "quant
 
 /// Options that stay within what memory takes.
 pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
+    let encodings: Vec<_> = Encoding::written().collect();
     Ok(WriterOptions {
         thread_hooks: Default::default(),
         version: [Version::V1_2, Version::V1_2, Version::V1_1, Version::V0_1][u.choose_index(4)?],
         alignment: 64 << u.int_in_range(0..=7)?,
         large_alignment: [0, 64, 4096, 65536][u.choose_index(4)?],
         large_size: u.int_in_range(0..=3000)?,
-        encoding: [Encoding::Raw, Encoding::Zstd][u.choose_index(2)?],
+        encoding: *u.choose(&encodings)?,
         zstd_level: u.int_in_range(-7..=4)?,
         digest: [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)][u.choose_index(3)?],
         threads: u.int_in_range(1..=2)?,
@@ -68,7 +69,7 @@ pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
 }
 
 fn part(u: &mut Unstructured<'_>, size: Option<u64>) -> Result<Part> {
-    let dtype = Dtype::ALL[u.choose_index(13)?];
+    let dtype = Dtype::ALL[u.choose_index(Dtype::ALL.len())?];
     let logical = match u.int_in_range(0..=15u8)? {
         at @ 0..=5 => Some(LogicalSpec::Known(Logical::ALL[usize::from(at)])),
         6 => Some(LogicalSpec::Other("own type")),
@@ -86,11 +87,12 @@ fn part(u: &mut Unstructured<'_>, size: Option<u64>) -> Result<Part> {
     }
     let mut data = vec![0; (count.min(4000) * ratio) as usize * dtype.size() + usize::from(u.ratio(1, 16)?)];
     u.fill_buffer(&mut data)?;
+    let encodings: Vec<_> = [None, None].into_iter().chain(Encoding::written().map(Some)).collect();
     Ok(Part {
         role: ROLES[if u.ratio(1, 2)? { 0 } else { u.choose_index(ROLES.len())? }].to_owned(),
         dtype,
         logical,
-        encoding: [None, None, Some(Encoding::Raw), Some(Encoding::Zstd)][u.choose_index(4)?],
+        encoding: *u.choose(&encodings)?,
         digest: [None, None, Some(None), Some(Some(Algorithm::Crc32c)), Some(Some(Algorithm::Sha256))][u.choose_index(5)?],
         data,
     })
