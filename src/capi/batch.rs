@@ -262,6 +262,7 @@ pub(super) unsafe fn request_without_dst<'a>(
 ///
 /// # Safety
 /// The numbers of a hyperslab are as many as the rank says.
+#[inline]
 unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
     let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
     Ok(if rows > 0 {

@@ -25,10 +25,12 @@ impl Budget {
     }
 
     /// Waits until so many bytes may be used; none are nothing to wait for.
+    #[inline]
     pub(super) fn reserve(&self, bytes: u64) -> Option<Reservation<'_>> {
-        if bytes == 0 {
-            return None;
-        }
+        (bytes > 0).then(|| self.wait_for(bytes))
+    }
+
+    fn wait_for(&self, bytes: u64) -> Reservation<'_> {
         let mut used = self.used.lock();
         while used.by_jobs > 0 && used.by_jobs.saturating_add(used.held).saturating_add(bytes) > self.limit {
             used.waiting = used.waiting.saturating_add(1);
@@ -36,7 +38,7 @@ impl Budget {
             used.waiting = used.waiting.saturating_sub(1);
         }
         used.by_jobs = used.by_jobs.saturating_add(bytes);
-        Some(Reservation { budget: self, bytes })
+        Reservation { budget: self, bytes }
     }
 
     /// Counts memory that outlives a job.
