@@ -3,7 +3,7 @@
 use crate::connect::Client;
 use crate::core::status;
 use crate::failure::Failure;
-use crate::fetch::{Part, Piece, Target, Version, GIVEN_UP};
+use crate::fetch::{Part, Piece, Target, Version, UNREADABLE_ANSWER};
 use crate::runtime;
 use object_store::GetRange;
 use std::ffi::CString;
@@ -51,7 +51,7 @@ impl Object {
         runtime::pool()?.spawn(async move {
             let _ = send.send(read_ends(&for_pool, head, tail).await);
         });
-        let read = received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, GIVEN_UP)));
+        let read = received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, UNREADABLE_ANSWER)));
         let (version, ends) = read?;
         let name = CString::new(shown).unwrap_or_default();
         Ok(Object {
