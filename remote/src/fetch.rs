@@ -119,8 +119,8 @@ impl Target {
             bytes.extend_from_slice(&chunk);
         }
         match bytes.len() as u64 {
-            there if there == size => Ok(Part { meta, range, bytes }),
-            there => Err(too_few(there, size)),
+            received if received == size => Ok(Part { meta, range, bytes }),
+            received => Err(too_few(received, size)),
         }
     }
 
@@ -194,8 +194,8 @@ pub struct Part {
     pub bytes: Vec<u8>,
 }
 
-fn too_few(there: u64, wanted: u64) -> Failure {
-    Failure::new(status::IO, format_args!("the server sent {there} of {wanted} bytes"))
+fn too_few(received: u64, wanted: u64) -> Failure {
+    Failure::new(status::IO, format_args!("the server sent {received} of {wanted} bytes"))
 }
 
 fn too_many(wanted: u64) -> Failure {

@@ -245,11 +245,11 @@ impl QuantizedSizes<'_> {
         }
         if let Some(bits) = self.bits {
             let needed = u128::from(weights).saturating_mul(u128::from(bits));
-            let there = u128::from(self.packed_size).saturating_mul(8);
-            if !(1..=64).contains(&bits) || there < needed {
+            let packed_bits = u128::from(self.packed_size).saturating_mul(8);
+            if !(1..=64).contains(&bits) || packed_bits < needed {
                 return Err(broken!(
                     rule,
-                    "{weights} weights of {bits} bits take {needed} bits, its packed_weight has {there}"
+                    "{weights} weights of {bits} bits take {needed} bits, its packed_weight has {packed_bits}"
                 ));
             }
         }

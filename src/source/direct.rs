@@ -152,9 +152,9 @@ impl DirectFile {
             // Each window ends at a multiple of its capacity, so that no block is read twice.
             let edge = (at - at.checked_rem(capacity).unwrap_or(0)).saturating_add(capacity);
             let count = usize::try_from(edge.saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
-            let Some(there) = self.window(at, count, bounce)? else { return Ok(false) };
+            let Some(part) = self.window(at, count, bounce)? else { return Ok(false) };
             let (now, later) = dst.split_at_mut(count);
-            now.copy_from_slice(bounce.part(there)?);
+            now.copy_from_slice(bounce.part(part)?);
             dst = later;
             at = at.saturating_add(count as u64);
         }
@@ -174,8 +174,8 @@ impl DirectFile {
         let wanted = skip.saturating_add(size);
         let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(PAGE));
         // The file's last block may be short: ask for whole blocks, take what there is.
-        let there = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
-        if there < wanted {
+        let available = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
+        if available < wanted {
             // Past the end: the plain read reports it.
             bounce.fill(size, |memory| read_exact_at(&self.file, at, memory))?;
             return Ok(Some(0..size));

@@ -130,11 +130,11 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
 /// share. The standard library's function for it asks for memory in a way that cannot fail.
 pub fn processors() -> usize {
     // SAFETY: a plain question.
-    let there = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    let there = usize::try_from(there).unwrap_or(1);
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let online = usize::try_from(online).unwrap_or(1);
     match (allowed(), share()) {
-        (Some(allowed), share) => there.min(allowed).min(share.unwrap_or(usize::MAX)),
-        (None, share) => there.min(share.unwrap_or(usize::MAX)),
+        (Some(allowed), share) => online.min(allowed).min(share.unwrap_or(usize::MAX)),
+        (None, share) => online.min(share.unwrap_or(usize::MAX)),
     }
 }
 
