@@ -509,7 +509,7 @@ typedef struct zt_identity {
     /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
     int64_t modified_ns;
     uint64_t manifest_offset; ///< First byte of the manifest.
-    uint64_t manifest_hash; ///< Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    uint64_t manifest_hash; ///< The first 8 bytes of the manifest's SHA-256, as a big-endian number.
     /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     uint64_t source_identity;
 } zt_identity;
@@ -1150,9 +1150,9 @@ typedef int32_t zt_load_order;
 
 /// The values of zt_load_order.
 typedef enum zt_load_order_value {
-    ZT_LOAD_ORDER_POSITION = 0, ///< By file and place in it, as disks like it.
+    ZT_LOAD_ORDER_POSITION = 0, ///< By file and offset in it, which suits disks.
     ZT_LOAD_ORDER_GIVEN = 1, ///< As they are given.
-    ZT_LOAD_ORDER_LARGEST = 2, ///< Those of the most bytes first.
+    ZT_LOAD_ORDER_LARGEST = 2, ///< The requests of the most bytes first.
 } zt_load_order_value;
 
 /// What zt_load_next has: one of the ZT_LOAD_ values.
@@ -1160,7 +1160,7 @@ typedef int32_t zt_load_kind;
 
 /// The values of zt_load_kind.
 typedef enum zt_load_kind_value {
-    ZT_LOAD_NOTHING = 0, ///< Nothing within the time.
+    ZT_LOAD_NOTHING = 0, ///< Nothing came within the time.
     ZT_LOAD_DATA = 1, ///< Bytes of a request, at data.
     ZT_LOAD_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
     ZT_LOAD_DONE = 3, ///< There will be nothing more; status is how the load ended.
@@ -1195,8 +1195,8 @@ typedef struct zt_load_event {
     size_t struct_size; ///< sizeof (zt_load_event), set by the caller.
     zt_load_kind kind; ///< Which of these it is.
     zt_status status; ///< ZT_OK, or why the request failed, or how the load ended.
-    const char *message; ///< Of a failure this thread's zt_last_error, valid until its next failure; else "".
-    uint64_t tag; ///< The request's.
+    const char *message; ///< For a failure this thread's zt_last_error, valid until its next failure; else "".
+    uint64_t tag; ///< The tag of the request.
     const void *data; ///< The bytes: at the request's dst, or in a slot until zt_load_release.
     size_t size; ///< Bytes at data.
     /// The first of them, counted in what the request reads: what does not fit a slot comes in several events.
@@ -1322,7 +1322,7 @@ typedef struct zt_cache_stats {
     uint64_t joined; ///< Slices that others had asked for already, and that were not there yet.
     uint64_t misses; ///< Slices that were read because they were asked for.
     uint64_t prefetches; ///< Slices that were read ahead.
-    uint64_t prefetches_used; ///< Those of them that were asked for later.
+    uint64_t prefetches_used; ///< Slices that were read ahead, and were asked for later.
     /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
     uint64_t prefetches_dropped;
     uint64_t evictions; ///< Slices that went for others.
@@ -2033,8 +2033,8 @@ typedef enum zt_attribute_kind_value {
 typedef struct zt_attribute {
     size_t struct_size; ///< sizeof (zt_attribute).
     zt_attribute_kind kind; ///< Which of the fields below are looked at.
-    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can (.zt
-    /// cannot), and has to fit without rounding; 0 for nothing.
+    /// The dtype of the elements of ZT_ATTRIBUTE_NUMBERS. For a number: the dtype to state, if the container can (.zt
+    /// cannot), into which it has to fit without rounding; 0 for none.
     zt_dtype dtype;
     int64_t i64; ///< A bool or a signed integer.
     uint64_t u64; ///< An unsigned integer.

@@ -1,4 +1,4 @@
-//! A few threads for one call, or for as long as something is there: started, waited for, gone. No pool, no globals.
+//! A few threads for one call, or for the lifetime of a value; they are joined at its end. No pool, no globals.
 
 #[allow(unsafe_code)] // shares a value with threads that it waits for
 mod group;
@@ -24,7 +24,7 @@ pub use worker::is_worker;
 use std::sync::atomic::{AtomicU32, Ordering};
 use worker::MAX_THREADS;
 
-/// How many threads a caller means: 0 is as many as there are processors.
+/// The number of threads for an option of the caller: 0 means as many as there are processors.
 pub fn count(wanted: usize) -> usize {
     match wanted {
         0 => platform::processors().clamp(1, 16),
@@ -38,7 +38,7 @@ pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
     with_workers(count.min(MAX_THREADS).saturating_sub(1), hooks, body, body);
 }
 
-/// What a thread of ours runs: the body, on a thread that [`is_worker`] knows, with the host's functions around it.
+/// The body that a worker runs: marked for [`is_worker`], and between the host's functions.
 fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     let started = AtomicU32::new(0);
     move || {

@@ -7,7 +7,7 @@ use crate::core::{
 };
 use crate::failure::{without_secrets, Failure};
 use crate::settings::{text, Settings};
-use crate::store::{self, Files, Place};
+use crate::store::{self, Files, SourceOut};
 use std::cell::Cell;
 use std::ffi::{c_char, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -86,9 +86,10 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
     let outcome = catch_unwind(AssertUnwindSafe(body));
     INSIDE.set(INSIDE.get() - 1);
     let outcome = outcome.unwrap_or_else(|payload| {
-        let said = payload.downcast_ref::<&str>().copied();
-        let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
-        let text = format!("a bug of libztensor_remote, please report it: {}", without_secrets(said));
+        let message = payload.downcast_ref::<&str>().copied();
+        let message =
+            message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
+        let text = format!("a bug of libztensor_remote, please report it: {}", without_secrets(message));
         std::mem::forget(payload); // it may panic when it is dropped
         Err(Failure::new(status::INTERNAL, text))
     });
@@ -109,8 +110,8 @@ fn quiet_hook() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let is_ours = std::thread::current().name() == Some("zt-remote");
-            if !is_ours && INSIDE.try_with(Cell::get).unwrap_or(0) == 0 {
+            let is_worker = std::thread::current().name() == Some("zt-remote");
+            if !is_worker && INSIDE.try_with(Cell::get).unwrap_or(0) == 0 {
                 before(info);
             }
         }));
@@ -187,7 +188,7 @@ pub unsafe extern "C" fn zt_remote_source(
 ) -> zt_status {
     guard(|| {
         // SAFETY: NULL, or of the size that it says.
-        let place = unsafe { Place::new(source)? };
+        let place = unsafe { SourceOut::new(source)? };
         // SAFETY: "NUL-ended"; options NULL or of the size it says.
         let files = unsafe { files(url, options)? };
         place.fill(files.source_of_url()?);

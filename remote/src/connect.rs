@@ -1,4 +1,4 @@
-//! How a service is asked: the client of a bucket, or of a web server, and the options of both.
+//! The client of a service: of a bucket or of a web server, and the options of both.
 
 use crate::address::{Address, Service};
 use crate::bucket::Bucket;
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Attempts wait at most so long for the next.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The kind of server.
 enum Host {
@@ -135,7 +135,7 @@ pub fn retry(settings: &Settings) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(100),
-            max_backoff: LONGEST_PAUSE,
+            max_backoff: MAX_PAUSE,
             base: 2.0,
         },
         max_retries: settings.retries,

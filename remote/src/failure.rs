@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Failure {
     pub status: zt_status,
     pub text: String,
-    /// No later attempt can do better: the object is another one, or not there.
+    /// Whether another attempt would fail as well: the object is another one, or not there.
     pub lasts: bool,
 }
 
@@ -29,12 +29,12 @@ impl Failure {
         Failure::lasting(status::IO, "the object was changed since it was opened; open it anew")
     }
 
-    /// With what the failure is about in front.
+    /// Puts what the failure is about in front of its text.
     pub fn within(self, what: &str) -> Failure {
         Failure { text: format!("{what}: {}", self.text), ..self }
     }
 
-    /// What a request came to, by what was seen of it last.
+    /// The failure of a request, by its last attempt.
     pub fn of_request(error: &Error, seen: &Seen) -> Failure {
         let last = seen.last();
         let answer = last.answer();
@@ -55,7 +55,8 @@ impl Failure {
     }
 }
 
-fn innermost(error: &dyn std::error::Error) -> String {
+/// The text of the first cause of an error.
+pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut at = error;
     while let Some(source) = at.source() {
         at = source;
@@ -63,7 +64,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
     at.to_string()
 }
 
-/// The words of the libraries below in those of a user.
+/// Replaces messages of libraries by ones that a user understands.
 fn explain(text: String) -> String {
     let of = |part: &str| text.contains(part);
     if of("non-partial response") || of("Range request not supported") {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc};
 
-/// Bytes between two wanted ranges that are rather read than skipped.
+/// The largest gap between two wanted ranges that is read rather than skipped.
 pub const MAX_READ_GAP: u64 = 256 << 10;
 /// Bytes of a request, where more are wanted than fit one; none is of twice as many.
 pub const REQUEST: u64 = 8 << 20;
@@ -47,13 +47,13 @@ impl Version {
         self.e_tag.as_ref().filter(|e_tag| !e_tag.starts_with("W/"))
     }
 
-    /// Whether an answer is of it.
+    /// Whether an answer is of this version.
     pub fn is_of(&self, meta: &ObjectMeta) -> bool {
         let same_time = meta.last_modified == self.modified.last_modified;
         self.size == meta.size && meta.e_tag == self.e_tag && (self.strong().is_some() || same_time)
     }
 
-    /// Asks for nothing else. A weak ETag matches nothing, by RFC 9110.
+    /// Makes the request one for this version only. A weak ETag matches nothing, by RFC 9110.
     fn require(&self, options: &mut GetOptions) {
         match self.strong() {
             Some(e_tag) => options.if_match = Some(e_tag.clone()),
@@ -65,8 +65,8 @@ impl Version {
     }
 }
 
-/// The libraries below stumbled over an answer.
-pub const GIVEN_UP: &str = "the server's answer could not be taken apart";
+/// The message where the HTTP library panicked over an answer.
+pub const UNREADABLE_ANSWER: &str = "the server's answer could not be taken apart";
 
 /// An object that requests are about.
 #[derive(Clone)]
@@ -97,19 +97,14 @@ impl Target {
         }
     }
 
-    /// The bytes of a range, at most so many; with what the object is.
-    pub async fn bytes(
-        &self,
-        range: GetRange,
-        most: u64,
-        version: Option<&Version>,
-    ) -> Result<Part, Failure> {
+    /// The bytes of a range, at most `max`, and the properties of the object.
+    pub async fn bytes(&self, range: GetRange, max: u64, version: Option<&Version>) -> Result<Part, Failure> {
         let _permit = self.client.permits.acquire().await;
         let (answer, seen) = self.get(range, version).await?;
         let (meta, range) = (answer.meta.clone(), answer.range.clone());
         let size = range.end.saturating_sub(range.start);
-        if size > most {
-            return Err(Failure::new(status::IO, format_args!("the server gave {size} bytes for {most}")));
+        if size > max {
+            return Err(Failure::new(status::IO, format_args!("the server gave {size} bytes for {max}")));
         }
         let mut bytes = Vec::new();
         let no_memory =
@@ -124,8 +119,8 @@ impl Target {
             bytes.extend_from_slice(&chunk);
         }
         match bytes.len() as u64 {
-            there if there == size => Ok(Part { meta, range, bytes }),
-            there => Err(too_few(there, size)),
+            received if received == size => Ok(Part { meta, range, bytes }),
+            received => Err(too_few(received, size)),
         }
     }
 
@@ -187,7 +182,7 @@ impl Target {
         match failure {
             Some(failure) => Err(failure),
             None if filled == requests.len() => Ok(()),
-            None => Err(Failure::new(status::IO, GIVEN_UP)),
+            None => Err(Failure::new(status::IO, UNREADABLE_ANSWER)),
         }
     }
 }
@@ -199,8 +194,8 @@ pub struct Part {
     pub bytes: Vec<u8>,
 }
 
-fn too_few(there: u64, wanted: u64) -> Failure {
-    Failure::new(status::IO, format_args!("the server sent {there} of {wanted} bytes"))
+fn too_few(received: u64, wanted: u64) -> Failure {
+    Failure::new(status::IO, format_args!("the server sent {received} of {wanted} bytes"))
 }
 
 fn too_many(wanted: u64) -> Failure {
@@ -214,7 +209,7 @@ struct Request {
     pieces: Vec<Piece>,
 }
 
-/// Requests for pieces that are in order of their starts: near ones together, long ones apart.
+/// Requests for pieces that are in order of their starts: close pieces are combined, long ones split.
 fn plan(pieces: &[Piece]) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut rest = pieces;
@@ -252,7 +247,7 @@ fn cut(range: Range<u64>, pieces: &[Piece], requests: &mut Vec<Request>) {
     }
 }
 
-/// Copies what of `chunk`, which begins at byte `at` of the object, is wanted. Those before `first` have all.
+/// Copies the wanted bytes of `chunk`, which begins at byte `at` of the object. Pieces before `first` are complete.
 fn scatter(pieces: &[Piece], first: &mut usize, at: u64, chunk: &[u8]) {
     let end = at + chunk.len() as u64;
     while pieces.get(*first).is_some_and(|piece| piece.end <= at) {

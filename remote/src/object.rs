@@ -3,7 +3,7 @@
 use crate::connect::Client;
 use crate::core::status;
 use crate::failure::Failure;
-use crate::fetch::{Part, Piece, Target, Version, GIVEN_UP};
+use crate::fetch::{Part, Piece, Target, Version, UNREADABLE_ANSWER};
 use crate::runtime;
 use object_store::GetRange;
 use std::ffi::CString;
@@ -51,7 +51,7 @@ impl Object {
         runtime::pool()?.spawn(async move {
             let _ = send.send(read_ends(&for_pool, head, tail).await);
         });
-        let read = received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, GIVEN_UP)));
+        let read = received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, UNREADABLE_ANSWER)));
         let (version, ends) = read?;
         let name = CString::new(shown).unwrap_or_default();
         Ok(Object {
@@ -128,19 +128,19 @@ impl Object {
         for piece in pieces {
             let Piece { mut start, mut end, mut dst } = *piece;
             if start < head_end {
-                let there = &ends.head[start as usize..end.min(head_end) as usize];
+                let head = &ends.head[start as usize..end.min(head_end) as usize];
                 // SAFETY: the front of the piece, whose memory is there during the call.
-                unsafe { dst.copy_from_nonoverlapping(there.as_ptr(), there.len()) };
+                unsafe { dst.copy_from_nonoverlapping(head.as_ptr(), head.len()) };
                 // SAFETY: within the piece, or its end.
-                dst = unsafe { dst.add(there.len()) };
-                start += there.len() as u64;
+                dst = unsafe { dst.add(head.len()) };
+                start += head.len() as u64;
             }
             if start < end && end > tail_start {
                 let from = start.max(tail_start);
-                let there = &ends.tail[(from - tail_start) as usize..(end - tail_start) as usize];
+                let tail = &ends.tail[(from - tail_start) as usize..(end - tail_start) as usize];
                 // SAFETY: the end of the piece.
                 unsafe {
-                    dst.add((from - start) as usize).copy_from_nonoverlapping(there.as_ptr(), there.len())
+                    dst.add((from - start) as usize).copy_from_nonoverlapping(tail.as_ptr(), tail.len())
                 };
                 end = from;
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Most bytes of such a file that are looked at.
+/// The most bytes of such a file that are read.
 const MAX_READ: u64 = 1 << 20;
 
 /// What a profile says.

@@ -1,7 +1,7 @@
-//! The way of every HTTP request: through reqwest, with answers bounded that are read into memory, and what became of each
+//! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the outcome of each
 //! attempt kept for messages.
 
-use crate::failure::{without_secrets, Attempt, Seen};
+use crate::failure::{innermost, without_secrets, Attempt, Seen};
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,14 +18,14 @@ use reqwest::{Certificate, NoProxy, Proxy};
 use std::io;
 use std::time::Duration;
 
-/// Most bytes of an answer that is no range of an object: a listing, credentials.
+/// The largest answer that is no range of an object: a listing, credentials.
 const MAX_OTHER_BODY: usize = 16 << 20;
-/// Most bytes of an answer that says what went wrong.
+/// The largest answer of an error that is read.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// A host that is there answers in this time.
+/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// What object_store gives the machine's own metadata service, which not every machine has.
+/// The connect timeout that object_store sets for the machine's own metadata service, which not every machine has.
 const METADATA: &str = "1s";
 
 /// Makes the clients of a bucket and of what gives credentials. What is signed goes nowhere else.
@@ -115,26 +115,18 @@ impl HttpService for Service {
             return Ok(HttpResponse::from_parts(parts, body));
         }
         // Only the error code of the service is kept: the rest of its answer may repeat secrets that it was sent.
-        let said = limited(body, MAX_ERROR_BODY).bytes().await.unwrap_or_default();
-        seen.set(Attempt { code, word: word_of(&said), ..Attempt::default() });
+        let answer = limited(body, MAX_ERROR_BODY).bytes().await.unwrap_or_default();
+        seen.set(Attempt { code, word: word_of(&answer), ..Attempt::default() });
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(Bytes::new())))
     }
 }
 
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut at = error;
-    while let Some(source) = at.source() {
-        at = source;
-    }
-    at.to_string()
-}
-
-fn limited(body: HttpResponseBody, most: usize) -> HttpResponseBody {
+fn limited(body: HttpResponseBody, max: usize) -> HttpResponseBody {
     let failed = |e: Box<dyn std::error::Error + Send + Sync>| match e.downcast::<HttpError>() {
         Ok(e) => *e,
         Err(e) => HttpError::new(HttpErrorKind::Decode, io::Error::other(e.to_string())),
     };
-    HttpResponseBody::new(Limited::new(body, most).map_err(failed))
+    HttpResponseBody::new(Limited::new(body, max).map_err(failed))
 }
 
 /// `SlowDown` of `<Error><Code>SlowDown</Code>...`.

@@ -92,11 +92,11 @@ fn flag(value: u32, what: &str) -> Result<bool, Failure> {
     }
 }
 
-fn number(value: u32, otherwise: u32, most: u32, what: &str) -> Result<u32, Failure> {
+fn number(value: u32, default: u32, max: u32, what: &str) -> Result<u32, Failure> {
     match value {
-        0 => Ok(otherwise),
-        _ if value <= most => Ok(value),
-        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, above {most}"))),
+        0 => Ok(default),
+        _ if value <= max => Ok(value),
+        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, above {max}"))),
     }
 }
 

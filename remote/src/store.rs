@@ -6,7 +6,7 @@ use crate::capi::guard;
 use crate::connect::Client;
 use crate::core::{status, zt_name_callback, zt_source, zt_source_range, zt_status};
 use crate::failure::{Failure, Seen};
-use crate::fetch::{Piece, GIVEN_UP, MAX_READ_GAP, REQUEST};
+use crate::fetch::{Piece, MAX_READ_GAP, REQUEST, UNREADABLE_ANSWER};
 use crate::object::Object;
 use crate::runtime;
 use crate::settings::text;
@@ -16,13 +16,13 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_void, CString};
 use std::sync::{mpsc, Arc, Mutex, PoisonError, Weak};
 
-/// Bytes of the ends of files that are kept at most while a model is opened.
-const ENDS: usize = 256 << 20;
-/// Names of a folder, and bytes of them, at most.
-const NAMES: usize = 100_000;
-const NAME_BYTES: usize = 64 << 20;
+/// The most bytes of both ends of files that are kept while a model is opened.
+const MAX_KEPT_ENDS: usize = 256 << 20;
+/// The most names of a folder, and the most bytes of them.
+const MAX_NAMES: usize = 100_000;
+const MAX_NAME_BYTES: usize = 64 << 20;
 
-/// What was opened, the latest last, and how many bytes each held then. Who opened it may be done with it.
+/// What was opened, the latest last, and how many bytes each held then. The caller may have closed some of it.
 struct Recent<T> {
     items: VecDeque<(Weak<T>, usize)>,
     held: usize,
@@ -35,16 +35,16 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// Adds one; gives the oldest that shall forget what they hold for all to hold `most` bytes.
-    fn push(&mut self, item: &Arc<T>, size: usize, most: usize) -> Vec<Arc<T>> {
+    /// Adds one. Returns the oldest ones, which have to free what they hold so that all hold at most `max` bytes.
+    fn push(&mut self, item: &Arc<T>, size: usize, max: usize) -> Vec<Arc<T>> {
         self.items.push_back((Arc::downgrade(item), size));
         self.held += size;
-        if self.held > most {
+        if self.held > max {
             self.items.retain(|(item, _)| item.strong_count() > 0);
             self.held = self.items.iter().map(|(_, size)| size).sum();
         }
         let mut oldest = Vec::new();
-        while self.held > most && self.items.len() > 1 {
+        while self.held > max && self.items.len() > 1 {
             let Some((item, size)) = self.items.pop_front() else { break };
             self.held -= size;
             oldest.extend(item.upgrade());
@@ -77,7 +77,7 @@ impl Files {
         self.source(key).map_err(|e| e.within(&self.client.address.show(key)))
     }
 
-    /// Gives back what was kept of the files for their opening.
+    /// Frees what was kept of the files while they were opened.
     pub fn opened_all(self) {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         opened
@@ -103,7 +103,7 @@ impl Files {
         }
         let object = Arc::new(Object::open(&self.client, key)?);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = opened.push(&object, object.held(), ENDS);
+        let oldest = opened.push(&object, object.held(), MAX_KEPT_ENDS);
         drop(opened);
         oldest.iter().for_each(|object| object.forget_ends());
         let concurrency = object.concurrency() as u32; // at most 256
@@ -130,13 +130,13 @@ impl Files {
         let prefix = Path::parse(folder).map_err(|_| not_one())?;
         let prefix = Some(format!("{prefix}/")).filter(|prefix| prefix != "/");
         let (send, received) = mpsc::channel();
-        let most = self.client.settings.timeout.saturating_mul(10);
+        let max_wait = self.client.settings.timeout.saturating_mul(10);
         runtime::pool()?.spawn(async move {
-            let listed = tokio::time::timeout(most, list_all(pages.as_ref(), prefix.as_deref())).await;
+            let listed = tokio::time::timeout(max_wait, list_all(pages.as_ref(), prefix.as_deref())).await;
             let late = |_| Err(Failure::new(status::IO, "there was no answer in the time for it"));
             let _ = send.send(listed.unwrap_or_else(late));
         });
-        received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, GIVEN_UP)))
+        received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, UNREADABLE_ANSWER)))
     }
 }
 
@@ -157,8 +157,9 @@ async fn list_all(pages: &dyn PaginatedListStore, prefix: Option<&str>) -> Resul
             .chain(folders)
             .map(|at| at.as_ref().len())
             .sum::<usize>();
-        if count > NAMES || bytes > NAME_BYTES {
-            let text = format!("the folder has more than {NAMES} names, or than {NAME_BYTES} bytes of them");
+        if count > MAX_NAMES || bytes > MAX_NAME_BYTES {
+            let text =
+                format!("the folder has more than {MAX_NAMES} names, or than {MAX_NAME_BYTES} bytes of them");
             return Err(Failure::new(status::LIMIT, text));
         }
         let files = objects.iter().filter_map(|object| object.location.filename());
@@ -170,16 +171,16 @@ async fn list_all(pages: &dyn PaginatedListStore, prefix: Option<&str>) -> Resul
     }
 }
 
-/// A zt_source of the caller's, who may have another header.
-pub struct Place {
+/// The caller's zt_source to fill, which may be of another version of the header.
+pub struct SourceOut {
     source: *mut zt_source,
     size: usize,
 }
 
-impl Place {
+impl SourceOut {
     /// # Safety
     /// `source` is NULL, or of the size that it says, and nobody else's until it is filled.
-    pub unsafe fn new(source: *mut zt_source) -> Result<Place, Failure> {
+    pub unsafe fn new(source: *mut zt_source) -> Result<SourceOut, Failure> {
         let invalid = |why| Failure::new(status::INVALID_ARGUMENT, why);
         if source.is_null() {
             return Err(invalid("the place for the source is NULL"));
@@ -190,10 +191,10 @@ impl Place {
         if size < least || size % size_of::<usize>() != 0 || size > 1 << 16 {
             return Err(invalid("zt_source.struct_size is not sizeof (zt_source)"));
         }
-        Ok(Place { source, size })
+        Ok(SourceOut { source, size })
     }
 
-    /// Fills as much as there is.
+    /// Fills as many fields as the caller's struct has.
     pub fn fill(self, made: zt_source) {
         let made = zt_source { struct_size: self.size, ..made };
         let known = self.size.min(size_of::<zt_source>());
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn open(
         // SAFETY: as above.
         let (files, name) = unsafe { (&*context.cast::<Files>(), text(name, "the name of a file")?) };
         // SAFETY: as above.
-        let place = unsafe { Place::new(source)? };
+        let place = unsafe { SourceOut::new(source)? };
         place.fill(files.source(files.key(&name.unwrap_or_default())?)?);
         Ok(())
     })

@@ -107,7 +107,7 @@ pub(super) unsafe fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str
 ///
 /// # Safety
 /// `pointer` is NULL or has room for `count` elements that nobody else touches for `'a`.
-pub(super) unsafe fn places<'a, T>(
+pub(super) unsafe fn output_slice<'a, T>(
     pointer: *mut T,
     count: usize,
     what: &str,

@@ -55,8 +55,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are looked at.
     pub kind: zt_attribute_kind,
-    /// Of the elements of ZT_ATTRIBUTE_NUMBERS. Of a number: what it is stated to be where the container can (.zt
-    /// cannot), and has to fit without rounding; 0 for nothing.
+    /// The dtype of the elements of ZT_ATTRIBUTE_NUMBERS. For a number: the dtype to state, if the container can (.zt
+    /// cannot), into which it has to fit without rounding; 0 for none.
     pub dtype: zt_dtype,
     /// A bool or a signed integer.
     pub i64: i64,

@@ -108,7 +108,7 @@ pub struct zt_cache_stats {
     pub misses: u64,
     /// Slices that were read ahead.
     pub prefetches: u64,
-    /// Those of them that were asked for later.
+    /// Slices that were read ahead, and were asked for later.
     pub prefetches_used: u64,
     /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
     pub prefetches_dropped: u64,

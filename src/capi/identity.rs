@@ -20,7 +20,7 @@ pub struct zt_identity {
     pub modified_ns: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// Of the manifest: the first 8 bytes of its SHA-256, as a big-endian number.
+    /// The first 8 bytes of the manifest's SHA-256, as a big-endian number.
     pub manifest_hash: u64,
     /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     pub source_identity: u64,

@@ -152,7 +152,7 @@ struct InfoWriter<'f> {
     values: *const u8,
     texts: *const u8,
     dimensions: *const u64,
-    /// Of both objects and components.
+    /// The handles of all objects and components.
     handles: *const Handle,
 }
 

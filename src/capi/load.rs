@@ -25,7 +25,7 @@ pub struct zt_load {
     /// Dropped before the files, which its requests are of.
     group: ThreadGroup<Load<'static>>,
     files: Files,
-    /// What it reads, once somebody asked.
+    /// The files and parts that it reads, made when they are first asked for.
     parts: OnceLock<Vec<ReadPart>>,
 }
 
@@ -33,7 +33,7 @@ pub struct zt_load {
 pub(super) struct ReadPart {
     pub(super) file: *const zt_file,
     pub(super) part: u32,
-    /// Its number among what the load reads.
+    /// Its number among the sources of the load.
     source: usize,
 }
 
@@ -43,7 +43,7 @@ unsafe impl Send for ReadPart {}
 unsafe impl Sync for ReadPart {}
 
 impl Drop for zt_load {
-    /// Also where a handle could not be made: threads that wait for a consumer would never end.
+    /// Ends the load, also if its handle could not be made: threads that wait for a consumer would never end.
     fn drop(&mut self) {
         if self.group.is_here() {
             self.group.value().end();
@@ -60,7 +60,7 @@ unsafe impl Send for Files {}
 unsafe impl Sync for Files {}
 
 impl Files {
-    /// Of those that requests name, each with the number of its request.
+    /// References to the files that requests name; `named` has each with the number of a request.
     fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
         sort(&mut named);
         named.dedup_by_key(|(file, _)| *file);
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
         // SAFETY: NULL or of the size it says.
         let checked = unsafe { arg::struct_size(stats.cast_const()) };
         if let Err(error) = load.check_here() {
-            std::mem::forget(load); // its locks may be held by threads that are not here
+            std::mem::forget(load); // its locks may be held by threads of the parent process
             return Err(error);
         }
         let mut did = BatchStats::default();
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
 }
 
 impl zt_load {
-    /// The files and parts that it reads. They are looked for once: a caller may ask for one after the other.
+    /// The files and parts that it reads. They are listed once, since a caller may ask for them one by one.
     pub(super) fn parts(&self) -> Result<&[ReadPart]> {
         if let Some(parts) = self.parts.get() {
             return Ok(parts);
@@ -244,7 +244,7 @@ impl zt_load {
         self.group.value().source_stats(part.source)
     }
 
-    /// Refuses what would wait for threads that a fork left behind.
+    /// Fails in a child process, which has none of the load's threads to wait for.
     pub(super) fn check_here(&self) -> Result<()> {
         match self.group.is_here() {
             true => Ok(()),
@@ -288,18 +288,18 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     };
     // SAFETY: "requests, count: the reads".
     unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
-    let places = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|place| !place.is_empty());
-    if plan.iter().any(Request::has_rows) || !places.is_sorted_by(|one, other| one.end <= other.start) {
+    let ranges = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|range| !range.is_empty());
+    if plan.iter().any(Request::has_rows) || !ranges.is_sorted_by(|one, other| one.end <= other.start) {
         check_disjoint(&plan)?;
     }
     Ok((plan, Files::of(named)?))
 }
 
-/// Bytes of a slot, and slots, where the caller leaves them to us.
+/// Defaults: bytes of a slot, and the number of slots.
 const SLOT_SIZE: usize = 16 << 20;
 const SLOTS: usize = 4;
 
-/// Smaller slots are not worth their events.
+/// The smallest slots of a caller's ring: smaller ones are not worth their events.
 const MIN_SLOT_SIZE: usize = 64 << 10;
 
 /// The ring that the requests need, if one does.

@@ -18,11 +18,11 @@ pub type zt_load_order = i32;
 /// The values of zt_load_order.
 #[repr(C)]
 pub enum zt_load_order_value {
-    /// By file and place in it, as disks like it.
+    /// By file and offset in it, which suits disks.
     ZT_LOAD_ORDER_POSITION = 0,
     /// As they are given.
     ZT_LOAD_ORDER_GIVEN = 1,
-    /// Those of the most bytes first.
+    /// The requests of the most bytes first.
     ZT_LOAD_ORDER_LARGEST = 2,
 }
 
@@ -32,7 +32,7 @@ pub type zt_load_kind = i32;
 /// The values of zt_load_kind.
 #[repr(C)]
 pub enum zt_load_kind_value {
-    /// Nothing within the time.
+    /// Nothing came within the time.
     ZT_LOAD_NOTHING = 0,
     /// Bytes of a request, at data.
     ZT_LOAD_DATA = 1,
@@ -88,9 +88,9 @@ pub struct zt_load_event {
     pub kind: zt_load_kind,
     /// ZT_OK, or why the request failed, or how the load ended.
     pub status: zt_status,
-    /// Of a failure this thread's zt_last_error, valid until its next failure; else "".
+    /// For a failure this thread's zt_last_error, valid until its next failure; else "".
     pub message: *const c_char,
-    /// The request's.
+    /// The tag of the request.
     pub tag: u64,
     /// The bytes: at the request's dst, or in a slot until zt_load_release.
     pub data: *const c_void,
@@ -122,7 +122,7 @@ pub(super) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
         chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
         in_flight: arg::or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_load_options.verify")?,
-        // Memory of our own is on huge pages; where any is the caller's, the caller says.
+        // The library's memory is on huge pages; of memory of the caller's, the caller says whether it is.
         pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,
     };
     let order = match options.order {

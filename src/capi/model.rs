@@ -62,10 +62,10 @@ pub unsafe extern "C" fn zt_open_parts(
 ) -> zt_status {
     deliver(file, "file", || {
         // SAFETY: "paths, count: at least one".
-        let given = unsafe { arg::slice(paths, count, "paths")? };
+        let pointers = unsafe { arg::slice(paths, count, "paths")? };
         let mut paths: Vec<&Path> = Vec::new();
-        paths.try_reserve_exact(given.len())?;
-        for path in given {
+        paths.try_reserve_exact(pointers.len())?;
+        for path in pointers {
             // SAFETY: each is NULL or NUL-ended, and used only here.
             paths.push(unsafe { arg::path(*path)? });
         }

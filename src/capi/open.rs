@@ -161,7 +161,7 @@ fn duplicate_handle(_handle: *mut c_void) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_handle needs handles of Windows; zt_open_fd takes a file descriptor"))
 }
 
-/// Bytes that the caller keeps.
+/// Memory of the caller's.
 struct Borrowed(*const u8, usize);
 
 // SAFETY: only read, and "the bytes stay as they are until the last zt_close".

@@ -245,10 +245,10 @@ pub unsafe extern "C" fn zt_value_read_strings(
         // SAFETY: "a value".
         let items = unsafe { array_that_fits(value, count)? };
         // SAFETY: "strings: room for count elements".
-        let strings = unsafe { arg::places(strings, items.len(), "strings")? };
+        let strings = unsafe { arg::output_slice(strings, items.len(), "strings")? };
         let counted = if lengths.is_null() { 0 } else { items.len() };
         // SAFETY: "lengths: room for count elements".
-        let lengths = unsafe { arg::places(lengths, counted, "lengths")? };
+        let lengths = unsafe { arg::output_slice(lengths, counted, "lengths")? };
         if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
         }
@@ -275,7 +275,7 @@ fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
     }
 }
 
-/// The items of an array, for which there are `count` places.
+/// The items of an array, which have to fit `count` elements of output.
 ///
 /// # Safety
 /// As [`required`].

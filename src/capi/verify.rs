@@ -119,13 +119,13 @@ pub unsafe extern "C" fn zt_verify(
             let wanted = verify_options(&options)?;
             let progress = progress(options.progress, options.context);
             let context = Context(options.context);
-            // Where the handles of the file are: places that nobody looks behind here.
+            // The address of the file's first handle. Handles are not read here, only their addresses are handed out.
             let first = Context(handles.handles().address(0).cast_mut().cast());
-            let place = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
+            let handle = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
             let failed = options.on_failure.map(|callback| {
                 move |object: Option<usize>, component: Option<usize>, error: &Error| {
-                    let object = object.map_or(null(), |at| place(at).cast());
-                    let component = component.map_or(null(), |at| place(at).cast());
+                    let object = object.map_or(null(), |at| handle(at).cast());
+                    let component = component.map_or(null(), |at| handle(at).cast());
                     // SAFETY: the caller's function, called as its declaration says.
                     let call =
                         |status, text| unsafe { callback(context.get(), object, component, status, text) };

@@ -166,7 +166,7 @@ sized_struct!(zt_quantized:
     weights_per_element, axis, zero_point, msb_first, zeros_packed
 );
 
-/// The place for a view, checked before any work is done.
+/// Checks the caller's struct for a view before any work is done.
 unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     // SAFETY: passed on from the caller: NULL or of the size it says.
     match unsafe { arg::struct_size(view.cast_const())? } {

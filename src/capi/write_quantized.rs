@@ -135,7 +135,7 @@ unsafe fn part<'a>(
     Ok((ComponentSpec::new(role, dtype), data))
 }
 
-/// What is said of how groups lie, if it is.
+/// How groups lie, if the caller states it.
 fn grouping(desc: &zt_quantized_desc) -> Result<Option<Grouping>> {
     if desc.reserved != 0 {
         return Err(fail!(InvalidArgument, "zt_quantized_desc.reserved is {}, not 0", desc.reserved));

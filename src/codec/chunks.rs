@@ -14,7 +14,7 @@ pub(super) type Step<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 /// Receives decoded bytes, in order.
 pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
-/// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was.
+/// Decodes everything in order and hands it to `sink` a little at a time. Returns how many bytes it was.
 ///
 /// More than `limit` bytes are an error, before the sink sees them.
 pub(super) fn decode_chunks<F: FrameFormat>(
@@ -26,8 +26,8 @@ pub(super) fn decode_chunks<F: FrameFormat>(
     chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
 }
 
-/// How many bytes the frames decode to; only frames whose headers do not say are decoded, and `step` is called meanwhile
-/// with the stored bytes that were.
+/// How many bytes the frames decode to. Only frames whose headers do not declare it are decoded; `step` is called meanwhile
+/// with the number of stored bytes that were decoded.
 ///
 /// More than `limit` bytes are an error, and no more than that are decoded.
 pub(super) fn decode_counted<F: FrameFormat>(
@@ -49,7 +49,7 @@ fn chunks<F: FrameFormat>(
 ) -> Result<u64> {
     let over = || fail!(Limit, "the {} frames hold more than the limit of {limit} bytes", codec.name());
     let mut scratch = Vec::new();
-    let (mut decoder, mut decoder_of_wholes) = (None, None); // for all frames: to make one takes longer than a small frame
+    let (mut decoder, mut frame_decoder) = (None, None); // for all frames: to make one takes longer than a small frame
     let (mut total, mut frames) = (0u64, stored);
     for header in with_data(Walk::<F>::from(&mut frames, 0)) {
         let header = header?;
@@ -61,7 +61,7 @@ fn chunks<F: FrameFormat>(
                 continue;
             };
             if header.window > F::MAX_WINDOW {
-                let decoder = match &mut decoder_of_wholes {
+                let decoder = match &mut frame_decoder {
                     Some(decoder) => decoder,
                     none => none.insert(F::FrameDecoder::new()?),
                 };
@@ -71,7 +71,7 @@ fn chunks<F: FrameFormat>(
                 continue;
             }
         }
-        let wanted = usize::try_from(header.most).unwrap_or(SCRATCH).clamp(1, SCRATCH);
+        let wanted = usize::try_from(header.max_size).unwrap_or(SCRATCH).clamp(1, SCRATCH);
         if scratch.len() < wanted {
             scratch = zeroed(wanted)?;
         }

@@ -1,4 +1,4 @@
-//! Deflate (RFC 1951): one stream that says nothing of its size, to the codecs a single frame.
+//! Deflate (RFC 1951): one stream that declares no size, treated as a single frame.
 
 use super::frames::{Header, Stored};
 use super::interface::{Decoded, FrameDecoder, FrameFormat, NoEncoder, StreamDecoder};
@@ -13,7 +13,7 @@ use miniz_oxide::inflate::TINFLStatus;
 /// The highest ratio of decoded to stored bytes: 258 bytes take two bits.
 const MAX_RATIO: u64 = 1032;
 
-/// A power of two, and no less than a stream refers back to.
+/// A power of two, and at least as far as a stream refers back.
 const WINDOW: usize = 64 << 10;
 
 /// The format.
@@ -31,8 +31,8 @@ impl FrameFormat for Deflate {
         if size <= at {
             return Err(corrupt("there are no stored bytes, which no stream is", at));
         }
-        let most = (size.saturating_sub(at) as u64).saturating_mul(MAX_RATIO);
-        Ok(Header { stored: at..size, content: None, most, window: WINDOW as u64, ..Header::default() })
+        let max_size = (size.saturating_sub(at) as u64).saturating_mul(MAX_RATIO);
+        Ok(Header { stored: at..size, content: None, max_size, window: WINDOW as u64, ..Header::default() })
     }
 }
 
@@ -41,7 +41,7 @@ fn corrupt(what: &str, at: usize) -> Error {
     broken!(Rule::DeflateCorrupt, "the deflate stream at byte {at} of the stored bytes: {what}")
 }
 
-/// What is wrong with a stream that was to end.
+/// The error of a stream that did not end as it should.
 #[cold]
 fn ended(status: TINFLStatus, at: usize) -> Error {
     match status {
@@ -76,7 +76,7 @@ impl FrameDecoder for Decoder {
 /// Decodes a stream piece by piece.
 pub(super) struct Stream {
     state: Box<DecompressorOxide>,
-    /// What was decoded last, over and over from its front.
+    /// What was decoded last: a ring.
     window: Vec<u8>,
     /// Where in the window the next byte goes, and the first one that was not given out.
     end: usize,
@@ -105,7 +105,7 @@ impl StreamDecoder for Stream {
             if out.is_empty() {
                 return Ok(size);
             }
-            // Nothing waits.
+            // All decoded bytes were given out.
             if self.is_done && !input.is_empty() {
                 return Err(ended(TINFLStatus::Done, self.read));
             }
@@ -139,7 +139,7 @@ impl StreamDecoder for Stream {
     }
 }
 
-/// Fills the front of `dst` with what the front of a stream decodes to; how many bytes these are.
+/// Decodes the front of a stream to the front of `dst`. Returns how many bytes were written.
 pub(crate) fn inflate_front(front: &[u8], dst: &mut [u8]) -> Result<usize> {
     let mut state = try_box_of_zeros::<DecompressorOxide>()?;
     let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;

@@ -1,4 +1,4 @@
-//! What compresses, whichever codec it is of.
+//! An encoder of any codec.
 
 use super::interface::FrameEncoder;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Encoder {
         self.codec
     }
 
-    /// Bytes that a frame of `size` bytes takes at most.
+    /// The most bytes that a frame of `size` decoded bytes takes.
     pub(crate) fn frame_bound(&self, size: usize) -> usize {
         self.encoder.frame_bound(size)
     }
@@ -57,7 +57,7 @@ impl Encoder {
         result.map(drop)
     }
 
-    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more; how many it takes.
+    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more. Returns how many it takes.
     pub(crate) fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         self.encoder.encode_to(input, out)
     }

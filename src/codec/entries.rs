@@ -1,8 +1,8 @@
-//! Entries of a seek table: one for each frame, of its stored and its decoded bytes and perhaps a checksum.
+//! Entries of a seek table: for each frame the sizes of its stored and its decoded bytes, and perhaps a checksum.
 
 use std::ops::Range;
 
-/// Where the entries of neighbouring frames are among the stored bytes; none where no table has any.
+/// Where the entries of neighbouring frames are among the stored bytes; empty if there is no table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryRange {
     /// The first byte of the first.

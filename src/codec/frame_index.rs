@@ -1,5 +1,5 @@
-//! Where some of the frames begin, found in one walk: a range of a component of very many frames is
-//! then found without the headers of all of them.
+//! Where some of the frames begin, found in one walk over all headers: then a range is found without reading the headers
+//! of all frames again.
 
 use super::entries::EntryRange;
 use super::frames::{KnownSize, StoredPart};
@@ -18,29 +18,29 @@ pub(super) struct FramePoint {
     pub(super) decoded: u64,
 }
 
-/// What a walk found, for any range.
+/// Where frames begin, for any range.
 #[derive(Debug)]
 pub(crate) struct FrameIndex {
     /// What the headers of all frames declare.
     size: KnownSize,
-    /// In order; evenly spaced, counted in frames, as far as every frame says its size.
+    /// Every `step`th frame, in order, up to the first one that does not declare its size.
     points: Vec<FramePoint>,
-    /// Frames from one to the next.
+    /// Frames from one point to the next: a power of two.
     step: usize,
     /// All entries of the table, where there is one.
     entries: EntryRange,
 }
 
-/// What a walk found, for one range.
+/// Where to begin decoding, for one range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seek {
     /// What the headers of all frames declare.
     pub(crate) size: KnownSize,
-    /// Not after the range, and not far before it.
+    /// The last point that is not after the beginning of the range.
     pub(super) point: FramePoint,
-    /// The entries of the frames from the point on that the range needs, where there is a table.
+    /// The entries of the frames that the range needs, from the point on, if there is a table.
     pub(crate) entries: EntryRange,
-    /// Where the stored bytes of the range have ended, not far behind it; none: perhaps with the last.
+    /// The first point after the range among the stored bytes; none if all bytes to the end may be needed.
     end: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Seek {
         self.point.stored..self.end.unwrap_or(size)
     }
 
-    /// Out of all stored bytes what decoding the range takes.
+    /// The part of all stored bytes that decoding the range needs.
     pub(crate) fn part_of<'s>(&self, stored: &'s [u8]) -> StoredPart<'s> {
         StoredPart { bytes: stored, from: 0, entries: self.entries.read_in(stored) }
     }
@@ -65,7 +65,7 @@ impl FrameIndex {
         for header in walk.by_ref() {
             let header = header?;
             if let (KnownSize::Exact(decoded), false) = (found.size, header.skippable) {
-                // The step is a power of two.
+                // A multiple of the step, which is a power of two.
                 if frame & found.step.saturating_sub(1) == 0 {
                     if found.points.len() == F::MAX_POINTS {
                         found.drop_every_other();
@@ -81,8 +81,8 @@ impl FrameIndex {
         Ok(found)
     }
 
-    /// Keeps the first, the third and so on. Of an even number, so that the next is as far from the last
-    /// that is kept as they are from each other.
+    /// Keeps the first point, the third and so on. Their number is even, so that the next point to come is one new step
+    /// behind the last that is kept.
     fn drop_every_other(&mut self) {
         self.step = self.step.saturating_mul(2);
         let mut keep = false;

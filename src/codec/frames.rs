@@ -1,4 +1,4 @@
-//! What every codec tells of the stored bytes: frames that can be decoded one by one, and the sizes that they say.
+//! What every codec reports of stored bytes: the frames, which can be decoded one by one, and their declared sizes.
 
 use super::entries::{Entries, EntryRange};
 use crate::error::{broken, fail, Result};
@@ -10,15 +10,15 @@ use std::ops::Range;
 pub(super) struct Header {
     /// Its bytes.
     pub(super) stored: Range<usize>,
-    /// The size it decodes to, where its header says it. A skippable frame: 0.
+    /// The size it decodes to, if its header declares it; 0 for a skippable frame.
     pub(super) content: Option<u64>,
-    /// It cannot decode to more: `content`, or what its blocks can hold.
-    pub(super) most: u64,
+    /// The most bytes it can decode to: `content`, or what its blocks can hold.
+    pub(super) max_size: u64,
     /// How far it refers back: what a streaming decoder must keep.
     pub(super) window: u64,
     /// Holds nothing to decode.
     pub(super) skippable: bool,
-    /// Its entry in the table of all, where they have one.
+    /// Its entry in the seek table, if there is one.
     pub(super) entries: EntryRange,
 }
 
@@ -27,7 +27,7 @@ pub(crate) trait Stored {
     /// How many bytes there are.
     fn size(&self) -> usize;
 
-    /// A few of them; none where there are not as many.
+    /// `count` bytes from `at` on; none if there are fewer.
     fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>>;
 }
 
@@ -42,13 +42,13 @@ impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
     }
 }
 
-/// The end of all frames, from where one begins on; or less, where no more is needed.
+/// Stored bytes from the beginning of a frame on: to the end, or as far as they are needed.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredPart<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Where the first of them is among all.
+    /// The offset of the first of them among all stored bytes.
     pub(crate) from: usize,
-    /// What a table has of them.
+    /// Their entries in the seek table, if there is one.
     pub(crate) entries: Entries<'a>,
 }
 
@@ -82,20 +82,20 @@ impl Stored for StoredPart<'_> {
 /// What frame headers declare of the decoded size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownSize {
-    /// Every frame says its size; this is their sum.
+    /// Every frame declares its size; this is the sum.
     Exact(u64),
-    /// Not every frame does; more than this the blocks cannot hold.
+    /// Not every frame does; the blocks cannot hold more than this.
     AtMost(u64),
 }
 
-/// Neighbouring frames of a component, with what is to be passed over between them.
+/// Neighbouring frames of a component, with the skippable frames between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameRun {
     /// Their bytes among the stored bytes.
     pub stored: Range<usize>,
-    /// What they give of the decoded bytes.
+    /// The decoded bytes that they give, as a range of all.
     pub decoded: Range<u64>,
-    /// Their entries in the table of all, where they have one.
+    /// Their entries in the seek table, if there is one.
     pub entries: EntryRange,
 }
 
@@ -122,13 +122,13 @@ impl FrameRun {
 }
 
 impl KnownSize {
-    /// Nothing seen yet.
+    /// The sum of no frames.
     pub(super) const NONE: KnownSize = KnownSize::Exact(0);
 
-    /// With one more frame.
+    /// The sum with one more frame.
     pub(super) fn with(self, codec: Codec, header: &Header) -> Result<KnownSize> {
         let (KnownSize::Exact(sum) | KnownSize::AtMost(sum)) = self;
-        let sum = sum.checked_add(header.most).ok_or_else(|| {
+        let sum = sum.checked_add(header.max_size).ok_or_else(|| {
             broken!(codec.corrupt_rule(), "the {} frames' sizes add up to more than 2^64", codec.name())
         })?;
         Ok(match (self, header.content) {
@@ -137,7 +137,7 @@ impl KnownSize {
         })
     }
 
-    /// An error if it rules out that the frames give `wanted` bytes.
+    /// Fails if the frames cannot give exactly `wanted` bytes.
     pub(crate) fn check(self, codec: Codec, wanted: u64) -> Result<KnownSize> {
         match self {
             KnownSize::Exact(size) if size != wanted => Err(broken!(
@@ -145,9 +145,9 @@ impl KnownSize {
                 "the {} frames hold {size} bytes, {wanted} are declared",
                 codec.name()
             )),
-            KnownSize::AtMost(most) if most < wanted => Err(broken!(
+            KnownSize::AtMost(max) if max < wanted => Err(broken!(
                 codec.length_rule(),
-                "the {} frames hold at most {most} bytes, {wanted} are declared",
+                "the {} frames hold at most {max} bytes, {wanted} are declared",
                 codec.name()
             )),
             _ => Ok(self),
@@ -160,12 +160,12 @@ pub(super) fn sum(codec: Codec, mut walk: impl Iterator<Item = Result<Header>>) 
     walk.try_fold(KnownSize::NONE, |known, header| known.with(codec, &header?))
 }
 
-/// What is known of the size, and all frames in runs of neighbours: as few as give `least` bytes, so that however small
-/// the frames of a file are, they take little memory. Of all frames only if each says its size and all give `wanted`.
+/// What is known of the size, and the frames in runs of neighbours. A run ends once it gives `min_size` bytes, so that small
+/// frames take little memory, too. Runs are only those of all frames if each declares its size and the sum is `wanted`.
 pub(super) fn runs(
     codec: Codec,
     walk: impl Iterator<Item = Result<Header>>,
-    least: u64,
+    min_size: u64,
     wanted: u64,
 ) -> Result<(KnownSize, Vec<FrameRun>)> {
     let (mut known, mut runs) = (KnownSize::NONE, Vec::<FrameRun>::new());
@@ -179,7 +179,7 @@ pub(super) fn runs(
         };
         match runs.last_mut() {
             _ if end > wanted => {} // they are counted, for what is said of it
-            Some(run) if run.size() < least => {
+            Some(run) if run.size() < min_size => {
                 (run.stored.end, run.decoded.end) = (header.stored.end, end);
                 run.entries = run.entries.and(header.entries);
             }

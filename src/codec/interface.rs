@@ -1,4 +1,4 @@
-//! What a codec has to have. All that is asked of one is made of this: see `whole.rs`, `range.rs` and `chunks.rs`.
+//! What a codec has to implement. Everything else is made of it: see `whole.rs`, `range.rs` and `chunks.rs`.
 
 use super::frames::{Header, Stored};
 use crate::error::{Error, Result};
@@ -14,13 +14,13 @@ pub(super) trait FrameFormat {
     /// Compresses.
     type Encoder: FrameEncoder;
 
-    /// A stream decoder takes no frame that refers back further.
+    /// The largest window of a frame that a stream decoder takes.
     const MAX_WINDOW: u64;
 
-    /// Places that an index of frames keeps at most, however many there are: 16 bytes each.
+    /// The most points that a [`super::FrameIndex`] keeps, of 16 bytes each.
     const MAX_POINTS: usize = 256;
 
-    /// Whether a seek table is behind all frames: their headers are not asked then.
+    /// Whether a seek table is behind all frames: then their headers are not read.
     const HAS_TABLE: bool = false;
 
     /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized by a header
@@ -33,15 +33,15 @@ pub(super) trait FrameDecoder: Sized {
     /// Before the first frame.
     fn new() -> Result<Self>;
 
-    /// Decodes a frame to the front of `out`; how many bytes it was.
+    /// Decodes a frame to the front of `out`.
     fn decode(&mut self, frame: &[u8], header: &Header, out: &mut [u8]) -> Result<Decoded>;
 }
 
-/// What became of a frame.
+/// The outcome of decoding a frame.
 pub(super) enum Decoded {
     /// All of it was decoded, to so many bytes.
     Size(usize),
-    /// It holds more than there was room for.
+    /// It holds more than `out`.
     TooLarge,
 }
 
@@ -50,14 +50,14 @@ pub(super) trait StreamDecoder: Sized {
     /// Before the first byte.
     fn new() -> Result<Self>;
 
-    /// Takes from the front of `input` and writes decoded bytes to the front of `out`; how many.
+    /// Takes from the front of `input` and writes decoded bytes to the front of `out`. Returns how many were written.
     ///
     /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
     /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
     /// mean that nothing waits.
     fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize>;
 
-    /// An error if the stored bytes must not end here.
+    /// Fails if the stored bytes must not end here.
     fn check_end(&self) -> Result<()>;
 }
 
@@ -92,7 +92,7 @@ impl FrameEncoder for NoEncoder {
     }
 }
 
-/// With the frame that it is about.
+/// Puts the frame in front of what is wrong with it.
 #[cold]
 pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
     error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))

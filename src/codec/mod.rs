@@ -71,25 +71,25 @@ impl Codec {
         with_format!(self, F => Encoder::new::<<F as FrameFormat>::Encoder>(self, level))
     }
 
-    /// Whether a table says where frames are, so that no header of theirs is looked at for it.
+    /// Whether a table says where frames are, so that their headers are not read to find them.
     pub(crate) fn has_table(self) -> bool {
         with_format!(self, F => Ok(F::HAS_TABLE)).unwrap_or(false)
     }
 
-    /// What the headers of all frames say of the decoded size; decodes nothing.
+    /// The decoded size, as far as the headers of all frames declare it; decodes nothing.
     pub(crate) fn known_size(self, mut stored: impl Stored) -> Result<KnownSize> {
         with_format!(self, F => frames::sum(self, Walk::<F>::from(&mut stored, 0)))
     }
 
-    /// What is known of the size, and all frames in runs that can be decoded side by side: as few as give `least` bytes
-    /// each. Of all frames only if each says its size and all give `wanted`.
+    /// What is known of the size, and the frames in runs that can be decoded side by side. A run ends once it gives
+    /// `min_size` bytes. Runs are only those of all frames if each declares its size and the sum is `wanted`.
     pub(crate) fn runs(
         self,
         mut stored: impl Stored,
-        least: u64,
+        min_size: u64,
         wanted: u64,
     ) -> Result<(KnownSize, Vec<FrameRun>)> {
-        with_format!(self, F => frames::runs(self, Walk::<F>::from(&mut stored, 0), least, wanted))
+        with_format!(self, F => frames::runs(self, Walk::<F>::from(&mut stored, 0), min_size, wanted))
     }
 
     /// Where frames begin, for any range; decodes nothing.
@@ -102,13 +102,13 @@ impl Codec {
         with_format!(self, F => whole::decode_into::<F>(self, stored.into(), dst))
     }
 
-    /// Decodes a run of neighbouring frames into `dst`, likewise.
+    /// Decodes a run of neighbouring frames into `dst`: exactly as many bytes as it has, or an error.
     pub(crate) fn decode_run(self, stored: StoredPart<'_>, dst: &mut [u8]) -> Result<()> {
         with_format!(self, F => whole::decode_into::<F>(self, stored, dst))
     }
 
-    /// Decodes the bytes from `offset` on of the `size` that there are, as many as `dst` has. `start` is what the index
-    /// gives for them, and `stored` has what that needs.
+    /// Fills `dst` with the decoded bytes from `offset` on, of `size` in all. `start` is what [`FrameIndex::seek`] gives for
+    /// them, and `stored` has the stored bytes that it needs.
     pub(crate) fn decode_range(
         self,
         stored: StoredPart<'_>,

@@ -8,9 +8,9 @@ use crate::error::{broken, fail, Error, Result};
 use crate::memory::zeroed;
 use crate::model::encoding::Codec;
 
-/// Bytes decoded at once where they are only passed on.
+/// How many bytes are decoded at a time where they are only handed on.
 pub(super) const SCRATCH: usize = 128 << 10;
-/// A frame up to this size is decoded whole where a part of it is wanted: quicker than streaming.
+/// If a part of a frame up to this size is wanted, all of it is decoded: quicker than streaming.
 const SMALL_FRAME: u64 = 1 << 20;
 
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
@@ -37,14 +37,14 @@ pub(super) fn decode_range<F: FrameFormat>(
     }
     let mut decoder = F::FrameDecoder::new()?;
     let mut frames = stored;
-    let FramePoint { stored: place, decoded: mut start } = start.point; // where the next frame's content begins
+    let FramePoint { stored: first_frame, decoded: mut start } = start.point; // where the next frame's content begins
     let mut at = offset; // the next byte wanted
     let mut rest = dst;
-    for header in with_data(Walk::<F>::of_part(&mut frames, place)) {
+    for header in with_data(Walk::<F>::of_part(&mut frames, first_frame)) {
         let header = header?;
         let skip = at.saturating_sub(start);
         if header.content.is_some_and(|content| content <= skip) {
-            start = start.saturating_add(header.most);
+            start = start.saturating_add(header.max_size);
             continue;
         }
         let (decoded, written) = match header.content {
@@ -53,7 +53,8 @@ pub(super) fn decode_range<F: FrameFormat>(
                 let take =
                     usize::try_from(content.saturating_sub(skip)).unwrap_or(usize::MAX).min(rest.len());
                 let frame = stored.frame(&header.stored);
-                known_part::<F>(codec, &mut decoder, frame, &header, content, skip, take, rest)?;
+                let part = FramePart { frame, header: &header, content, skip, take };
+                known_part::<F>(codec, &mut decoder, &part, rest)?;
                 (content, take)
             }
         };
@@ -71,21 +72,29 @@ pub(super) fn decode_range<F: FrameFormat>(
     ))
 }
 
-/// Decodes the `take` bytes of a frame of known size that begin at `skip` to the front of `rest`.
-#[allow(clippy::too_many_arguments)] // all of one place
+/// A part of the decoded bytes of a frame of known size.
+struct FramePart<'f> {
+    frame: &'f [u8],
+    header: &'f Header,
+    /// Decoded bytes of the whole frame.
+    content: u64,
+    /// Decoded bytes in front of the part.
+    skip: u64,
+    /// Bytes of the part.
+    take: usize,
+}
+
+/// Decodes a part of a frame to the front of `rest`.
 fn known_part<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
-    frame: &[u8],
-    header: &Header,
-    content: u64,
-    skip: u64,
-    take: usize,
+    part: &FramePart<'_>,
     rest: &mut [u8],
 ) -> Result<()> {
+    let FramePart { frame, header, content, skip, take } = *part;
     let outside = || fail!(Internal, "a part of a {} frame is not in it", codec.name());
     if let Some(out) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
-        // Its end is wanted, so all of it is decoded; what then stands behind the part the next frames overwrite.
+        // There is room for the whole frame, so all of it is decoded; the next frames overwrite what follows the part.
         // Back-references are read from `out` itself: no window is allocated.
         let written = decode_frame::<F>(codec, decoder, frame, header, out)?;
         let skip = usize::try_from(skip).map_err(|_| outside())?;
@@ -115,7 +124,7 @@ fn known_part<F: FrameFormat>(
     Ok(())
 }
 
-/// Decodes a frame to the front of `out`, which has room for what its header promises; how many bytes it was.
+/// Decodes a frame to the front of `out`, which has room for what its header promises. Returns how many bytes it was.
 fn decode_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
@@ -126,8 +135,8 @@ fn decode_frame<F: FrameFormat>(
     match decoder.decode(frame, header, out)? {
         Decoded::Size(written) => match header.content {
             Some(content) if content != wide(written) => {
-                let said = broken!(codec.length_rule(), "it holds {written} bytes, {content} are promised");
-                Err(in_frame(codec, header, said))
+                let error = broken!(codec.length_rule(), "it holds {written} bytes, {content} are promised");
+                Err(in_frame(codec, header, error))
             }
             _ => Ok(written),
         },
@@ -135,13 +144,13 @@ fn decode_frame<F: FrameFormat>(
     }
 }
 
-/// A frame holds more than its header says.
+/// The error of a frame that holds more than its header says.
 #[cold]
 pub(super) fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into memory of its own. That its blocks can hold `content` bytes the walk made sure, or its table says.
+/// Decodes a frame into memory of its own. The walk has checked that its blocks can hold `content` bytes, or its table says so.
 pub(super) fn whole_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,

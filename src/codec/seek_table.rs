@@ -1,7 +1,7 @@
 //! The table behind the frames of a seekable stream: where each begins and what it decodes to.
 //!
-//! It is a skippable frame at the end: its magic number, its size, an entry for each frame (stored bytes, decoded bytes,
-//! perhaps a checksum), how many there are, what they have, and another magic number.
+//! It is a skippable frame at the end: a magic number, its size, an entry for each frame (stored bytes, decoded bytes,
+//! perhaps a checksum), the number of entries, flags that say what they have, and another magic number.
 
 use super::entries::EntryRange;
 use super::frames::{Header, Stored};
@@ -11,34 +11,34 @@ use crate::error::{broken, fail, Error, Result, Rule};
 const FIRST_WORD: u64 = 0x184D_2A5E;
 /// The last four bytes of all.
 const LAST_WORD: u64 = 0x8F92_EAB1;
-/// Bytes behind the entries: how many there are, what they have, the magic number.
+/// Bytes behind the entries: their number, the flags, the magic number.
 const END_SIZE: usize = 9;
 /// Bytes in front of the entries: the magic number and the size.
 const HEAD_SIZE: usize = 8;
-/// Bytes at the end that are looked at together.
+/// Bytes at the end that are read together.
 const END_READ: usize = 4 << 10;
-/// No frame decodes to more.
+/// The most bytes that a frame decodes to.
 const MAX_FRAME: u64 = 16 << 20;
 
-/// What an entry says of its frame.
+/// The header of the frame that an entry is for.
 pub(super) fn header(start: usize, stored: u32, content: u32, entries: EntryRange) -> Result<Header> {
     let content = u64::from(content);
     if content > MAX_FRAME {
         return Err(wrong(format_args!("the frame at {start} has {content} bytes, more than {MAX_FRAME}")));
     }
     let stored = start..start.saturating_add(stored as usize);
-    // Its own header may say any window: then it is decoded at once, which takes none.
+    // The window in the frame's own header does not matter: it is decoded at once, which takes none.
     Ok(Header {
         stored,
         content: Some(content),
-        most: content,
+        max_size: content,
         window: u64::MAX,
         entries,
         ..Header::default()
     })
 }
 
-/// A table that was found to fit its frames.
+/// A table that was checked against its frames.
 #[derive(Debug)]
 pub(super) struct SeekTable {
     /// All entries.
@@ -123,7 +123,7 @@ impl SeekTable {
     fn check(mut self, stored: &mut dyn Stored, start: usize) -> Result<()> {
         let (mut each, count) = (None, self.all.count());
         while let Some(header) = self.next(stored)? {
-            let (size, number) = (header.most, self.next);
+            let (size, number) = (header.max_size, self.next);
             let usual = *each.get_or_insert(size);
             if size != usual && number != count {
                 return Err(wrong(format_args!(
@@ -139,7 +139,7 @@ impl SeekTable {
         }
     }
 
-    /// What the next entry says of its frame.
+    /// The header of the next frame, by its entry.
     pub(super) fn next(&mut self, stored: &mut dyn Stored) -> Result<Option<Header>> {
         let entry = self.all.part(self.next..self.next.saturating_add(1));
         if entry.count() == 0 {

@@ -1,4 +1,4 @@
-//! From frame to frame, whichever codec they are of.
+//! A walk from frame to frame, of any codec.
 
 use super::entries::{Entries, EntryRange};
 use super::frames::{Header, Stored, StoredPart};
@@ -13,7 +13,7 @@ pub(super) struct Walk<'s, F> {
     stored: &'s mut dyn Stored,
     /// Where the next one begins.
     at: usize,
-    /// Nothing follows an error.
+    /// An error was returned: nothing follows it.
     failed: bool,
     table: Table<'s>,
     format: PhantomData<F>,
@@ -27,17 +27,17 @@ enum Table<'s> {
     None,
     /// It says where they are.
     Read(SeekTable),
-    /// These of its entries do.
+    /// These of its entries say where the frames of a part are.
     Part(Entries<'s>),
 }
 
 impl<'s, F: FrameFormat> Walk<'s, F> {
-    /// Begins where a frame does; with the first, where all have a table.
+    /// Begins at the frame at `at`, which is the first one if there is a table.
     pub(super) fn from(stored: &'s mut dyn Stored, at: usize) -> Self {
         Walk { stored, at, failed: false, table: Table::Unread, format: PhantomData }
     }
 
-    /// Begins with a frame of some that are there, perhaps with what a table has of them.
+    /// Begins at the frame at `at` of a part of the stored bytes.
     pub(super) fn of_part(part: &'s mut StoredPart<'_>, at: usize) -> Self {
         let entries = part.entries;
         match entries.is_empty() {
@@ -73,7 +73,7 @@ impl<'s, F: FrameFormat> Walk<'s, F> {
             }
             Table::Unread | Table::None => {}
         }
-        // No bytes at all are for the codec to judge.
+        // Whether there may be no bytes at all is for the codec to decide.
         if self.at > 0 && self.at >= self.stored.size() {
             return Ok(None);
         }

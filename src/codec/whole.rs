@@ -1,4 +1,4 @@
-//! All frames at once, straight to their place.
+//! All frames at once, straight into the destination.
 
 use super::frames::{sum, with_data, StoredPart};
 use super::interface::{Decoded, FrameDecoder, FrameFormat};
@@ -33,7 +33,7 @@ pub(super) fn decode_into<F: FrameFormat>(
         // Back-references are read from `out` itself: no window is allocated.
         let written = match decoder.decode(stored.frame(&header.stored), &header, out)? {
             Decoded::Size(written) => written,
-            // Room for what the header promised was there: then it lied, else the manifest did.
+            // If the header declared a size, there was room for it, and the header is wrong; else the manifest is.
             Decoded::TooLarge if header.content.is_none() => return Err(longer()),
             Decoded::TooLarge => return Err(broken_promise(codec, &header)),
         };

@@ -125,17 +125,17 @@ pub struct Canonical {
 pub struct Row {
     /// What it can represent, and its name.
     pub capabilities: Capabilities,
-    /// Whether a file is of it; none where another row detects its files, too.
+    /// Whether a file is of it; none if another row detects its files.
     pub detect: Option<Detect>,
-    /// Of which other containers a file may be that is detected as one of this: the manifest tells.
+    /// The other containers that a file which is detected as this one may be of; its manifest decides.
     pub may_be: &'static [Container],
     /// How its manifest is read; none where it is not read here.
     pub decode: Option<Decode>,
     /// How it is written; none where it is not.
     pub encode: Option<Encode>,
-    /// What a copy of a file of it notes, so that converting back gives the same file; none where there is nothing to note.
+    /// What a copy of its files records, so that converting back gives the same file; none if nothing is recorded.
     pub origin: Option<Origin>,
-    /// How the end is found that a file had before it was appended to; none where nothing is.
+    /// How to find the end that a file had before it was appended to; none if its files are not appended to.
     pub ends: Option<EndSearch>,
     /// How a file names the model of several files that it is a part of; none where none does.
     pub split: Option<SplitOf>,

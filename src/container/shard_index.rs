@@ -12,7 +12,7 @@ use std::ops::Range;
 /// The number of the index's own object among those with unknown keys.
 const ROOT: u32 = 0;
 /// The longest name of a file.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_SIZE: usize = 4096;
 
 /// Which tensor is in which file.
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ fn check_path(path: &[u8]) -> Result<()> {
         [] => "is empty",
         [b'/', ..] => "is absolute",
         [_, b':', ..] => "begins with a drive",
-        _ if path.len() > LONGEST_PATH => "is longer than 4096 bytes",
+        _ if path.len() > MAX_PATH_SIZE => "is longer than 4096 bytes",
         _ if path.contains(&b'\\') => "has a backslash",
         _ if path.contains(&0) => "has a NUL",
         _ if path.split(|b| *b == b'/').any(|name| name == b"..") => "leads out of the folder",

@@ -39,7 +39,7 @@ pub struct QuantizedForm {
     pub attributes: Attributes,
 }
 
-/// Rules of a container of what is written, each spec before a byte is. They say which one is broken.
+/// The rules of a container for what is written. They are checked before anything is written, and an error names the rule.
 #[derive(Debug)]
 pub struct WriteRules {
     /// Checks the name of an object, a component or an attribute; the first argument says of which.
@@ -50,10 +50,10 @@ pub struct WriteRules {
     pub shape: fn(&[u64]) -> Result<()>,
     /// Checks the value of an attribute; the flag says that it is one of the file.
     pub value: fn(Value<'_>, bool) -> Result<()>,
-    /// Of an object with all of its components, but for where they stand. The flag demands all that its layout does; otherwise
-    /// an object that lacks some of it, as those of other writers do, is not judged.
+    /// Checks an object with all of its components, but for their offsets. If the flag is set, it has to have all that its
+    /// layout demands; otherwise an object that lacks some of it, as those of other writers do, passes.
     pub object: Option<CheckObject>,
-    /// The format of that name; none where it means nothing.
+    /// The format of that name; none if it is not known.
     pub format: fn(&str) -> Option<Format>,
     /// Checks a format, by the name that the rest of the library has for it.
     pub format_name: fn(&str) -> Result<()>,
@@ -61,7 +61,7 @@ pub struct WriteRules {
     pub quantized: fn(&Quantized<'_>) -> Result<QuantizedForm>,
 }
 
-/// The rules of a container that takes whatever the library does.
+/// The rules of a container that allows whatever the library does.
 pub(crate) const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
     shard_name: None,

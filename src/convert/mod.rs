@@ -26,7 +26,7 @@ use half::slice::HalfFloatSliceExt;
 /// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
 const CHUNK_ELEMENTS: usize = 256;
 
-/// A result of this size would drive everything out of the caches, and little of it would stay: from here on it is
+/// A result of this size or more would evict everything from the caches, and little of it would stay: it is
 /// written around them where that can be.
 const MIN_NONTEMPORAL: u64 = 16 << 20;
 
@@ -76,13 +76,13 @@ fn size(dtype: Dtype) -> u64 {
 /// copied bit by bit; bool is brought to 0 and 1.
 ///
 /// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
-/// [`converted_size`] gives. They may be pieces: `all` bytes will be written in the end.
+/// [`converted_size`] gives. They may be pieces of a conversion that writes `total` bytes in all.
 pub(crate) fn convert(
     src: &[u8],
     from: (Dtype, Option<Logical>),
     to: Dtype,
     dst: &mut [u8],
-    all: u64,
+    total: u64,
 ) -> Result<()> {
     let needed = converted_size(u64::try_from(src.len()).unwrap_or(u64::MAX), from, to)?;
     if u64::try_from(dst.len()) != Ok(needed) {
@@ -103,9 +103,9 @@ pub(crate) fn convert(
     let (to_f16, to_bf16) = (|x| float::f32_to_f16(x).to_ne_bytes(), |x| float::f32_to_bf16(x).to_ne_bytes());
     match (from.0, table, to) {
         (dtype, None, _) if dtype == to && to != Dtype::Bool => dst.copy_from_slice(src),
-        (Dtype::F16, None, Dtype::F32) => wider(Half::F16, src, dst, all),
+        (Dtype::F16, None, Dtype::F32) => wider(Half::F16, src, dst, total),
         (Dtype::F16, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f16(b))),
-        (Dtype::Bf16, None, Dtype::F32) => wider(Half::Bf16, src, dst, all),
+        (Dtype::Bf16, None, Dtype::F32) => wider(Half::Bf16, src, dst, total),
         (Dtype::Bf16, None, Dtype::F16) => each(src, dst, |b| to_f16(bf16(b))),
         (Dtype::F32, None, Dtype::F16) => each(src, dst, |b| to_f16(f32::from_ne_bytes(b))),
         (Dtype::F32, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f32::from_ne_bytes(b))),
@@ -135,9 +135,9 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
 }
 
 /// 16-bit floats to f32, by the processor's own instructions where it has them.
-fn wider(kind: Half, src: &[u8], dst: &mut [u8], all: u64) {
-    let past_cache = all >= MIN_NONTEMPORAL;
-    // Elements in front of the first place from which it can be written around the caches, if there is one.
+fn wider(kind: Half, src: &[u8], dst: &mut [u8], total: u64) {
+    let past_cache = total >= MIN_NONTEMPORAL;
+    // Elements in front of the first address from which the result can be written around the caches.
     let lead = dst.as_ptr().addr().wrapping_neg() % STREAM_ALIGNMENT;
     let lead = if past_cache && lead % 4 == 0 { lead / 4 } else { 0 };
     let (first, src) = src.split_at(src.len().min(lead.saturating_mul(2)));
@@ -164,7 +164,7 @@ fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The slow path: some elements are widened, exactly, to one of three kinds, then narrowed from it.
+/// The slow path: elements are widened, exactly, to f64, i64 or u64, and narrowed from that.
 fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8]) {
     let (mut floats, mut signed, mut unsigned) =
         ([0f64; CHUNK_ELEMENTS], [0i64; CHUNK_ELEMENTS], [0u64; CHUNK_ELEMENTS]);
@@ -227,7 +227,7 @@ fn store<T: Copy, const N: usize>(
     }
 }
 
-/// From floats. Each is exact, so every arm rounds once.
+/// Stores floats, which are exact, so that every arm rounds once.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -251,7 +251,7 @@ fn store_floats(chunk: &[f64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     }
 }
 
-/// From signed integers.
+/// Stores signed integers.
 fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     /// With the magnitude's one rounding; the sign does not change how it rounds.
     #[inline(always)]
@@ -275,13 +275,13 @@ fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     }
 }
 
-/// What a type holds of a number: the number, or its smallest or largest value.
+/// The number as `T`, or the smallest or largest value of `T`.
 #[inline(always)]
-fn clamp<T: TryFrom<i64>>(x: i64, least: T, most: T) -> T {
-    T::try_from(x).unwrap_or(if x < 0 { least } else { most })
+fn clamp<T: TryFrom<i64>>(x: i64, min: T, max: T) -> T {
+    T::try_from(x).unwrap_or(if x < 0 { min } else { max })
 }
 
-/// From unsigned integers.
+/// Stores unsigned integers.
 fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
     match to {
         Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),

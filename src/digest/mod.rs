@@ -44,7 +44,7 @@ impl Algorithm {
     }
 }
 
-/// What the digests of a container are of, which goes with the algorithms that it has.
+/// Which bytes the digests of a container are of. This also decides its algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DigestOf {
     /// Stored bytes: `sha256`, `crc32c`.
@@ -54,7 +54,7 @@ pub enum DigestOf {
 }
 
 impl DigestOf {
-    /// The algorithm that takes the place of one: itself, or one of the same strength.
+    /// The algorithm to use in place of `algorithm`: itself, or one of the same strength.
     pub(crate) fn similar(self, algorithm: Algorithm) -> Algorithm {
         match (self, algorithm) {
             (_, Algorithm::Sha256) => Algorithm::Sha256,
@@ -63,7 +63,7 @@ impl DigestOf {
         }
     }
 
-    /// Whether a digest is written as those of that kind are: of decoded bytes in lower case alone.
+    /// Whether the text of a digest has the form that it has to have: digests of decoded bytes are in lower case.
     pub(crate) fn has_form(self, text: &str) -> bool {
         self == DigestOf::Stored || is_lower_case(text.as_bytes())
     }
@@ -81,7 +81,7 @@ pub(crate) fn is_lower_case(text: &[u8]) -> bool {
     })
 }
 
-/// What a digest says: the value that a manifest claims, or that was computed.
+/// The value of a digest: that of a manifest, or a computed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
     /// A CRC-32C as the number.
@@ -112,7 +112,7 @@ impl Digest {
     }
 }
 
-/// Reads `algorithm:hex` of a container whose digests are of those bytes.
+/// Reads `algorithm:hex` of a container whose digests are of the bytes `of`.
 pub(crate) fn parse_of(text: &str, of: DigestOf) -> Result<Digest> {
     match (of, text.split_once(':')) {
         (DigestOf::Stored, _) | (_, None | Some(("sha256", _))) => parse(text),
@@ -294,7 +294,7 @@ pub(crate) struct DigestText {
 }
 
 impl DigestText {
-    /// The algorithm and what stands in front of the digits, which follow.
+    /// `front`, then `value` in `digits`.
     #[inline(always)]
     fn new(front: &str, value: &[u8], digits: &[u8; 16]) -> DigestText {
         let digit = |value: u8| digits.get(usize::from(value & 15)).copied().unwrap_or(b'?');
@@ -328,7 +328,7 @@ pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
     }
 }
 
-/// Compares what the manifest claims with what the bytes have.
+/// Compares the manifest's digest with the computed one.
 pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
     match (digest, computed) {
         (Digest::Unknown, _) | (_, Digest::Unknown) => {

@@ -1,5 +1,5 @@
-//! Blocks of a file: whether reads and writes may go past the page cache, how they then have to lie, a second
-//! handle for them, and room for them that is made ahead.
+//! Blocks of a file: whether reads and writes can go past the page cache, their alignment, a second handle for them, and
+//! space that is allocated ahead.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -38,7 +38,7 @@ pub enum DirectAccess {
 }
 
 impl DirectAccess {
-    /// How to try it: where nobody says, as every device can; none where it cannot be.
+    /// The alignment to try: if it is unknown, one that suits every device; none if there is no direct access.
     pub fn alignment(self) -> Option<Alignment> {
         match self {
             DirectAccess::Aligned(alignment) => Some(alignment),
@@ -68,7 +68,7 @@ mod platform {
 
     pub(crate) const SCATTERS: bool = true;
 
-    /// More in one call are an error (UIO_MAXIOV).
+    /// The most pieces of one call (UIO_MAXIOV).
     const MAX_PIECES: usize = 1024;
 
     pub fn direct_access(file: &File) -> DirectAccess {
@@ -148,7 +148,7 @@ use apple as platform;
 #[cfg(windows)]
 use windows as platform;
 
-/// Never asked for more than a second handle: there is none.
+/// Platforms without direct access: there is no second handle, so nothing else is called.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
     use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
@@ -195,7 +195,7 @@ pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
 /// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
     if cfg!(target_vendor = "apple") {
-        return None; // nobody has measured such writes there
+        return None; // such writes were not measured there
     }
     let Alignment { memory, offset } = direct_access(file).alignment()?;
     let block = usize::try_from(offset).ok()?.max(PAGE).max(page_size());
@@ -203,12 +203,12 @@ pub fn open_direct(file: &File) -> Option<DirectHandle> {
     Some(DirectHandle { file, memory, block })
 }
 
-/// Makes room for `range`, which may make the file so long; says whether there is.
+/// Allocates space for `range`, which may lengthen the file. Returns whether it succeeded.
 pub fn allocate(file: &File, range: &Range<u64>) -> bool {
     platform::allocate(file, range)
 }
 
-/// Writes from `bytes` to the file's `at`; says how many.
+/// Writes from `bytes` at the file's offset `at`. Returns how many bytes.
 pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
     platform::write_at(file, bytes, at)
 }
@@ -216,12 +216,12 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
 /// Whether one call fills many pieces of memory.
 pub(crate) const SCATTERS: bool = platform::SCATTERS;
 
-/// Reads from the file's `at` into pieces of memory, one after the other; says how many bytes. Where [`SCATTERS`].
+/// Reads from the file's offset `at` into pieces of memory, one after the other. Returns how many bytes. Only if [`SCATTERS`].
 pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
     platform::read_scattered_at(file, pieces, at)
 }
 
-/// Whether a write past the page cache failed for being one.
+/// Whether a write failed because it went past the page cache.
 pub fn is_refusal(error: &std::io::Error) -> bool {
     platform::is_refusal(error)
 }

@@ -15,7 +15,7 @@ pub enum Access {
     ReadWrite,
     /// Writing a file that is not there yet.
     CreateNew,
-    /// The same, and nobody but its owner may open it.
+    /// Writing a file that is not there yet and that only its owner may open.
     CreatePrivate,
 }
 
@@ -49,7 +49,7 @@ mod platform {
     /// A path as the system takes it, NUL-ended.
     pub struct SystemPath(Vec<u8>);
 
-    /// Calls until no signal comes in between.
+    /// Repeats a call that a signal interrupted.
     fn uninterrupted(call: impl Fn() -> c_int) -> std::io::Result<c_int> {
         loop {
             match call() {
@@ -96,7 +96,7 @@ mod platform {
             Ok(unsafe { File::from_raw_fd(fd) })
         }
 
-        /// Decides who may do what with it.
+        /// Sets its permissions.
         pub fn set_permissions(&self, permissions: &Permissions) -> std::io::Result<()> {
             let mode = permissions.mode() as libc::mode_t;
             // SAFETY: a NUL-ended string that lives here.
@@ -190,7 +190,7 @@ mod platform {
             options.open(&self.0)
         }
 
-        /// Decides who may do what with it.
+        /// Sets its permissions.
         pub fn set_permissions(&self, permissions: &Permissions) -> std::io::Result<()> {
             std::fs::set_permissions(&self.0, permissions.clone())
         }

@@ -6,7 +6,7 @@ use crate::error::{fail, Error, Result};
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut};
 
-/// The size of an open file, found by asking or, where nobody answers, by seeking.
+/// The size of an open file, by its metadata or, if they lack it, by seeking.
 pub fn size_of(file: &File) -> Result<u64> {
     size_and_time(file).map(|(size, _)| size)
 }
@@ -34,14 +34,13 @@ fn seek_end(file: &File) -> Result<u64> {
     seeker.seek(std::io::SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))
 }
 
-/// Fills `dst` from `offset` of `file`; short counts and interruptions are taken up again.
+/// Fills `dst` from `offset` of `file`; continues after short counts and interruptions.
 pub fn read_exact_at(file: &File, offset: u64, dst: &mut [u8]) -> Result<()> {
     let size = dst.len();
     exactly(offset, size, |at, done| read_some_at(file, dst.get_mut(done..).unwrap_or_default(), at))
 }
 
-/// Fills pieces of memory one after the other; false, with nothing read, where the system refuses
-/// that.
+/// Fills pieces of memory one after the other; false, with nothing read, if the system refuses that.
 pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> Result<bool> {
     let size = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
     let (mut before, mut refused) = (0, false);
@@ -58,7 +57,7 @@ pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceM
     outcome.map(|()| true)
 }
 
-/// Calls `read` with an offset and how many bytes are done until all `size` are; it says how many it read.
+/// Calls `read` with an offset and the number of bytes done, until it has read all `size`; it returns how many it read.
 fn exactly(
     mut offset: u64,
     size: usize,

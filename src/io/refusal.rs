@@ -1,5 +1,5 @@
-//! Whether the system said no to a call as such: a filter of system calls, a policy, a kernel or a file system that does
-//! not have it. What failed so is tried in another way, where there is one.
+//! Whether the system refused a call as such: because of a filter of system calls, a policy, or a kernel or file system that
+//! does not have it. The caller then tries another call, if there is one.
 
 /// Whether an error says that the call is not to be had.
 #[cfg(unix)]

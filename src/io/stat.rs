@@ -47,7 +47,7 @@ pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
     }
 }
 
-/// Whether two open files may be the same one.
+/// Whether two open files may be the same file.
 pub fn may_be_one(one: &File, other: &File) -> bool {
     let number = |file: &File| file.metadata().ok().and_then(|meta| platform::number(&meta));
     number(one).zip(number(other)).is_none_or(|(one, other)| one == other)

@@ -9,7 +9,7 @@ use super::split::{self, Source};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
-use crate::source::direct::{Bounce, BLOCK, SMALLEST_BOUNCE};
+use crate::source::direct::{Bounce, BLOCK, MIN_BOUNCE_SIZE};
 use crate::source::Profile;
 use crate::threads::ThreadHooks;
 use std::ffi::CStr;
@@ -253,7 +253,7 @@ impl<'a> Executor<'a> {
 
 /// As many threads as have bounces within so much temporary memory.
 fn threads_within(in_flight: u64) -> usize {
-    let bounce_and_its_half = 2 * SMALLEST_BOUNCE as u64;
+    let bounce_and_its_half = 2 * MIN_BOUNCE_SIZE as u64;
     usize::try_from(in_flight / bounce_and_its_half).unwrap_or(usize::MAX).max(1)
 }
 

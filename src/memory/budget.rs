@@ -3,7 +3,7 @@
 use crate::error::{fail, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are held and may be held, by as many threads as open the parts of a model.
+/// Counts the bytes that are held, and limits them; shared by the threads that open the parts of a model.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
@@ -11,12 +11,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Nothing is held yet, and at most `limit` bytes may be.
+    /// A budget of at most `limit` bytes, none of them held.
     pub fn new(limit: u64) -> Budget {
         Budget { limit: AtomicU64::new(limit), held: AtomicU64::new(0) }
     }
 
-    /// Lets up to `limit` bytes be held, or as many as before if that is more.
+    /// Raises the limit to `limit` bytes, unless it is higher already.
     pub fn raise(&self, limit: u64) {
         self.limit.fetch_max(limit, Ordering::Relaxed);
     }
@@ -35,7 +35,7 @@ impl Budget {
         self.sum(self.held(), bytes).is_some()
     }
 
-    /// Counts `bytes` for `what` as held; an error, and nothing is counted, if that is more than may be.
+    /// Counts `bytes` for `what` as held; an error, and nothing is counted, if the limit would be passed.
     #[inline]
     pub fn charge(&self, bytes: u64, what: &str) -> Result<()> {
         let charged =
@@ -43,12 +43,12 @@ impl Budget {
         charged.map(drop).map_err(|held| self.exceeded(held, bytes, what))
     }
 
-    /// `bytes` more than `held`, if that may be.
+    /// `held` plus `bytes`; none if that passes the limit.
     fn sum(&self, held: u64, bytes: u64) -> Option<u64> {
         held.checked_add(bytes).filter(|sum| *sum <= self.limit())
     }
 
-    /// Counts them as held no longer.
+    /// No longer counts `bytes` as held.
     #[inline]
     pub fn give_back(&self, bytes: u64) {
         let less = |held: u64| Some(held.saturating_sub(bytes));
@@ -66,7 +66,7 @@ impl Budget {
     }
 }
 
-/// Bytes of so many entries.
+/// Bytes of `count` entries.
 pub fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
 }

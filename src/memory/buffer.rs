@@ -9,7 +9,7 @@ use crate::error::{fail, Error, Result};
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// What all such memory is a multiple of.
+/// The alignment of all such memory.
 pub(super) const ALIGNMENT: usize = align_of::<Line>();
 
 /// From this size on, memory comes straight from the system: fresh pages are zero already, and the
@@ -88,7 +88,7 @@ pub fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// So many bytes as memory counts them.
+/// A size as `usize`; an error if it does not fit.
 pub fn in_memory(size: u64) -> Result<usize> {
     usize::try_from(size)
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))

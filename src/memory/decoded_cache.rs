@@ -7,7 +7,7 @@ use crate::lock::{Mutex, MutexGuard};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_map::{Entry, HashMap};
 
-/// Buffers by number. Nothing is taken from it or changed before it is dropped.
+/// Buffers by number. None is removed or changed before the cache is dropped.
 pub struct DecodedCache {
     buffers: Mutex<HashMap<usize, AlignedBuffer, SeedableRandomState>>,
 }
@@ -43,10 +43,10 @@ impl DecodedCache {
         self.lock().get(&number).map(|buffer| unsafe { borrow(buffer) })
     }
 
-    /// Inserts a buffer; the bytes of that number, which are another's if that was faster.
+    /// Inserts a buffer. Returns the bytes of that number: of another buffer, if one was inserted before.
     #[allow(unsafe_code)]
     pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
-        // A buffer that is not kept is dropped after the lock, as parameters are: its memory may be a host's.
+        // A buffer that is not inserted is dropped after the lock is released, as a parameter is: freeing it may call the host.
         let mut buffers = self.lock();
         buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
         let kept = match buffers.entry(number) {

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
 
-/// What Linux calls huge: one entry of a table instead of 512, cleared in one go. Only whole ones at
+/// Bytes of a huge page of Linux: one entry of a page table instead of 512, cleared in one go. Only whole ones at
 /// their multiples count.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 

@@ -92,17 +92,17 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
-    /// Puts entries at the end that stand in several places, those of the first place first. Does not fail where there is
+    /// Appends the entries of several slices, in order. Does not fail where there is
     /// room.
     #[inline(always)]
-    pub fn extend_joined<const PLACES: usize>(&mut self, places: [&[T]; PLACES]) -> Result<()> {
-        let count = places.iter().map(|entries| entries.len()).fold(0, usize::saturating_add);
+    pub fn extend_joined<const SLICES: usize>(&mut self, slices: [&[T]; SLICES]) -> Result<()> {
+        let count = slices.iter().map(|entries| entries.len()).fold(0, usize::saturating_add);
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
         let mut end = self.filled;
-        for entries in places {
-            // SAFETY: the table owns room for all of them behind the filled ones, which no place, borrowed, can be.
+        for entries in slices {
+            // SAFETY: the table owns room for all of them behind the filled ones, which no slice, borrowed, can be.
             unsafe {
                 NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(end), entries.len())
             };
@@ -112,7 +112,7 @@ impl<T: Copy> HugeVec<T> {
         Ok(())
     }
 
-    /// Gives memory back that no entry is in, where that takes no copying. Whether it is much less now.
+    /// Gives unused memory back, if that takes no copying. Returns whether it did.
     pub fn shrink(&mut self) -> bool {
         let size = self.filled.saturating_mul(Self::SIZE);
         let Some(memory) = self.memory.as_mut() else { return false };
@@ -123,19 +123,19 @@ impl<T: Copy> HugeVec<T> {
         done
     }
 
-    /// Puts the same entry at the end so many times. Does not fail where there is room.
+    /// Appends `count` copies of an entry. Does not fail where there is room.
     pub fn extend_filled(&mut self, count: usize, entry: T) -> Result<()> {
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
         // SAFETY: the table owns room for so many behind the filled entries, aligned; they need not be initialised.
-        let places = unsafe {
+        let spare = unsafe {
             std::slice::from_raw_parts_mut(
                 self.first.add(self.filled).as_ptr().cast::<MaybeUninit<T>>(),
                 count,
             )
         };
-        places.fill(MaybeUninit::new(entry));
+        spare.fill(MaybeUninit::new(entry));
         self.filled = self.filled.saturating_add(count);
         Ok(())
     }

@@ -1,20 +1,20 @@
-//! Which pages of a file are taken: a bit each, to see that ranges are apart without sorting them.
+//! A bit for each page of a file, to see without sorting that ranges share no page.
 
 /// Pages by their numbers.
 pub(crate) struct PageMap(Vec<u64>);
 
 impl PageMap {
-    /// `pages` that nothing is in; none where their bits take more than `most` bytes, or as much is not to be had.
-    pub(crate) fn new(pages: u64, most: u64) -> Option<PageMap> {
+    /// `pages` free pages; none if their bits take more than `max_bytes`, or for lack of memory.
+    pub(crate) fn new(pages: u64, max_bytes: u64) -> Option<PageMap> {
         let words = pages.div_ceil(64);
-        let words = usize::try_from(words).ok().filter(|_| words.saturating_mul(8) <= most)?;
+        let words = usize::try_from(words).ok().filter(|_| words.saturating_mul(8) <= max_bytes)?;
         let mut bits = Vec::new();
         bits.try_reserve_exact(words).ok()?;
         bits.resize(words, 0);
         Some(PageMap(bits))
     }
 
-    /// Takes the pages from `first` to before `end`; false where one is taken or is not there.
+    /// Takes the pages from `first` to before `end`; false if one of them is taken or does not exist.
     #[inline]
     pub(crate) fn take(&mut self, first: u64, end: u64) -> bool {
         let mut at = first;

@@ -10,7 +10,7 @@ pub struct SlotMemory {
     first: NonNull<u8>,
     stride: usize,
     count: usize,
-    /// Tells its slots from those of another memory.
+    /// Distinguishes its slots from those of another memory.
     id: u64,
     /// None where it is the caller's.
     _own: Option<AlignedBuffer>,
@@ -71,7 +71,7 @@ impl SlotMemory {
         Ok((SlotMemory { first, stride, count, id, _own: own }, slots))
     }
 
-    /// Where a slot begins. What is read there has to be ordered with what its owner writes.
+    /// The address of a slot. Reads there have to be ordered with what its owner writes.
     pub fn address(&self, slot: &Slot) -> NonNull<u8> {
         assert!(slot.memory == self.id && slot.number < self.count, "a slot of another memory");
         // SAFETY: within the memory, as the slot is one of it.

@@ -21,10 +21,10 @@ pub fn try_box<T>(value: T) -> Result<Box<T>> {
     }
 }
 
-/// Bytes that are all 0 are a value of it.
+/// A type of which bytes that are all 0 are a value.
 ///
 /// # Safety
-/// It has to be so.
+/// Zero bytes have to be a valid value of the type.
 pub unsafe trait OfZeros {}
 
 // SAFETY: it has integers, arrays of integers and an enum of one byte whose `Start` is 0. `new` sets them all to 0, too.

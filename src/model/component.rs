@@ -22,7 +22,7 @@ pub struct RareNames {
 }
 
 impl RareNames {
-    /// Whether there is nothing to keep. Field by field: compared as a whole, it took a third of the time in which an object
+    /// Whether it has none. Compared field by field: as a whole it took a third of the time in which an object
     /// with a digest is opened.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -36,7 +36,7 @@ impl RareNames {
     }
 }
 
-/// What a component's `type` says.
+/// The logical type of a component, from its field `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogicalType {
     /// Absent: the elements are what the dtype says.
@@ -79,7 +79,7 @@ const DIGEST_OF_DECODED: u8 = 16;
 const IN_SHARD: u8 = 32;
 
 impl Component {
-    /// Raw bytes, none of them so far.
+    /// A raw component of no bytes.
     pub fn new(role: TextId, dtype: Option<Dtype>) -> Component {
         Component {
             role,
@@ -115,7 +115,7 @@ impl Component {
         (self.flags & SIZE_KNOWN != 0).then_some(self.size)
     }
 
-    /// Notes the decoded bytes; none where nobody declares them.
+    /// Sets the decoded bytes; none if the manifest does not declare them.
     #[inline]
     pub fn set_size(&mut self, size: Option<u64>) {
         self.size = size.unwrap_or(0);
@@ -127,7 +127,7 @@ impl Component {
         self.flags & SIZE_DECLARED != 0
     }
 
-    /// Notes whether the manifest has an `uncompressed_length`.
+    /// Sets whether the manifest has an `uncompressed_length`.
     pub fn set_size_declared(&mut self, is: bool) {
         self.set_flag(SIZE_DECLARED, is);
     }
@@ -137,7 +137,7 @@ impl Component {
         self.flags & BIG_ENDIAN != 0
     }
 
-    /// Notes the byte order.
+    /// Sets the byte order.
     pub fn set_big_endian(&mut self, is: bool) {
         self.set_flag(BIG_ENDIAN, is);
     }
@@ -147,7 +147,7 @@ impl Component {
         self.flags & DIGEST_OF_DECODED != 0
     }
 
-    /// Notes what its digest is of.
+    /// Sets whether its digest is of its decoded bytes.
     pub fn set_digest_of_decoded(&mut self, is: bool) {
         self.set_flag(DIGEST_OF_DECODED, is);
     }
@@ -157,7 +157,7 @@ impl Component {
         self.flags & IN_SHARD != 0
     }
 
-    /// Notes that.
+    /// Sets whether its bytes are in a shard.
     pub fn set_in_shard(&mut self, is: bool) {
         self.set_flag(IN_SHARD, is);
     }
@@ -167,7 +167,7 @@ impl Component {
         self.flags & PAGE_EXCLUSIVE != 0
     }
 
-    /// Notes whether its pages hold no byte of another component.
+    /// Sets whether its pages hold no byte of another component.
     #[inline]
     pub fn set_page_exclusive(&mut self, is: bool) {
         self.set_flag(PAGE_EXCLUSIVE, is);
@@ -195,8 +195,8 @@ impl Component {
         }
     }
 
-    /// Whether opening the file showed that it has the size that its shape gives: not so where the file's container
-    /// does not say what the type is.
+    /// Whether its size was checked against its shape when the file was opened. It was not if the container does not
+    /// define its type.
     pub fn is_size_checked(&self) -> bool {
         self.known_logical().is_none_or(Logical::is_in_spec)
     }

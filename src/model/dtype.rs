@@ -1,7 +1,7 @@
 //! Storage types and logical types: the only list of them.
 //!
-//! Each is one row of a table; its size, its names, its class and what other interfaces call it are computed from that.
-//! Names are the ones of spec 1.2 (section 2); what older versions call them stands beside them.
+//! Each is one row of a table, which has its size, its names, its class and its codes in other interfaces.
+//! Names are the ones of spec 1.2 (section 2); those of older versions are beside them.
 
 pub use super::element::{Block, Class, Float8, Numbers};
 use super::name::Name;
@@ -66,7 +66,7 @@ const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) 
     LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::None }
 }
 
-/// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. The comment of a
+/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the table. The comment of a
 /// row is the header's.
 macro_rules! types {
     (
@@ -278,7 +278,7 @@ impl Logical {
         }
     }
 
-    /// Whether spec 1.2 says what it is. A `.zt` file that has the name of another type was checked by nobody.
+    /// Whether spec 1.2 defines it. Of a `.zt` file, components of other types are not checked.
     pub const fn is_in_spec(self) -> bool {
         matches!(self.row().origin, Origin::Spec(_))
     }

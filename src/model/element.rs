@@ -1,4 +1,4 @@
-//! What the tables of types say of an element.
+//! Properties of elements that the tables of types have.
 
 /// What the bits of an element mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Class {
     }
 }
 
-/// How elements lie in bytes: so many in so many. A plain element is a block of one.
+/// How many elements take how many bytes. A plain element is a block of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Elements.
@@ -38,7 +38,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Bytes of `count` elements, the last one rounded up to a whole byte; none where that leaves 64 bits.
+    /// Bytes of `count` elements, rounded up to a whole byte; none if that does not fit in 64 bits.
     #[inline]
     pub const fn size(self, count: u64) -> Option<u64> {
         if self.elements == 1 {
@@ -57,12 +57,12 @@ impl Block {
     }
 }
 
-/// What elements of a logical type are as numbers, which a conversion gives.
+/// How elements of a logical type are converted to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// Each is one element of the dtype, or several: a complex number two.
     OfDtype,
-    /// Each is such a float.
+    /// Each is a float of 8 bits.
     Float8(Float8),
     /// They are not converted.
     None,

@@ -4,25 +4,25 @@ use super::name::Name;
 use crate::error::Rule;
 use std::ffi::CStr;
 
-/// What a codec is beside its code.
+/// The properties of a codec.
 #[derive(Debug, PartialEq, Eq)]
 struct CodecRow {
-    /// The rule that stored bytes break which cannot be decoded.
+    /// The rule that is broken by stored bytes that cannot be decoded.
     corrupt: Rule,
-    /// The rule that frames break which hold another size than is declared.
+    /// The rule that is broken by frames of another decoded size than is declared.
     length: Rule,
     /// Whether it is an encoding of `.zt` files up to 1.2. Another container may have others.
     is_written: bool,
 }
 
-/// An encoding that has a codec, and what that is.
+/// An encoding that has a codec, and the codec's row.
 #[derive(Debug, PartialEq, Eq)]
 struct EncodingWithCodec {
     encoding: Encoding,
     codec: CodecRow,
 }
 
-/// From a list of rows: the enum, whose values are the numbers in C, all of it in order, and the table. A row without a
+/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the table. A row without a
 /// codec stores bytes as they are. The comment of a row is the header's.
 macro_rules! encodings {
     ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal $(, $codec:expr)?;)*) => {
@@ -134,7 +134,7 @@ impl Encoding {
     }
 }
 
-/// What there is between stored and decoded bytes.
+/// How stored bytes become decoded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     /// Nothing: they are the same.
@@ -170,12 +170,12 @@ impl Codec {
         self.encoding().name().unwrap_or_default()
     }
 
-    /// The rule that frames break which hold another size than is declared.
+    /// The rule that is broken by frames of another decoded size than is declared.
     pub(crate) fn length_rule(self) -> Rule {
         self.0.codec.length
     }
 
-    /// The rule that stored bytes break which cannot be decoded.
+    /// The rule that is broken by stored bytes that cannot be decoded.
     pub(crate) fn corrupt_rule(self) -> Rule {
         self.0.codec.corrupt
     }

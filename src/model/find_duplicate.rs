@@ -1,4 +1,4 @@
-//! What may not be there twice: keys of a map, roles of an object.
+//! Finds what may not be there twice: keys of a map, roles of an object.
 
 use crate::error::Result;
 use crate::model::sort::sort_by;

@@ -1,4 +1,4 @@
-//! The manifests of several files as one: tables behind tables, positions moved by as much as there was before.
+//! The manifests of several files as one: tables are appended, and positions moved by what was there before.
 
 use super::layout::Layout;
 use super::manifest::{Component, Format, Manifest, Object, RareNames};
@@ -36,8 +36,8 @@ impl Manifest {
         self.values.try_reserve_exact(sum(|m| m.values.size()))
     }
 
-    /// Puts those objects of `other` that are shown behind its own, which [`Manifest::reserve_for`] has made room for.
-    /// What says something of the file as a whole is that of the first one. The version that `other` says.
+    /// Appends the objects of `other` for which `is_shown`; [`Manifest::reserve_for`] has made room for them. The container,
+    /// the version and the file's attributes stay those of the first manifest. Returns the version of `other`.
     pub fn append(&mut self, other: &Manifest, is_shown: &dyn Fn(usize) -> bool) -> Result<Option<TextId>> {
         let moved = Moved {
             text: u32::try_from(self.texts.size()).map_err(|_| too_large())?,
@@ -79,6 +79,17 @@ impl Manifest {
         }
         self.strides.try_reserve(other.strides.len())?;
         self.strides.extend_from_slice(&other.strides);
+        self.append_objects(other, &moved, is_shown)?;
+        Ok(version)
+    }
+
+    /// Appends the shown objects of `other` and their components.
+    fn append_objects(
+        &mut self,
+        other: &Manifest,
+        moved: &Moved,
+        is_shown: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
         for (_, object) in other.objects.iter().enumerate().filter(|(at, _)| is_shown(*at)) {
             let first = u32::try_from(self.components.len()).map_err(|_| too_large())?;
             for component in other.components(object) {
@@ -99,11 +110,11 @@ impl Manifest {
                 ..*object
             })?;
         }
-        Ok(version)
+        Ok(())
     }
 }
 
-/// How far entries are moved.
+/// By how much positions in the appended manifest are moved.
 struct Moved {
     text: u32,
     dimension: u32,

@@ -3,7 +3,7 @@
 /// Dimensions that a component with strides has at most.
 pub(crate) const MAX_RANK: usize = 64;
 
-/// A CRC-32 that an archive has of bytes around a component's.
+/// An archive's CRC-32 of bytes that include those of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
     /// The sum.
@@ -24,13 +24,13 @@ pub struct Layout {
     /// The first of its strides in `Manifest::strides`, one for each dimension: how many elements lie between two that
     /// follow each other. None where they are row-major.
     pub strides: Option<u32>,
-    /// What can be checked.
+    /// The archive's checksum of its bytes, if there is one.
     pub checksum: Option<Checksum>,
 }
 
 impl Layout {
-    /// How many elements the last one of some is behind the first; none where that leaves 64 bits, or where there are
-    /// none.
+    /// The distance from the first element to the last in memory, in elements; none if it does not fit in 64 bits or there
+    /// are no elements.
     pub fn reach(shape: &[u64], strides: &[u64]) -> Option<u64> {
         let mut steps = shape.iter().zip(strides);
         steps.try_fold(0u64, |sum, (count, stride)| {

@@ -1,4 +1,4 @@
-//! What a file claims to hold: objects, their components, and where the bytes are.
+//! What a file declares to hold: objects, their components, and where the bytes are.
 //!
 //! The tables are flat and every text is a position in one arena, so that opening a file with many
 //! objects costs a few large allocations and none per object.
@@ -37,7 +37,7 @@ impl Container {
     }
 }
 
-/// What the options of a writer call it.
+/// Its name in the options of a writer.
 pub use Container as Version;
 
 /// A position in one of the manifest's tables.
@@ -111,7 +111,7 @@ impl Format {
             Format::SparseCoo => &["values", "coords"],
             // `zeros` may be absent: symmetric quantization has none (decisions: quantized-without-zeros).
             Format::QuantizedGroup => &["packed_weight", "scales"],
-            // Nothing says of a `.zt` file that it has to have them.
+            // No spec demands roles of them.
             Format::Blocks(_) | Format::Other(_) => &[],
         }
     }
@@ -142,7 +142,7 @@ pub struct Object {
     pub attributes: Option<Position>,
 }
 
-/// A file that has bytes of components beside the one whose manifest it is.
+/// Another file that has bytes of components.
 #[derive(Clone, Copy, Debug)]
 pub struct Shard {
     /// What the manifest calls it.
@@ -153,7 +153,7 @@ pub struct Shard {
     pub digest: TextId,
 }
 
-/// How far a manifest's tables were filled at some time.
+/// The sizes of a manifest's tables, to go back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     texts: usize,
@@ -191,7 +191,7 @@ pub struct Manifest {
     pub values: Tape,
     /// The attribute map of the file.
     pub attributes: Option<Position>,
-    /// Roles that were seen last, so that the usual ones are kept once.
+    /// The roles that were seen first, so that the usual ones are kept once.
     role_cache: Vec<TextId>,
 }
 
@@ -265,12 +265,12 @@ impl Manifest {
         self.version_text.map(|t| self.texts.get(t)).unwrap_or_default()
     }
 
-    /// The copy of `role` that is kept, if it is one of those that were seen first.
+    /// The position of `role` in `texts`, if it is in the cache of roles.
     pub fn known_role(&self, role: &str) -> Option<TextId> {
         self.role_cache.iter().copied().find(|text| self.texts.get_bytes(*text) == role.as_bytes())
     }
 
-    /// Keeps `role`, or finds the copy that is there.
+    /// The position of `role` in `texts`, to which it is added if it is not in the cache.
     pub fn intern_role(&mut self, role: &str) -> Result<TextId> {
         const MAX_CACHED_ROLES: usize = 8;
         if let Some(known) = self.known_role(role) {

@@ -1,5 +1,4 @@
-//! Arrays of numbers: between the values of an attribute and elements of a dtype in memory, in the host's byte order.
-//! Nothing is rounded.
+//! Converts between numbers of an attribute and elements of a dtype in memory, in the host's byte order. Nothing is rounded.
 
 use super::dtype::Dtype;
 use super::value::{read_wide, Kind, Value, ValueBuilder};
@@ -7,7 +6,7 @@ use crate::error::{fail, Result};
 use half::{bf16, f16};
 use std::fmt;
 
-/// The array that these elements are. `bytes` is a whole number of them.
+/// Puts an array of elements. `bytes` is a whole number of them.
 pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Result<()> {
     match bytes.iter().position(|byte| *byte > 1).filter(|_| dtype == Dtype::Bool) {
         Some(at) => Err(fail!(InvalidArgument, "element {at} is a bool that is neither 0 nor 1")),
@@ -15,7 +14,7 @@ pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Re
     }
 }
 
-/// A number that is stated to be of `dtype`, which has it exactly.
+/// Puts a number as one of `dtype`; an error if the dtype cannot hold it exactly.
 pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) -> Result<()> {
     let Some(element) = element(number, dtype) else {
         return Err(fail!(InvalidArgument, "{} cannot hold {} exactly", dtype.name(), Shown(number)));
@@ -23,8 +22,8 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
     to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
 }
 
-/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is untouched unless all
-/// of them fit.
+/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is changed only if the
+/// dtype can hold all of them.
 pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
     let Some(records) = items.elements(dtype) else {
@@ -66,7 +65,7 @@ fn read_each<'a>(items: impl Iterator<Item = Value<'a>> + Clone, dtype: Dtype, d
     Ok(())
 }
 
-/// A value as messages have it: a number as it is, what is none by its kind.
+/// A value in a message: a number, or the kind of another value.
 struct Shown<'a>(Value<'a>);
 
 impl fmt::Display for Shown<'_> {
@@ -95,7 +94,7 @@ fn element(value: Value<'_>, dtype: Dtype) -> Option<[u8; 8]> {
         all.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
         all
     }
-    // Also the bits of a NaN. A bool is 0 or 1 whatever byte the file has, and made so below.
+    // Bits are copied, those of a NaN, too. But a bool may be any byte in the file; below it is made 0 or 1.
     let stated = value.element().filter(|(stated, _)| *stated == dtype && dtype != Dtype::Bool);
     if let Some((_, bytes)) = stated {
         let mut all = [0; 8];

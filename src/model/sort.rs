@@ -3,17 +3,18 @@
 
 use std::cmp::Ordering;
 
-/// In ascending order. Which of equal items comes first is not said, as below.
+/// Sorts in ascending order. It is not stable: equal items may change places, in all functions here.
 pub fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, T::cmp);
 }
 
-/// By what `key` makes of an item.
+/// Sorts by the key of each item.
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// At most some `n log n` comparisons, `2 n` where the items are in order or all the other way round. An `order` that contradicts itself leaves them in any.
+/// Sorts by `order`, in O(n log n) comparisons, `2 n` if the items are in order or reversed. If `order` contradicts itself, the
+/// result is in some order.
 pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     let end = items.len();
     let items: &mut dyn Items = &mut Ordered { items, order };
@@ -27,7 +28,7 @@ pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// What the code below knows of items: their places.
+/// Items, which the code below compares and swaps by position.
 trait Items {
     fn is_before(&self, a: usize, b: usize) -> bool;
     fn swap(&mut self, a: usize, b: usize);
@@ -50,8 +51,8 @@ impl<T, F: Fn(&T, &T) -> Ordering> Items for Ordered<'_, T, F> {
     }
 }
 
-/// Calls itself for the smaller half alone, so at most once for each bit of a length. `depth`: how often halves may be uneven
-/// before they are sorted by what no order of the items makes slow.
+/// Recurses only into the smaller half, so at most as deep as a length has bits. `depth`: how many partitions may be nested
+/// before heap sort takes over, which no order of the items makes slow.
 fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth: u32) {
     const MAX_INSERTION_SORT: usize = 12;
     while end - start > MAX_INSERTION_SORT {
@@ -78,9 +79,9 @@ fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth
     }
 }
 
-/// Where an item now stands that has none before it that it is before, and none behind it that is before it.
+/// Moves smaller items before a pivot and greater ones behind it. Returns the pivot's position.
 fn partition(items: &mut dyn Items, start: usize, end: usize) -> usize {
-    // Not the ends, where the first swap of a partition has put what is out of order.
+    // Not the first and the last item: a partition before has left those out of order.
     let (quarter, last) = ((end - start) / 4, end - 1);
     let (a, b, c) = (start + quarter, start + 2 * quarter, start + 3 * quarter);
     let (a, b) = if items.is_before(b, a) { (b, a) } else { (a, b) };
@@ -110,7 +111,7 @@ fn partition(items: &mut dyn Items, start: usize, end: usize) -> usize {
     }
 }
 
-/// `count` items from `start` on.
+/// Sorts `count` items from `start` on.
 fn heap_sort(items: &mut dyn Items, start: usize, count: usize) {
     for parent in (0..count / 2).rev() {
         sift_down(items, start, parent, count);

@@ -1,4 +1,4 @@
-//! What the values of sparse indices and the sizes of quantized parts have to keep.
+//! The rules of the values of sparse indices and of the sizes of quantized parts.
 
 #![cfg_attr(
     not(test),
@@ -125,14 +125,14 @@ impl IndexCheck<'_> {
 /// A check that column indices rise within each row, given in order.
 #[derive(Default)]
 pub(crate) struct RowOrder {
-    /// How many row pointers were met, and the last of these.
-    met: u64,
+    /// How many row pointers were read, and the last of them.
+    pointers_read: u64,
     next_row: u64,
     previous: Option<u64>,
 }
 
 impl RowOrder {
-    /// One index. `pointer` gives the row pointer of a number; they are known never to fall.
+    /// Checks one index. `pointer` returns a row pointer by its number; they never decrease.
     pub(crate) fn check(
         &mut self,
         column: u64,
@@ -140,22 +140,22 @@ impl RowOrder {
         mut pointer: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<()> {
         while at >= self.next_row {
-            self.next_row = pointer(self.met)?.unwrap_or(u64::MAX);
-            self.met = self.met.saturating_add(1);
+            self.next_row = pointer(self.pointers_read)?.unwrap_or(u64::MAX);
+            self.pointers_read = self.pointers_read.saturating_add(1);
             self.previous = None;
         }
         match self.previous.replace(column) {
             Some(previous) if previous >= column => Err(broken!(
                 Rule::CsrColumn,
                 "its column index {at} is {column}, not above {previous} before it in row {}",
-                self.met.saturating_sub(2)
+                self.pointers_read.saturating_sub(2)
             )),
             _ => Ok(()),
         }
     }
 }
 
-/// The largest number stands for a negative one, too.
+/// An index for a message; the largest number stands for a negative one.
 struct IndexValue(u64);
 
 impl std::fmt::Display for IndexValue {
@@ -167,7 +167,7 @@ impl std::fmt::Display for IndexValue {
     }
 }
 
-/// How the codes of an object, its scales and its zero points belong together, as its layout says it.
+/// How the codes of an object, its scales and its zero points belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     /// Bits of a code.
@@ -186,7 +186,7 @@ pub struct Groups {
     pub zeros_packed: bool,
 }
 
-/// What a layout says of groups beyond their sizes.
+/// The properties of groups but for their sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
     /// The dimension that groups lie along.
@@ -199,19 +199,19 @@ pub struct Grouping {
     pub zeros_packed: bool,
 }
 
-/// What came of checking an object against its layout.
+/// The result of checking an object against its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutCheck {
-    /// Nothing: the layout is not known.
+    /// The layout is not known, so nothing was checked.
     Unknown,
-    /// It is kept, as far as it was to be checked.
+    /// The object keeps the rules that were to be checked.
     Kept,
-    /// It is kept, and makes groups.
+    /// The object keeps the rules, and has groups.
     Groups(Groups),
 }
 
-/// The sizes of a quantized_group object's parts and what its attributes say of them. Attributes that
-/// are absent or of another kind say nothing, and so nothing follows from them.
+/// The sizes of a quantized_group object's parts, and its attributes about them. Attributes that are absent or of another kind
+/// are not checked.
 #[derive(Default)]
 pub(crate) struct QuantizedSizes<'a> {
     pub shape: &'a [u64],
@@ -234,7 +234,7 @@ pub(crate) fn parse_packing(text: &str) -> Option<(u64, Dtype)> {
 }
 
 impl QuantizedSizes<'_> {
-    /// Room for every weight, a scale for every group, as many zero points as they need.
+    /// Checks that there is room for every weight, a scale for every group, and as many zero points as needed.
     pub(crate) fn check(&self) -> Result<()> {
         let rule = Rule::QuantizedGeometry;
         let Some(weights) = element_count(self.shape) else {
@@ -245,11 +245,11 @@ impl QuantizedSizes<'_> {
         }
         if let Some(bits) = self.bits {
             let needed = u128::from(weights).saturating_mul(u128::from(bits));
-            let there = u128::from(self.packed_size).saturating_mul(8);
-            if !(1..=64).contains(&bits) || there < needed {
+            let packed_bits = u128::from(self.packed_size).saturating_mul(8);
+            if !(1..=64).contains(&bits) || packed_bits < needed {
                 return Err(broken!(
                     rule,
-                    "{weights} weights of {bits} bits take {needed} bits, its packed_weight has {there}"
+                    "{weights} weights of {bits} bits take {needed} bits, its packed_weight has {packed_bits}"
                 ));
             }
         }

@@ -6,8 +6,8 @@
 /// Longer texts are left to the standard library.
 const MAX_SHORT: usize = 64;
 
-/// Where the state that follows a state stands in a row: six bits of it for each.
-const fn place(state: u64) -> u64 {
+/// The bit at which the follower of a state is in a row, which has six bits for each state.
+const fn shift_of(state: u64) -> u64 {
     state * 6
 }
 
@@ -19,7 +19,8 @@ const WRONG: u64 = 1;
 const ONE: u64 = 2;
 const TWO: u64 = 3;
 const THREE: u64 = 4;
-/// Behind a byte that only some may follow: a shorter form, a surrogate, or what is above U+10FFFF are none.
+/// After a byte behind which some bytes are not allowed: they would make a longer form than needed, a surrogate, or a
+/// character above U+10FFFF.
 const AFTER_E0: u64 = 5;
 const AFTER_ED: u64 = 6;
 const AFTER_F0: u64 = 7;
@@ -44,14 +45,14 @@ const fn next(state: u64, byte: u8) -> u64 {
     }
 }
 
-/// For each byte, the places of the states that follow each state.
+/// For each byte, the shifts of the states that follow each state.
 static ROWS: [u64; 256] = {
     let mut rows = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         let mut state = 0;
         while state < STATES {
-            rows[byte] |= place(next(state, byte as u8)) << place(state);
+            rows[byte] |= shift_of(next(state, byte as u8)) << shift_of(state);
             state += 1;
         }
         byte += 1;
@@ -66,8 +67,8 @@ pub fn is_utf8(text: &[u8]) -> bool {
         return std::str::from_utf8(text).is_ok();
     }
     let row = |byte: &u8| ROWS.get(usize::from(*byte)).copied().unwrap_or_default();
-    let end = text.iter().fold(place(WHOLE), |at, byte| row(byte) >> (at & 63));
-    end & 63 == place(WHOLE)
+    let end = text.iter().fold(shift_of(WHOLE), |at, byte| row(byte) >> (at & 63));
+    end & 63 == shift_of(WHOLE)
 }
 
 #[cfg(test)]

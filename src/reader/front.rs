@@ -8,7 +8,7 @@ use crate::source::ByteSource;
 /// Bytes of the first read; each one behind it is twice as large as the one before.
 const FIRST_READ: u64 = 64 << 10;
 /// Bytes of the largest one.
-const LARGEST_READ: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 
 /// What was read last of a source, or what it lends.
 pub struct FrontWindow<'s> {
@@ -36,7 +36,7 @@ impl Window for FrontWindow<'_> {
             return Ok(bytes);
         }
         let size = least.max(self.next_read).min(left);
-        self.next_read = self.next_read.saturating_mul(2).min(LARGEST_READ);
+        self.next_read = self.next_read.saturating_mul(2).min(MAX_READ);
         self.budget.give_back(self.buffer.as_slice().len() as u64);
         self.buffer = AlignedBuffer::zeroed(0)?;
         self.budget.charge(size, "the manifest")?;

@@ -110,7 +110,7 @@ struct Heads<'a> {
 
 impl Heads<'_> {
     const FIRST_READ: usize = 256;
-    const LARGEST_READ: usize = 64 << 10;
+    const MAX_READ: usize = 64 << 10;
 
     fn skip(&mut self, length: u64) -> bool {
         match self.position.checked_add(length).filter(|to| *to <= self.end) {
@@ -129,7 +129,7 @@ impl Heads<'_> {
         let in_window = self.position.checked_sub(self.window_start);
         let in_window = in_window.and_then(|from| self.window.get(usize::try_from(from).ok()?..));
         if in_window.is_none_or(|w| (w.len() as u64) < left.min(MAX_HEAD_SIZE)) {
-            let size = self.window.len().saturating_mul(4).clamp(Self::FIRST_READ, Self::LARGEST_READ);
+            let size = self.window.len().saturating_mul(4).clamp(Self::FIRST_READ, Self::MAX_READ);
             let size = usize::try_from(left).unwrap_or(size).min(size);
             if !self.budget.spend(Self::FIRST_READ.max(size) as u64) {
                 return Ok(Next::OverBudget);

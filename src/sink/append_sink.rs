@@ -1,4 +1,4 @@
-//! An existing file that grows behind its end, and what it takes that no kill and no power cut loses it.
+//! An existing file that grows behind its end, such that no kill and no power cut loses it.
 //!
 //! What the file ends in while an append is under way is made by whoever appends, so nothing is read from it.
 //! A record in the file's head, where no component can be, says that an append is under way and where the file
@@ -34,19 +34,19 @@ use std::ops::Range;
 
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
-/// What is copied at once.
+/// How many bytes are copied at a time.
 const COPY_CHUNK: usize = 4096;
-/// What is cleared at once.
-const CLEARED_AT_ONCE: usize = 1 << 20;
+/// How many bytes are cleared at a time.
+const CLEAR_CHUNK: usize = 1 << 20;
 
 /// What an append keeps in the head of a file while it is under way.
 #[derive(Clone)]
 pub struct HeadRecord {
-    /// Where it stands.
+    /// Its offset in the file.
     pub offset: u64,
     /// Its bytes.
     pub bytes: [u8; RECORD],
-    /// What stands there otherwise: zeros, or padding that somebody filled.
+    /// The bytes that were there before: zeros, or padding that some program filled.
     pub before: [u8; RECORD],
 }
 
@@ -67,8 +67,8 @@ enum Progress {
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
     writer: Option<BufferedFile>,
-    /// None where nothing may change of what is there: then neither is the old end cleared, and what is appended counts
-    /// from the moment that its own end is there.
+    /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new one from the
+    /// moment that the new footer is on the disk.
     record: Option<HeadRecord>,
     /// The old manifest and footer.
     tail: Range<u64>,
@@ -124,7 +124,7 @@ impl AppendSink {
         sync(file, "could not sync the new end")
     }
 
-    /// The file as it was, or one that has what it had.
+    /// Restores the file as it was, or ends it validly with its old objects.
     fn restore(&self, writer: &BufferedFile) -> Result<()> {
         let file = writer.file();
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
@@ -141,7 +141,7 @@ impl AppendSink {
                 let cut = SystemText(&cut);
                 return Err(fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {error}"));
             }
-            // Where that fails the record stays: the disk may still have what was added.
+            // If the sync fails the record stays: the disk may still have what was added.
             sync(file, "the file is cut back, but could not be synced")?;
         }
         if let Some(record) = &self.record {
@@ -154,7 +154,7 @@ impl AppendSink {
         }
     }
 
-    /// The old manifest and footer behind what was added, of which nothing is left but zeros.
+    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it.
     fn end_validly(&self, file: &File) -> Result<()> {
         if let Some(record) = &self.record {
             write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
@@ -187,7 +187,7 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
     Ok(())
 }
 
-/// What stands in the record's place when there is none.
+/// Writes the bytes that were in the record's place before.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
@@ -212,7 +212,7 @@ fn zero(file: &File, range: Range<u64>) -> Result<()> {
     const ZEROS: [u8; COPY_CHUNK] = [0; COPY_CHUNK];
     seek(file, range.start)?;
     let mut left = range.end.saturating_sub(range.start);
-    let large = if left > COPY_CHUNK as u64 { AlignedBuffer::zeroed(CLEARED_AT_ONCE).ok() } else { None };
+    let large = if left > COPY_CHUNK as u64 { AlignedBuffer::zeroed(CLEAR_CHUNK).ok() } else { None };
     let zeros = large.as_ref().map_or(ZEROS.as_slice(), AlignedBuffer::as_slice);
     while left > 0 {
         let now = usize::try_from(left).unwrap_or(usize::MAX).min(zeros.len());
@@ -240,7 +240,7 @@ fn copy(mut file: &File, from: Range<u64>, mut to: u64) -> Result<()> {
 
 impl Drop for AppendSink {
     fn drop(&mut self) {
-        let _ = self.roll_back(); // what it leaves where it fails, zt_open names and zt_repair mends
+        let _ = self.roll_back(); // if it fails, zt_open reports the unfinished append and zt_repair mends it
     }
 }
 
@@ -254,7 +254,7 @@ impl ByteSink for AppendSink {
 
     fn settle(&mut self) -> Result<()> {
         if self.record.is_some() {
-            return Ok(()); // it says what the file is until all is there
+            return Ok(()); // until the new footer is there, the record says where the file ends
         }
         self.begin()?;
         let writer = self.writer()?;
@@ -292,10 +292,8 @@ mod tests {
     #[test]
     fn a_range_is_cleared_and_nothing_around_it() {
         let path = std::env::temp_dir().join(format!("ztensor-cleared-{}", std::process::id()));
-        let end = 2 * CLEARED_AT_ONCE + COPY_CHUNK + 9;
-        for range in
-            [0..0, 5..6, 7..7 + COPY_CHUNK, 1..2 + COPY_CHUNK, 3..3 + CLEARED_AT_ONCE, 100..end - 100]
-        {
+        let end = 2 * CLEAR_CHUNK + COPY_CHUNK + 9;
+        for range in [0..0, 5..6, 7..7 + COPY_CHUNK, 1..2 + COPY_CHUNK, 3..3 + CLEAR_CHUNK, 100..end - 100] {
             std::fs::write(&path, vec![1; end]).unwrap();
             let file = File::options().write(true).open(&path).unwrap();
             zero(&file, range.start as u64..range.end as u64).unwrap();

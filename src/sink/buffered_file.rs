@@ -1,4 +1,4 @@
-//! A file that is written front to back: little is gathered, much goes as it is, in calls of 4 MiB.
+//! A file that is written front to back: small writes are gathered in a buffer, large ones go directly, in calls of 4 MiB.
 //!
 //! The page cache keeps a file in pages as large as the calls that wrote it, up to what the processor maps with one
 //! entry, where they begin at multiples of their size. Whoever maps the file later pays for each of them: 2 GB that came
@@ -23,7 +23,7 @@ const LINE: usize = 64;
 /// An open file and what has not been written to it yet. Dropped, it writes nothing more.
 pub struct BufferedFile {
     file: File,
-    /// Where it stands: behind what is written.
+    /// The file's position: behind what is written.
     position: u64,
     /// What is gathered, fewer bytes than there are up to the next multiple of [`BUFFER_SIZE`], behind padding.
     memory: Vec<u8>,
@@ -58,7 +58,7 @@ impl BufferedFile {
         Ok(())
     }
 
-    /// How many bytes are to be written now, when so many come.
+    /// How many bytes are to be written now if `more` are added.
     fn due(&self, more: usize) -> u64 {
         let step = if more >= MIN_UNBUFFERED { PAGE } else { BUFFER_SIZE };
         let pending = (self.gathered().len() as u64).saturating_add(more as u64);
@@ -67,12 +67,12 @@ impl BufferedFile {
         border.saturating_sub(self.position)
     }
 
-    /// Whether so many bytes more would have to be written now.
+    /// Whether adding `more` bytes would write to the file.
     pub fn would_write(&self, more: usize) -> bool {
         self.due(more) > 0
     }
 
-    /// What is not written yet.
+    /// The bytes that are not written yet.
     pub fn gathered(&self) -> &[u8] {
         self.memory.get(self.padding..).unwrap_or_default()
     }

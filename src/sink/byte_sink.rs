@@ -1,4 +1,4 @@
-//! The door for the bytes of a new file.
+//! The interface for writing the bytes of a file.
 
 use crate::error::Result;
 use crate::threads::{self, ThreadHooks};
@@ -8,38 +8,38 @@ pub trait ByteSink: Send {
     /// Appends all of `bytes`, or fails for good.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Appends many bytes, perhaps on several threads. The other work is done by one of them meanwhile.
+    /// Appends many bytes, perhaps on several threads, one of which does `other_work` meanwhile.
     fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
         threads.write_and_work(|| self.write(bytes))
     }
 
-    /// What was written is to be where it goes before what follows, which says that it is there.
+    /// What was written has to reach its destination before what follows: a footer, which makes the file valid.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Everything was written: publishes it. The sink is done after that, whatever comes back.
+    /// Publishes what was written. The sink cannot be used after that, even if it fails.
     fn publish(&mut self) -> Result<()>;
 
-    /// Writing or publishing failed: puts the destination back to what it was. A failure says what it is now.
+    /// After writing or publishing failed: restores the destination. The error of a failure says what state it is in.
     fn roll_back(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// What a call that writes much may use.
+/// The threads that a large write may use.
 #[derive(Clone, Copy)]
 pub struct WriteThreads<'w> {
-    /// At most so many, the caller's among them.
+    /// The most threads, the caller's among them.
     pub count: usize,
     /// The host's functions around each.
     pub hooks: ThreadHooks,
-    /// What else is to be done, on any thread: called by some of them, and by the caller's at last, it does itself once.
+    /// Other work to be done meanwhile. Any thread may call it, and the caller's calls it last; it runs only once.
     pub other_work: Option<&'w (dyn Fn() + Sync)>,
 }
 
 impl WriteThreads<'_> {
-    /// The caller's thread, and nothing else to do.
+    /// Only the caller's thread, and no other work.
     pub(super) fn alone() -> Self {
         WriteThreads { count: 1, hooks: ThreadHooks::default(), other_work: None }
     }
@@ -49,7 +49,7 @@ impl WriteThreads<'_> {
         let Some(other_work) = self.other_work else { return write() };
         threads::with_workers(usize::from(self.count > 1), self.hooks, other_work, || {
             let written = write();
-            other_work(); // where there was no thread to be had
+            other_work(); // if no thread could be started
             written
         })
     }

@@ -1,9 +1,8 @@
-//! A new file that is written past the page cache: whole blocks, straight from the caller's memory where that
-//! is aligned as the device wants it, and through windows of our own elsewhere.
+//! A new file that is written past the page cache in whole blocks: from the caller's memory if it is aligned as the device
+//! needs it, else through buffers of the sink.
 //!
-//! What is not a whole block yet waits in a window, so that no block is written twice and none in both ways; only
-//! the file's last bytes go through the page cache. Where the system turns out not to take such writes, the same
-//! bytes go to the same places through the page cache.
+//! An incomplete block waits in a buffer, so that each block is written once; only the file's last bytes go through the page
+//! cache. If the system turns out not to take such writes, the same bytes are written through the page cache.
 
 use super::byte_sink::WriteThreads;
 use super::write_all::WithoutFileSizeSignal;
@@ -15,29 +14,29 @@ use crate::threads;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a window, whose memory is then one huge page where the kernel has them.
+/// Bytes of a buffer: one huge page, if the kernel has them.
 const WRITE_BUFFER_SIZE: usize = HUGE_PAGE;
-/// Windows, and so threads that write at once: one is filled while the other is written.
+/// Buffers, and so threads that write at once: one is filled while the other is written.
 pub(crate) const WRITE_BUFFERS: usize = 2;
-/// Straight from the caller's memory so many bytes go at once. The system cuts them up and has all pieces under way.
+/// The most bytes that one call writes from the caller's memory. The system splits them and has all pieces under way.
 const MAX_UNBUFFERED: usize = 8 << 20;
 
 /// A file that is written front to back in whole blocks.
 pub struct DirectSink {
     file: File,
     direct: DirectHandle,
-    /// The system does not take writes past the page cache after all.
+    /// Set when the system refused a write past the page cache.
     refused: AtomicBool,
-    /// The last of them is the one that waits for more.
+    /// The last of them has the incomplete block.
     buffers: Vec<WriteBuffer>,
-    /// Up to where there is room in the file; the maximum where making it failed once.
+    /// The end of what is allocated in the file; the maximum after allocating failed.
     allocated: u64,
 }
 
 /// Memory for bytes on their way to the file.
 struct WriteBuffer {
     memory: AlignedBuffer,
-    /// Where in the file its bytes belong: at a multiple of the block.
+    /// The offset of its bytes in the file: a multiple of the block.
     at: u64,
     filled: usize,
 }
@@ -52,7 +51,7 @@ impl WriteBuffer {
         self.memory.as_slice().get(..self.filled).unwrap_or_default()
     }
 
-    /// Takes the front of `bytes`, as far as there is room; the rest comes back.
+    /// Copies the front of `bytes`, as far as there is room. Returns the rest.
     fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (now, later) = bytes.split_at(bytes.len().min(WRITE_BUFFER_SIZE.saturating_sub(self.filled)));
         let end = self.filled.saturating_add(now.len());
@@ -65,7 +64,7 @@ impl WriteBuffer {
 }
 
 impl DirectSink {
-    /// Goes on with `file`, to which nothing was written yet; none where that cannot be, or for lack of memory.
+    /// Writes to `file`, to which nothing was written yet; none if it has no direct writes, or for lack of memory.
     pub fn with_file(file: &File) -> Option<DirectSink> {
         let direct = blocks::open_direct(file)
             .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
@@ -84,16 +83,16 @@ impl DirectSink {
             other_work.iter().for_each(|work| work());
             return Ok(());
         }
-        let most = WRITE_BUFFERS.saturating_add(usize::from(other_work.is_some())); // one for the other work
+        let max = WRITE_BUFFERS.saturating_add(usize::from(other_work.is_some())); // one for the other work
         let (this, pending) = (&*self, Mutex::new(pending));
-        threads::run(count.min(most), hooks, &|| {
+        threads::run(count.min(max), hooks, &|| {
             other_work.iter().for_each(|work| work());
             this.write_pending(&pending);
         });
         self.take_back(pending.into_inner())
     }
 
-    /// Takes in all of `bytes`, and says what of them, and of those that waited, is to be written now.
+    /// Takes all of `bytes`. Returns which of them, and of those that waited, are to be written now.
     fn take_in<'b>(&mut self, bytes: &'b [u8], threads: usize) -> Result<PendingWrites<'b>> {
         let (block, memory) = (self.direct.block, self.direct.memory);
         let refused = self.refused.load(Ordering::Relaxed);
@@ -146,13 +145,13 @@ impl DirectSink {
             };
         }
         let mut pending = all.lock();
-        pending.buffers.push(buffer); // to where it came from
+        pending.buffers.push(buffer); // back to the free buffers
         if let Err(error) = outcome {
             (pending.failure, pending.rest) = (Some(error), &[]);
         }
     }
 
-    /// The end of a write, when every thread is back.
+    /// Ends a write, when every thread has returned.
     fn take_back(&mut self, pending: PendingWrites<'_>) -> Result<()> {
         let PendingWrites { mut buffers, at, tail, failure, .. } = pending;
         if let Some(waiting) = buffers.last_mut() {
@@ -163,7 +162,7 @@ impl DirectSink {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Asks for room up to `end`: the file then has few extents, and writes do not wait for its size to change.
+    /// Allocates the file up to `end`: it then has few extents, and writes do not wait for its size to change.
     fn preallocate(&mut self, end: u64) {
         let _quiet = WithoutFileSizeSignal::new();
         if end > self.allocated {
@@ -213,17 +212,17 @@ fn could_not(all: usize, error: &std::io::Error) -> Error {
     Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
-/// What a call has to write, each piece at its own place, so that several threads may write at once. Without a buffer
+/// What a call has to write. Each piece has its own offset, so that several threads may write at once. Without a buffer
 /// there is nothing.
 #[derive(Default)]
 struct PendingWrites<'b> {
     buffers: Vec<WriteBuffer>,
     /// Whether the bytes are written from where they are.
     unbuffered: bool,
-    /// What nobody took yet, and its place in the file.
+    /// The bytes that no thread took yet, and their offset in the file.
     rest: &'b [u8],
     at: u64,
-    /// What then waits.
+    /// The incomplete block behind them, which waits.
     tail: &'b [u8],
     failure: Option<Error>,
 }

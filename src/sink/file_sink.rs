@@ -22,9 +22,9 @@ pub struct FileSink {
     undecided: bool,
     temporary: SystemPath,
     destination: SystemPath,
-    /// What is synced at the end; only of a durable one.
+    /// The folder, which is synced at the end if the file is to be durable.
     folder: Option<SystemPath>,
-    /// All bytes are in the file, which lacks its name.
+    /// All bytes are in the file; it only lacks its name.
     complete: bool,
     published: bool,
 }
@@ -38,7 +38,7 @@ impl FileSink {
         let folder = folder_of(&destination);
         let name = destination.file_name().ok_or_else(|| fail!(InvalidArgument, "the path names no file"))?;
         let kept = kept_permissions(&SystemPath::new(&destination)?)?;
-        // Who opens it before it has the permissions of one that was private reads all that is written later.
+        // If the old file was private, nobody may open the new one before it has the same permissions.
         let access = if kept.is_some() { Access::CreatePrivate } else { Access::CreateNew };
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -78,8 +78,8 @@ impl FileSink {
         }
     }
 
-    /// What has to be on the disk in the end gets there sooner past the page cache, unless it is little. Called
-    /// before `more` bytes are written.
+    /// Decides whether to write past the page cache, by which a large durable file is on the disk sooner. Called before
+    /// `more` bytes are written.
     fn decide(&mut self, more: usize) -> Result<()> {
         let Some(writer) = self.writer.as_mut().filter(|w| self.undecided && w.would_write(more)) else {
             return Ok(());
@@ -113,8 +113,8 @@ impl FileSink {
     }
 }
 
-/// The permissions of the file that is replaced, which the new one keeps. Not knowing them is no leave to publish it with others:
-/// it may have been private.
+/// The permissions of the file that is replaced, which the new one gets. If they cannot be found out it is an error, since the
+/// file may have been private.
 fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
     match stat::of_path(destination) {
         Ok(stat) => Ok(Some(stat.permissions)),
@@ -128,7 +128,7 @@ fn not_kept(error: &std::io::Error) -> Error {
     Error::io("could not take over the permissions of the file that it replaces", error)
 }
 
-/// What will be replaced: behind a symbolic link its target, so that the link stays one.
+/// The path that will be replaced: of a symbolic link its target, so that the link stays a link.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
     match stat::of_path(&given) {

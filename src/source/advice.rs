@@ -8,7 +8,7 @@ use crate::io::refusal::is_refusal;
 use std::fs::File;
 use std::ops::Range;
 
-/// What will be done with some bytes, so that the system can prepare.
+/// What will be done with some bytes: the system can prepare for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Nothing is known.
@@ -25,9 +25,9 @@ pub enum Advice {
     Lock,
     /// Need not be kept in memory any longer.
     Unlock,
-    /// Not again by this process: it gives its pages back.
+    /// Not needed again by this process, which gives its pages back.
     Release,
-    /// Not again by anybody: the page cache gives them back, too.
+    /// Not needed again by anybody: the page cache gives them back, too.
     Evict,
 }
 
@@ -48,7 +48,7 @@ impl Advice {
     }
 }
 
-/// The error of an advice that is not to be had here.
+/// The error of an advice that is not available here.
 #[cold]
 pub fn unsupported(advice: Advice, why: &str) -> Error {
     fail!(Unsupported, "ZT_ADVICE_{} is not available: {why}", advice.name())
@@ -203,7 +203,7 @@ mod platform {
 /// Whether the page cache can be asked to give pages back.
 pub const EVICTS: bool = cfg!(target_os = "linux");
 
-/// Tells the system about the bytes `range` of a mapping: of all pages that they touch.
+/// Advises the system about the bytes `range` of a mapping, and so about all pages that they touch.
 pub fn advise_mapped(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
     platform::advise(map, range, advice)
 }
@@ -254,11 +254,11 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
     }
 }
 
-/// Bytes of a piece that the page cache is asked to read at once: an int counts them.
+/// The most bytes that the page cache is asked to read in one call, which counts them in an int.
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_ADVICE: u64 = 1 << 30;
 
-/// Most bytes that the page cache is asked to read: more than it can keep.
+/// The most bytes that the page cache is asked to read in all: more than it can keep.
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_AHEAD: u64 = 1 << 40;
 

@@ -1,4 +1,4 @@
-//! The door to a file's bytes, and looks at a range of them.
+//! The interface to a file's bytes, and how a range of them is read.
 
 use super::advice::{unsupported, Advice};
 use super::pages::Pages;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::memory::{in_memory, zeroed, AlignedBuffer};
 use std::ops::Range;
 
-/// Bytes that are read at a time where not all are needed at once.
+/// How many bytes are read at a time where not all are needed at once.
 pub(crate) const READ_CHUNK: usize = 1 << 20;
 
 /// Where a file's bytes come from. Any number of threads may read at once.
@@ -15,10 +15,10 @@ pub trait ByteSource: Send + Sync {
     /// Bytes in all.
     fn size(&self) -> u64;
 
-    /// These bytes, if they can be looked at without copying.
+    /// These bytes, if they can be borrowed without copying.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
 
-    /// These bytes for the caller to keep, if they can be borrowed: those of [`ByteSource::slice`], or a view that the
+    /// These bytes as C borrows them, if that is possible: those of [`ByteSource::slice`], or of a private mapping that the
     /// caller may change.
     fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         self.slice(range)
@@ -27,7 +27,7 @@ pub trait ByteSource: Send + Sync {
     /// Fills `dst` with the bytes from `offset` on: all of it, or an error.
     fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()>;
 
-    /// Fills all of `ranges`; how is in the profile. After an error any of them may be undefined.
+    /// Fills all of `ranges`, as [`Profile::read_many`] says. After an error any of them may be undefined.
     fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
         ranges.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
     }
@@ -50,23 +50,23 @@ pub trait ByteSource: Send + Sync {
         Profile::calls()
     }
 
-    /// Another number where the bytes are others; 0 where that is not known.
+    /// A number that differs for other bytes; 0 if it is not known.
     fn identity(&self) -> u64 {
         0
     }
 
-    /// What the page cache has of them; none where they are in no file of this system.
+    /// The page cache's view of them; none if they are in no file of this system.
     fn page_cache(&self) -> Option<&dyn PageCache> {
         None
     }
 }
 
-/// Whether each read is a call of somebody else's, who may go a long way for it.
+/// Whether each read calls a function of the host, which may go over a network.
 pub fn is_callback_source(source: &dyn ByteSource) -> bool {
     source.page_cache().is_none() && source.slice(0..0).is_none()
 }
 
-/// Gives `body` the bytes of `range`: borrowed where that can be, else read into fresh memory. The range
+/// Calls `body` with the bytes of `range`: borrowed if possible, else read into fresh memory. The range
 /// was checked against the size of the source.
 pub fn with_range<T>(
     source: &dyn ByteSource,
@@ -81,7 +81,7 @@ pub fn with_range<T>(
     body(bytes.as_slice())
 }
 
-/// Gives `body` the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
+/// Calls `body` with the bytes of `range` front to back, at most [`READ_CHUNK`] at a time.
 pub fn for_each_chunk(
     source: &dyn ByteSource,
     range: Range<u64>,

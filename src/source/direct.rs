@@ -18,12 +18,12 @@ pub(crate) const BLOCK: u64 = PAGE as u64;
 pub(crate) const BOUNCE_SIZE: usize = HUGE_PAGE;
 
 /// Bytes of the smallest bounce.
-pub(crate) const SMALLEST_BOUNCE: usize = 64 << 10;
+pub(crate) const MIN_BOUNCE_SIZE: usize = 64 << 10;
 
-/// Fewer bytes than this are not worth an unbuffered read of their own.
+/// The smallest read that is worth being unbuffered.
 const MIN_UNBUFFERED: u64 = 64 << 10;
 
-/// Less than this of a bounce is not asked for as a whole.
+/// If less than this of a bounce buffer is needed, it is not allocated in full size.
 const SMALL: usize = 256 << 10;
 
 /// The bounce buffer of a thread, for reads that cannot go to their destination; allocated once it is needed.
@@ -33,19 +33,19 @@ pub struct Bounce {
 }
 
 impl Bounce {
-    /// A bounce buffer of about `size` bytes, and of at most `most` or a huge page, whichever is more.
-    pub fn new(size: u64, most: u64) -> Bounce {
-        let most = usize::try_from(most).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
-        let size = usize::try_from(size).unwrap_or(most).clamp(SMALLEST_BOUNCE, most);
+    /// A bounce buffer of about `size` bytes, and of at most `max` bytes or a huge page, whichever is more.
+    pub fn new(size: u64, max: u64) -> Bounce {
+        let max = usize::try_from(max).unwrap_or(BOUNCE_SIZE).max(BOUNCE_SIZE);
+        let size = usize::try_from(size).unwrap_or(max).clamp(MIN_BOUNCE_SIZE, max);
         Bounce { size: size - size % PAGE, memory: None }
     }
 
-    /// Bytes of its memory, once it is used.
+    /// Bytes of its memory, which is allocated when it is first used.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes of a range that is sure to fit, whatever its alignment.
+    /// Bytes of the largest range that fits whatever its alignment.
     pub fn capacity(&self) -> usize {
         self.size.saturating_sub(2 * PAGE)
     }
@@ -62,7 +62,7 @@ impl Bounce {
         memory.ok_or_else(|| fail!(Internal, "a bounce is not there"))
     }
 
-    /// For direct reads: from the system even where it is small, as they want whole pages.
+    /// Its memory for direct reads: whole pages from the system, even if it is small.
     fn pages(&mut self) -> Result<&mut [u8]> {
         let size = self.size;
         let memory = self.memory(size.max(1 << 20))?.get_mut(..size);
@@ -89,7 +89,7 @@ pub struct DirectFile {
     size: u64,
     alignment: Alignment,
     reported: bool,
-    /// What the last read that was refused failed with: a number of the system's, or 0.
+    /// The system's error number of the last read that was refused, or 0.
     refusal: AtomicI32,
 }
 
@@ -112,7 +112,7 @@ impl DirectFile {
         }))
     }
 
-    /// Whether the file system says that it has direct reads, and how they are aligned.
+    /// Whether the file system reports that it has direct reads, and their alignment.
     pub fn is_reported(&self) -> bool {
         self.reported
     }
@@ -122,10 +122,10 @@ impl DirectFile {
         platform::reason(self.refusal.load(Ordering::Relaxed))
     }
 
-    /// Fills `dst` with the bytes from `offset` on: straight where that is `pinned` and its address allows,
-    /// else through `bounce`: small pages are scattered, so that each is a descriptor for the device, which
-    /// was measured to take up to twice as long. False where such a read fails, for whatever reason: the page cache
-    /// may have the bytes all the same, and if not, its error is the one that counts. `dst` is undefined then.
+    /// Fills `dst` with the bytes from `offset` on: directly if `dst` is `pinned` and aligned, else through `bounce`. (Small
+    /// pages are scattered: each is a descriptor for the device, which was measured to take up to twice as long.)
+    /// False if the read fails, for whatever reason; then `dst` is undefined, and the caller reads through the page cache,
+    /// whose error, if it fails as well, is the one to report.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
         let start = self.base.saturating_add(offset);
         let end = start.saturating_add(dst.len() as u64);
@@ -149,12 +149,12 @@ impl DirectFile {
     fn via_bounce(&self, mut at: u64, mut dst: &mut [u8], bounce: &mut Bounce) -> Result<bool> {
         while !dst.is_empty() {
             let capacity = bounce.size as u64;
-            // Windows end where the next one begins to be aligned, so that no block is read twice.
+            // Each window ends at a multiple of its capacity, so that no block is read twice.
             let edge = (at - at.checked_rem(capacity).unwrap_or(0)).saturating_add(capacity);
             let count = usize::try_from(edge.saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
-            let Some(there) = self.window(at, count, bounce)? else { return Ok(false) };
+            let Some(part) = self.window(at, count, bounce)? else { return Ok(false) };
             let (now, later) = dst.split_at_mut(count);
-            now.copy_from_slice(bounce.part(there)?);
+            now.copy_from_slice(bounce.part(part)?);
             dst = later;
             at = at.saturating_add(count as u64);
         }
@@ -174,9 +174,9 @@ impl DirectFile {
         let wanted = skip.saturating_add(size);
         let whole = wanted.next_multiple_of(usize::try_from(unit).unwrap_or(PAGE));
         // The file's last block may be short: ask for whole blocks, take what there is.
-        let there = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
-        if there < wanted {
-            // Past the end: the plain read says so.
+        let available = usize::try_from(self.size.saturating_sub(first)).unwrap_or(usize::MAX);
+        if available < wanted {
+            // Past the end: the plain read reports it.
             bounce.fill(size, |memory| read_exact_at(&self.file, at, memory))?;
             return Ok(Some(0..size));
         }
@@ -264,7 +264,7 @@ mod tests {
                 [(0, end), (1, 5), (511, 70_000), (4095, 2), (4096, 1 << 20), (end - 1, 1), (end - 778, 778)]
             {
                 let want = &bytes[base + offset..][..size];
-                let mut bounce = Bounce::new(SMALLEST_BOUNCE as u64, 1 << 20);
+                let mut bounce = Bounce::new(MIN_BOUNCE_SIZE as u64, 1 << 20);
                 for pinned in [false, true] {
                     let mut memory = AlignedBuffer::zeroed(size + (1 << 20)).unwrap();
                     let dst = &mut memory.as_mut_slice()[..size];

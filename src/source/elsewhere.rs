@@ -1,10 +1,10 @@
-//! The bytes of a file that is not opened.
+//! The source of a shard that is not opened.
 
 use super::byte_source::ByteSource;
 use crate::error::{fail, Result};
 use std::ops::Range;
 
-/// None of its bytes can be had.
+/// Refuses every read.
 pub(crate) struct Elsewhere;
 
 impl ByteSource for Elsewhere {

@@ -1,4 +1,4 @@
-//! Positioned reads from an open file: nothing is read through a map, so a file that is cut short under us is
+//! Positioned reads from an open file: nothing is read through a mapping, so a file that is cut short meanwhile is
 //! an error and not a signal.
 
 use super::advice::Advice;
@@ -22,7 +22,7 @@ pub struct FileSource {
     file: File,
     base: u64,
     size: u64,
-    /// Whether the real file ends where ours does.
+    /// Whether the range ends where the file does.
     to_end: bool,
     /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     modified: i64,
@@ -47,7 +47,7 @@ impl FileSource {
         Ok(FileSource::new(file, 0, size, true, modified))
     }
 
-    /// `length` bytes from `base` on; all to the end where that is `u64::MAX`.
+    /// `length` bytes from `base` on; `u64::MAX`: all to the end.
     pub fn from_file(file: File, base: u64, length: u64) -> Result<Self> {
         let (end, modified) = size_and_time(&file)?;
         let capacity = end.checked_sub(base).ok_or_else(|| {
@@ -70,7 +70,7 @@ impl FileSource {
         is_inside.then(|| super::residence::resident(&self.file, place, mapped)).flatten()
     }
 
-    /// Fills ranges that follow each other: in one call, if the system has such a one.
+    /// Fills ranges that follow each other, in one call if the system has one for that.
     fn read_run(&self, run: &mut [ReadRange<'_>]) -> Result<()> {
         if run.len() > 1 && self.scatters.load(Ordering::Relaxed) {
             let start = run.first().map_or(0, |first| first.offset);
@@ -90,7 +90,7 @@ impl FileSource {
         self.modified
     }
 
-    /// The open file, and the range of it that is ours.
+    /// The open file, and the range of it: where it begins, and its size.
     pub fn parts(&self) -> (&File, u64, u64) {
         (&self.file, self.base, self.size)
     }

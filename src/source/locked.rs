@@ -12,7 +12,7 @@ pub struct LockedRanges {
 }
 
 impl LockedRanges {
-    /// Makes room for what the next call adds.
+    /// Makes room for what the next [`LockedRanges::add`] or [`LockedRanges::remove`] inserts.
     pub fn reserve(&mut self) -> Result<()> {
         Ok(self.ranges.try_reserve(1)?)
     }
@@ -35,7 +35,7 @@ impl LockedRanges {
         self.ranges.insert(at, start..end); // within what was reserved
     }
 
-    /// Takes `range` out, of which any part may be held. After [`LockedRanges::reserve`].
+    /// Takes `range` out, any part of which may be locked. After [`LockedRanges::reserve`].
     pub fn remove(&mut self, range: &Range<u64>) {
         let touching = self.touching(range);
         let guard = self.ranges.get(touching.clone()).unwrap_or_default();
@@ -48,20 +48,20 @@ impl LockedRanges {
         }
     }
 
-    /// Whether a byte of `range` is held.
+    /// Whether a byte of `range` is locked.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
         let first = self.ranges.partition_point(|guard| guard.end <= range.start);
         self.ranges.get(first).is_some_and(|guard| guard.start < range.end)
     }
 
-    /// The pages of `range`, which was removed, that hold no locked byte: its first and its last may hold some of
-    /// what is beside it.
+    /// The pages of `range`, which was removed, that have no locked byte: its first and its last page may have locked bytes
+    /// of its neighbours.
     pub fn free_pages(&self, pages: &Pages, range: &Range<u64>) -> Range<u64> {
-        let with_workers = pages.with_workers(range);
-        let first = pages.border_after(with_workers.start.saturating_add(1)); // where the first page ends
-        let last = pages.border_before(with_workers.end.saturating_sub(1)); // where the last one begins
-        let start = if self.overlaps(&(with_workers.start..first)) { first } else { with_workers.start };
-        let end = if self.overlaps(&(last..with_workers.end)) { last } else { with_workers.end };
+        let touched = pages.touched(range);
+        let first = pages.border_after(touched.start.saturating_add(1)); // where the first page ends
+        let last = pages.border_before(touched.end.saturating_sub(1)); // where the last one begins
+        let start = if self.overlaps(&(touched.start..first)) { first } else { touched.start };
+        let end = if self.overlaps(&(last..touched.end)) { last } else { touched.end };
         start..end.max(start)
     }
 }

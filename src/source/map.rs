@@ -1,9 +1,8 @@
 //! A file seen through the page cache: bytes are borrowed, not copied.
 //!
-//! A mapping is only as steady as the file. If somebody cuts it short while it is mapped, touching
-//! the lost pages raises SIGBUS, and if somebody writes to it, the bytes change. That is why mapping
-//! is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the map only where
-//! that saves most of the work: slices whose pages are in memory.
+//! If somebody cuts the file short while it is mapped, touching the lost pages raises SIGBUS, and if somebody writes to it,
+//! the bytes change. That is why mapping is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the
+//! mapping only where that saves most of the work: slices whose pages are in memory.
 
 use super::advice::Advice;
 use super::advice::{advise_mapped, unsupported, EVICTS};
@@ -36,10 +35,10 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
     const INSTEAD: &str = "ZT_MODE_READ, or ZT_MODE_AUTO, opens it without a mapping";
     let (handle, base, size) = file.parts();
     let Some(length) = isize::try_from(size).ok().and_then(|size| usize::try_from(size).ok()) else {
-        let most = isize::MAX;
+        let max = isize::MAX;
         return Err(fail!(
             Unsupported,
-            "a file of {size} bytes does not fit this process's address space, where a mapping has at most {most}; \
+            "a file of {size} bytes does not fit this process's address space, where a mapping has at most {max}; \
              {INSTEAD}"
         ));
     };
@@ -163,7 +162,7 @@ impl ByteSource for MapSource {
         }
         match advice {
             Advice::Release => self.release(&range, advice),
-            Advice::Evict if !EVICTS => self.file.advise(range, advice), // refuses it, and nothing is to be done then
+            Advice::Evict if !EVICTS => self.file.advise(range, advice), // which refuses it, before anything is released
             Advice::Evict => {
                 // The page cache keeps what a process has mapped.
                 self.release(&range, advice)?;
@@ -175,7 +174,7 @@ impl ByteSource for MapSource {
                 advise_mapped(self.bytes(), &range, advice)
             }
             Advice::WillNeed | Advice::Populate => match advise_mapped(self.bytes(), &range, advice) {
-                // Refused for the mapping, the page cache can still be asked to read.
+                // If it is refused for the mapping, the page cache can still be asked to read.
                 Err(e) if e.cause() == Cause::Unsupported => self.file.advise(range, advice),
                 outcome => outcome,
             },

@@ -6,7 +6,7 @@ use super::profile::Profile;
 use crate::error::{fail, Result};
 use std::ops::Range;
 
-/// Bytes that somebody else keeps, or that we own.
+/// Bytes that the source owns or borrows.
 pub struct MemorySource<B> {
     bytes: B,
 }
@@ -18,7 +18,7 @@ impl<B: AsRef<[u8]> + Send + Sync> MemorySource<B> {
     }
 }
 
-/// The part `range` of `bytes`, if it is all there.
+/// The part `range` of `bytes`; none if it passes their end.
 pub fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
     let start = usize::try_from(range.start).ok()?;
     let end = usize::try_from(range.end).ok()?;

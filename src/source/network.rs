@@ -2,8 +2,7 @@
 
 use std::fs::File;
 
-/// Whether the file system of `file` is one that gets its bytes over a network, or from a program; false where
-/// nobody tells.
+/// Whether the file system of `file` gets its bytes over a network, or from a program; false if that is not known.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
     // On 32-bit processors glibc's plain call fails on a file system of 2^32 blocks.

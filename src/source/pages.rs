@@ -1,5 +1,5 @@
-//! Pages: which of them a range of bytes touches, and which it has for itself. They are counted from the start of the
-//! real file, which need not be where our bytes begin.
+//! Pages: which of them a range of bytes touches, and which have no other bytes. They are counted from the start of the
+//! file, which need not be where the bytes of the source begin.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use std::ops::Range;
 pub struct Pages {
     /// Bytes of a page: a power of two.
     page: u64,
-    /// Where the source's first byte is, counted from a page border: the real file's start.
+    /// The offset of the source's first byte in the file, which begins with a page.
     start: u64,
-    /// Up to where the bytes of a page are the source's, or nobody's.
+    /// The end of the bytes that belong to the source, or to nobody: pages up to here have no byte of a neighbour.
     limit: u64,
 }
 
 impl Pages {
-    /// Pages of `page` bytes of a file of which the source is `size` bytes from `start` on; `to_end`: the rest.
+    /// Pages of `page` bytes of a file, of which the source is `size` bytes from `start` on. `to_end`: to the file's end.
     pub fn new(page: u64, start: u64, size: u64, to_end: bool) -> Pages {
         debug_assert!(page.is_power_of_two());
         Pages { page, start, limit: if to_end { u64::MAX } else { size } }
     }
 
-    /// These bytes in pages of another size.
+    /// The same source with pages of another size.
     pub fn with_page(self, page: u64) -> Pages {
         Pages { page, ..self }
     }
@@ -53,19 +53,19 @@ impl Pages {
         from..number(end.unwrap_or(u64::MAX)).saturating_sub(first)
     }
 
-    /// Whether the page that `offset` ends in has no byte of a neighbour of the source.
+    /// Whether the page that a range up to `offset` ends in has no byte of a neighbour of the source.
     pub fn is_own_up_to(&self, offset: u64) -> bool {
         self.border_after(offset) <= self.limit || self.limit == u64::MAX
     }
 
-    /// The whole pages inside `range`: what is done to them reaches nobody else's bytes.
+    /// The whole pages inside `range`, which have no other bytes.
     pub fn inside(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let (start, end) = (self.border_after(range.start), self.border_before(range.end));
         (start < end && self.is_border(end)).then_some(start..end)
     }
 
     /// The pages that `range` touches, without what is before the source.
-    pub fn with_workers(&self, range: &Range<u64>) -> Range<u64> {
+    pub fn touched(&self, range: &Range<u64>) -> Range<u64> {
         self.border_before(range.start)..self.border_after(range.end)
     }
 }
@@ -116,8 +116,8 @@ mod tests {
                     let wanted = numbers.first().zip(numbers.last());
                     let wanted = wanted.map(|(a, b)| a * page - start..(b + 1) * page - start);
                     assert_eq!(pages.inside(&(from..to)), wanted, "{page} {start} {from}..{to}");
-                    let with_workers = pages.with_workers(&(from..to));
-                    assert!(with_workers.start <= from && with_workers.end >= to);
+                    let touched = pages.touched(&(from..to));
+                    assert!(touched.start <= from && touched.end >= to);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::direct::{DirectFile, BOUNCE_SIZE};
 use crate::error::Result;
 use std::fs::File;
 
-/// Bytes of a place in a file, and where they go.
+/// A range of a file, and the memory that receives it.
 pub struct ReadRange<'m> {
     /// Where the first one is.
     pub offset: u64,
@@ -23,21 +23,21 @@ pub enum ReadMany {
     Anywhere,
 }
 
-/// Threads at most that read where the caller leaves their number to the library, and a source wants many reads at once.
+/// The most threads that read if the caller leaves their number to the library and the source takes many reads at once.
 const MAX_WAITING_THREADS: usize = 16;
 
 /// What reads cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Bytes between two wanted ranges that are rather read than skipped.
+    /// The largest gap between two wanted ranges that is read rather than skipped.
     pub gap: u64,
-    /// Bytes of the largest read that is worth making out of several; 0 where each may as well be its own.
+    /// The largest read that is worth making of several; 0 if reads are not worth combining.
     pub largest_request: u64,
-    /// Reads that are worth having under way at once; as many as there are threads where that is `usize::MAX`.
+    /// Reads that are worth having under way at once; `usize::MAX`: as many as there are threads.
     pub concurrency: usize,
-    /// Whether it has to be read by the threads that call the library, and no other.
+    /// Whether only the threads that call the library may read it.
     pub callers_thread: bool,
-    /// How many ranges are read.
+    /// How several ranges are read.
     pub read_many: ReadMany,
 }
 
@@ -75,8 +75,8 @@ impl Profile {
         }
     }
 
-    /// Threads that read where a caller wants so many. 0: as many as reads are worth having under way, or as there are
-    /// processors where the source does not say.
+    /// The number of threads that read if a caller wants `wanted`. 0: as many as reads are worth having under way, or one per
+    /// processor if that is `usize::MAX`.
     pub fn threads(&self, wanted: usize) -> usize {
         match (self.callers_thread, wanted, self.concurrency) {
             (true, ..) => 1,
@@ -85,19 +85,19 @@ impl Profile {
         }
     }
 
-    /// Whether a request may be so large that short pieces come in it that are not short for a processor.
+    /// Whether a combined request may be larger than a bounce buffer, and so than the processor's cache.
     pub const fn gathers(&self) -> bool {
         self.largest_request > BOUNCE_SIZE as u64
     }
 
-    /// Bytes of one call for ranges that may be anywhere, by one of so many threads that read at once.
+    /// Bytes of one call for ranges anywhere in the file, if `threads` threads read at once.
     pub fn bytes_at_once(&self, threads: usize) -> u64 {
         let requests = self.concurrency.max(1).div_ceil(threads.max(1));
         self.largest_request.saturating_mul(requests as u64)
     }
 }
 
-/// What the page cache has of a source, and the way past it.
+/// The page cache's view of a source, and direct reads past it.
 pub trait PageCache: Send + Sync {
     /// Whether the byte at `offset` is in memory already; none where that is not known.
     fn resident(&self, offset: u64) -> Option<bool>;

@@ -1,4 +1,4 @@
-//! What the kernel reports of memory: whether a byte of a file is in the page cache already.
+//! Whether a byte of a file is in the page cache already, as the kernel reports it.
 
 use std::fs::File;
 
@@ -17,7 +17,7 @@ pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool>
     }
 }
 
-/// Whether the page of a byte is said not to be in memory.
+/// Whether the kernel reports that the page of a byte is not in memory.
 #[cfg(target_os = "linux")]
 fn is_absent(file: &File, offset: u64) -> bool {
     let page = crate::io::page_size();
@@ -29,8 +29,8 @@ fn is_absent(file: &File, offset: u64) -> bool {
     is_page_absent(map.as_ptr())
 }
 
-/// Whether the page of a map that an address is in is absent (mincore). Of a file that one can neither own nor write
-/// everything is said to be there, so that nobody learns what others read.
+/// Whether the page of an address in a mapping is absent (mincore). For a file that the process neither owns nor may write,
+/// the kernel reports every page as present, so that nobody learns what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
     let page = crate::io::page_size();

@@ -1,4 +1,4 @@
-//! A value and the threads that work on it, for as long as it is there.
+//! A value and the threads that work on it during its lifetime.
 
 use super::hooks::ThreadHooks;
 #[cfg(not(unix))]
@@ -20,7 +20,7 @@ pub struct Work<T> {
 }
 
 impl<T> Work<T> {
-    /// `body` returns when there is nothing more to do; it should not panic, for which nobody would hear of it.
+    /// `body` returns when there is nothing more to do. It should not panic: the panic would not be reported.
     pub fn new(value: T, hooks: ThreadHooks, body: fn(&T)) -> Work<T> {
         Work { value, body, hooks, started: AtomicU32::new(0) }
     }
@@ -79,7 +79,7 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
 impl<T: Send + Sync + 'static> Drop for ThreadGroup<T> {
     fn drop(&mut self) {
         if !self.is_here() {
-            // What they held they hold for ever: it is left as it is, with their handles.
+            // Locks that the threads held stay locked: the value is leaked, with the handles of the threads.
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 /// Called with the host's context and the thread's number among those of one call, from 0.
 pub type ThreadCallback = unsafe extern "C" fn(context: *mut c_void, index: u32);
 
-/// The first and the last that a thread of ours does. The default is nothing.
+/// The host's functions that a worker calls first and last. The default is none.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadHooks {
     context: *mut c_void,
@@ -36,7 +36,7 @@ impl ThreadHooks {
         ThreadHooks { context, on_start, on_end }
     }
 
-    /// Tells the host that this thread begins, and, when the answer is dropped, that it ends.
+    /// Calls the host's function for the begin of a thread, and, when the result is dropped, the one for its end.
     pub(super) fn started(self, index: u32) -> impl Drop {
         self.call(self.on_start, index);
         Ended { hooks: self, index }
@@ -50,7 +50,7 @@ impl ThreadHooks {
     }
 }
 
-/// Also where the work between panics: then what was set up is taken down all the same.
+/// Calls the host's function for the end of a thread when it is dropped, also by a panic.
 struct Ended {
     hooks: ThreadHooks,
     index: u32,

@@ -1,5 +1,5 @@
-//! POSIX threads, started without any memory of ours: where there is none left a thread less runs,
-//! and the process goes on. They leave nothing in the host's threads, either.
+//! POSIX threads, started without allocating in this library: if there is no memory for one, fewer threads run. They leave no
+//! thread-local data in the host's threads, either.
 
 use crate::lock::Mutex;
 use std::any::Any;
@@ -120,7 +120,7 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     name_thread();
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job.body)) {
         let mut place = job.panic.lock();
-        // Another's stays; one that is too many is left, since dropping it might panic.
+        // The first panic is kept; another one is forgotten, since dropping it might panic.
         std::mem::forget(place.replace(panic));
     }
     std::ptr::null_mut()
@@ -130,11 +130,11 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
 /// share. The standard library's function for it asks for memory in a way that cannot fail.
 pub fn processors() -> usize {
     // SAFETY: a plain question.
-    let there = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    let there = usize::try_from(there).unwrap_or(1);
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let online = usize::try_from(online).unwrap_or(1);
     match (allowed(), share()) {
-        (Some(allowed), share) => there.min(allowed).min(share.unwrap_or(usize::MAX)),
-        (None, share) => there.min(share.unwrap_or(usize::MAX)),
+        (Some(allowed), share) => online.min(allowed).min(share.unwrap_or(usize::MAX)),
+        (None, share) => online.min(share.unwrap_or(usize::MAX)),
     }
 }
 
@@ -156,7 +156,7 @@ fn allowed() -> Option<usize> {
     None
 }
 
-/// What a container is given: "50000 100000" is half a processor, "max 100000" all of them.
+/// Processors of a control group: "50000 100000" is half a processor, "max 100000" all of them.
 #[cfg(target_os = "linux")]
 fn share() -> Option<usize> {
     let mut text = [0; 64];

@@ -1,4 +1,4 @@
-//! What is known of every thread that is started here.
+//! Which threads were started by this library, and how many there may be.
 
 use std::cell::Cell;
 

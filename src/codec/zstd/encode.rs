@@ -8,7 +8,7 @@ use crate::error::{fail, Error, Result};
 
 /// Compresses blocks of bytes, each into a frame of its own that says its content size.
 ///
-/// With a checksum of its content, if that is so. The same bytes at the same level give the same frame, whatever was compressed before.
+/// If `CHECKSUM`, with a checksum of its content. The same bytes at the same level give the same frame, whatever was compressed before.
 pub(crate) struct Encoder<const CHECKSUM: bool> {
     /// Reused: its tables are large.
     context: CCtx<'static>,
@@ -16,9 +16,9 @@ pub(crate) struct Encoder<const CHECKSUM: bool> {
 
 impl<const CHECKSUM: bool> FrameEncoder for Encoder<CHECKSUM> {
     fn new(level: i32) -> Result<Self> {
-        let (least, most) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
-        if !(least..=most).contains(&level) {
-            return Err(fail!(InvalidArgument, "zstd level {level} is not within {least} to {most}"));
+        let (min, max) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
+        if !(min..=max).contains(&level) {
+            return Err(fail!(InvalidArgument, "zstd level {level} is not within {min} to {max}"));
         }
         let mut context = CCtx::try_create().ok_or_else(|| Error::out_of_memory(0))?;
         for parameter in [

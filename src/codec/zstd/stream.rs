@@ -17,7 +17,7 @@ pub(crate) struct Decoder {
     consumed: u64,
     /// Frames that ended.
     frames: u64,
-    /// The last byte taken was the last of a frame.
+    /// Whether the last byte taken was the last of a frame.
     finished: bool,
 }
 
@@ -30,7 +30,7 @@ impl StreamDecoder for Decoder {
 
     fn decode(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize> {
         let mut written = 0;
-        // At a frame's end nothing waits, and asking would begin a frame that is not there.
+        // At a frame's end all was given out, and another call would begin a frame that is not there.
         while written < out.len() && !(input.is_empty() && (self.finished || self.consumed == 0)) {
             let mut from = InBuffer::around(input);
             let mut to = OutBuffer::around_pos(&mut *out, written);
@@ -40,7 +40,7 @@ impl StreamDecoder for Decoder {
                 Ok(result) => result,
                 Err(code) => {
                     let error = self.error(code, taken);
-                    self.finished = false; // whatever came before, here is no good end
+                    self.finished = false; // the stored bytes must not end here
                     return Err(error);
                 }
             };
@@ -51,7 +51,7 @@ impl StreamDecoder for Decoder {
             let idle = taken == 0 && now == written;
             written = now;
             if input.is_empty() || idle {
-                break; // with room left in `out` nothing waits
+                break; // room left in `out`: all decoded bytes were given out
             }
         }
         Ok(written)
@@ -77,7 +77,7 @@ impl Decoder {
         self.finished
     }
 
-    /// What libzstd says, with where.
+    /// The error of a code of libzstd.
     #[cold]
     fn error(&self, code: usize, taken: usize) -> crate::error::Error {
         let at = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));

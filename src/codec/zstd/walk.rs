@@ -8,9 +8,9 @@ use crate::error::{broken, Error, Result, Rule};
 const MAGIC: u32 = 0xFD2F_B528;
 /// The first four bytes of a skippable frame, with the lowest four bits zero.
 const SKIPPABLE: u32 = 0x184D_2A50;
-/// No block decodes to more.
+/// The most bytes that a block decodes to.
 const MAX_BLOCK: u64 = 128 << 10;
-/// libzstd takes no larger window, streaming or not: 2^31, and up to 7/8 more.
+/// The largest window that libzstd takes, streaming or not: 2^31 bytes, and up to 7/8 more.
 const MAX_WINDOW_LOG: u32 = 31;
 
 /// What the headers of the frame say that begins at `at`.
@@ -35,7 +35,7 @@ impl Reader<'_> {
         let number =
             found.map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
         self.at = self.at.saturating_add(count);
-        number.ok_or_else(|| self.cut())
+        number.ok_or_else(|| self.truncated())
     }
 
     /// Passes over `count` bytes.
@@ -43,17 +43,17 @@ impl Reader<'_> {
         let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
         match end.filter(|&end| end <= self.stored.size()) {
             Some(end) => self.at = end,
-            None => return Err(self.cut()),
+            None => return Err(self.truncated()),
         }
         Ok(())
     }
 
-    /// The stored bytes end within the frame.
-    fn cut(&self) -> Error {
+    /// The error where the stored bytes end within the frame.
+    fn truncated(&self) -> Error {
         self.corrupt(format_args!("the stored bytes end within it, at {}", self.stored.size()))
     }
 
-    /// The frame is wrong.
+    /// The error of a frame that is wrong.
     fn corrupt(&self, what: std::fmt::Arguments<'_>) -> Error {
         broken!(Rule::ZstdCorrupt, "zstd frame at byte {} of the stored bytes: {what}", self.start)
     }
@@ -76,7 +76,7 @@ impl Reader<'_> {
             Some(magic) => {
                 Err(self.corrupt(format_args!("it begins with {magic:#010x}, zstd with {MAGIC:#010x}")))
             }
-            None => Err(self.cut()),
+            None => Err(self.truncated()),
         }
     }
 
@@ -129,8 +129,8 @@ impl Reader<'_> {
                 "its header promises {content} bytes, its blocks hold {capacity} at most"
             )));
         }
-        let most = content.unwrap_or(capacity);
-        Ok(Header { stored: self.start..self.at, content, most, window, ..Header::default() })
+        let max_size = content.unwrap_or(capacity);
+        Ok(Header { stored: self.start..self.at, content, max_size, window, ..Header::default() })
     }
 
     /// The window descriptor.
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(base.saturating_add((base >> 3).saturating_mul(byte & 7)))
     }
 
-    /// Passes over the blocks to the last one; the most that they can hold.
+    /// Passes over all blocks. Returns the most bytes that they can hold.
     fn blocks(&mut self, block_most: u64) -> Result<u64> {
         let mut capacity = 0u64;
         loop {
@@ -154,7 +154,7 @@ impl Reader<'_> {
             let size = header >> 3;
             let (stored, decoded) = match header >> 1 & 3 {
                 0 => (size, size),
-                1 => (1, size), // one byte, so many times
+                1 => (1, size), // one byte that is repeated
                 2 => (size, block_most),
                 _ => {
                     return Err(self.corrupt(format_args!("a block of the reserved kind, before {}", self.at)))

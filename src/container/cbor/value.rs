@@ -67,13 +67,13 @@ impl Cursor<'_> {
 
     fn end_container(&self, to: &mut ValueBuilder<'_>) -> Result<()> {
         let Kind::Map(map) = to.end()?.kind() else { return Ok(()) };
-        let passing = value::bytes_to_compare(map.len());
-        self.charge(passing, "keys that are compared")?;
+        let temporary = value::bytes_to_compare(map.len());
+        self.charge(temporary, "keys that are compared")?;
         if !value::keys_are_unique(map.iter())? {
             let end = self.file_offset();
             return Err(broken!(Rule::CborDuplicateKey, "the map that ends at offset {end} has a key twice"));
         }
-        self.give_back(passing);
+        self.give_back(temporary);
         Ok(())
     }
 

@@ -40,14 +40,14 @@ impl Parser<'_> {
         self.at = self.at.saturating_add(skipped);
     }
 
-    #[inline(never)] // as all that the recursion calls: a level of it shall take little of the caller's stack
+    #[inline(never)] // like all that the recursion calls, so that each level takes little of the caller's stack
     fn take(&mut self, token: &str) -> bool {
         self.space();
-        let there = self.rest().starts_with(token);
-        if there {
+        let is_next = self.rest().starts_with(token);
+        if is_next {
             self.at = self.at.saturating_add(token.len());
         }
-        there
+        is_next
     }
 
     fn value(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
@@ -76,7 +76,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A level down; back up at the end of what is there.
+    /// Begins an object or array, one level down; [`Parser::leave`] ends it.
     fn enter(&mut self, token: &str) -> Result<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.wrong("nested too deep"));
@@ -323,7 +323,7 @@ enum Number {
     Float(f64),
 }
 
-/// An integer from -2^64 to 2^64-1, or a float where there is a fraction or an exponent.
+/// An integer from -2^64 to 2^64-1, or a float if there is a fraction or an exponent.
 fn parse_number(digits: &str) -> Option<Number> {
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let leading_zero = unsigned.len() > 1 && unsigned.starts_with('0') && !unsigned.starts_with("0.");

@@ -10,7 +10,7 @@ use crate::model::find_duplicate::find_duplicate;
 pub struct PassedKeys {
     texts: Vec<u8>,
     keys: Vec<Key>,
-    /// Objects beside number 0.
+    /// The number of objects but for number 0.
     objects: u32,
 }
 
@@ -34,7 +34,7 @@ impl PassedKeys {
         push(budget, &mut self.keys, Key { object, end: self.texts.len() })
     }
 
-    /// Whether all keys of each object are different; there are none then.
+    /// Fails if an object has a key twice; otherwise forgets all keys.
     #[inline(always)]
     pub fn check(&mut self, budget: &Budget) -> Result<()> {
         match self.keys.is_empty() {
@@ -45,8 +45,8 @@ impl PassedKeys {
 
     #[cold]
     fn check_some(&mut self, budget: &Budget) -> Result<()> {
-        let compared = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2); // with what sorts them
-        budget.charge(compared, "keys that are compared")?;
+        let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2); // the list, and the memory that sorts it
+        budget.charge(temporary, "keys that are temporary")?;
         let mut keys: Vec<(u32, &[u8])> = Vec::new();
         keys.try_reserve_exact(self.keys.len())?;
         let mut start = 0;
@@ -58,7 +58,7 @@ impl PassedKeys {
             return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(twice)));
         }
         drop(keys);
-        budget.give_back(compared);
+        budget.give_back(temporary);
         self.texts.clear();
         self.keys.clear();
         self.objects = 0;

@@ -8,7 +8,7 @@ use crate::memory::Budget;
 /// How deep an ignored value may nest.
 const MAX_DEPTH: usize = 127;
 
-/// Where in the text we are.
+/// A position in the text.
 pub struct Scan<'a> {
     bytes: &'a [u8],
     /// What messages call the text.
@@ -21,7 +21,7 @@ pub struct Scan<'a> {
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
-    /// From the front of a text, which has to be UTF-8; messages call it `what`.
+    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`.
     pub fn new(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Result<Scan<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(Scan { bytes, what, at: 0, budget }),
@@ -211,9 +211,9 @@ impl<'a> Scan<'a> {
 
     /// Passes over a value of any kind, whose keys it keeps.
     #[cold]
-    #[inline(never)] // its list of what is open is on no other stack
+    #[inline(never)] // so that the array of open objects and arrays is on no other function's stack
     pub fn skip(&mut self, scratch: &mut Vec<u8>, keys: &mut PassedKeys) -> Result<()> {
-        // What is open, outermost first: the number of an object; none for an array.
+        // The open objects and arrays, outermost first: an object's number, none for an array.
         let mut open = [None; MAX_DEPTH];
         let mut depth = 0usize;
         let mut first;
@@ -242,7 +242,7 @@ impl<'a> Scan<'a> {
                     first = false;
                 }
             }
-            // What is complete ends what is around it, as far as that ends, too.
+            // A value is complete: go on to the next one, behind the ends of the objects and arrays that it is the last of.
             loop {
                 let Some(around) = depth.checked_sub(1) else { return Ok(()) };
                 let object = open.get(around).copied().flatten();
@@ -299,7 +299,7 @@ fn plain_size(text: &[u8]) -> usize {
     size.saturating_add(rest.iter().position(is_special).unwrap_or(rest.len()))
 }
 
-/// The number that these digits are, if 64 bits hold it.
+/// The number of 20 digits or more; none if it does not fit in 64 bits.
 #[cold]
 fn large_number(digits: &[u8]) -> Option<u64> {
     let value = |digit: &u8| u64::from(digit & 15);

@@ -16,17 +16,17 @@ use crate::model::manifest::{
     RareNames, TextId,
 };
 
-/// Bytes of a member that are read with its local header: most headers have 128, deflated or not.
+/// Bytes of a member that are read with its local header. Most array headers have 128 bytes.
 const AHEAD: u64 = 256;
 /// Bytes of a single array that are read first.
 const FIRST_READ: u64 = 4 << 10;
 
-/// What is known of a member.
+/// What was found out about a member so far.
 enum Found {
     /// It is no array.
     Other,
-    /// Its header was not read so far.
-    Wanted,
+    /// Its header is still to be read.
+    Unread,
     Array(Header),
 }
 
@@ -42,43 +42,11 @@ pub(super) fn archive(
     budget: &Budget,
 ) -> Result<(Frame, Manifest)> {
     let mut manifest = begin()?;
-    let mut found = Vec::new();
-    for member in &directory.members {
-        let name = directory.name(member);
-        push(budget, &mut found, if is_array(name) { Found::Wanted } else { Found::Other })?;
-    }
-    let mut inflated = Vec::new();
-    directory.visit(regions, AHEAD, budget, &mut |at, member, front| {
-        let Some(found @ Found::Wanted) = found.get_mut(at) else { return Ok(Seen::Enough) };
-        let dimensions = &mut manifest.dimensions;
-        let header = match member.method() {
-            Method::Stored => header::read(front, member.size, dimensions, budget)?,
-            Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
-                Front::Header(header) => Front::Header(header),
-                Front::Needs(_) => Front::Needs((front.len() as u64).saturating_mul(4).max(AHEAD)),
-            },
-            Method::Other(method) => {
-                return Err(fail!(
-                    Unsupported,
-                    "it is compressed by method {method}, which is not read here"
-                ));
-            }
-        };
-        match header {
-            Front::Needs(size) => Ok(Seen::Needs(size)),
-            Front::Header(header) => {
-                check_size(&header, dimensions, member.size)?;
-                *found = Found::Array(header);
-                Ok(Seen::Enough)
-            }
-        }
-    })?;
-    budget.give_back(inflated.len() as u64);
-    drop(inflated);
+    let found = headers(&mut directory, regions, &mut manifest.dimensions, budget)?;
     let (mut name, charged) = (Vec::new(), bytes_of::<Found>(found.capacity()));
     for (member, found) in directory.members.iter().zip(found) {
         let Found::Array(header) = found else { continue };
-        let place = Place::of(member, &header);
+        let place = StoredArray::of(member, &header);
         name.clear();
         let stem = directory.name(member);
         let stem = stem.strip_suffix(b".npy").unwrap_or(stem);
@@ -104,6 +72,47 @@ pub(super) fn archive(
     Ok((frame, manifest))
 }
 
+/// Reads the header of each member that is an array, and puts its dimensions to `dimensions`.
+fn headers(
+    directory: &mut Directory,
+    regions: &mut dyn Regions,
+    dimensions: &mut Vec<u64>,
+    budget: &Budget,
+) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for member in &directory.members {
+        let name = directory.name(member);
+        push(budget, &mut found, if is_array(name) { Found::Unread } else { Found::Other })?;
+    }
+    let mut inflated = Vec::new();
+    directory.visit(regions, AHEAD, budget, &mut |at, member, front| {
+        let Some(found @ Found::Unread) = found.get_mut(at) else { return Ok(Seen::Enough) };
+        let header = match member.method() {
+            Method::Stored => header::read(front, member.size, dimensions, budget)?,
+            Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
+                Front::Header(header) => Front::Header(header),
+                Front::Needs(_) => Front::Needs((front.len() as u64).saturating_mul(4).max(AHEAD)),
+            },
+            Method::Other(method) => {
+                return Err(fail!(
+                    Unsupported,
+                    "it is compressed by method {method}, which is not read here"
+                ));
+            }
+        };
+        match header {
+            Front::Needs(size) => Ok(Seen::Needs(size)),
+            Front::Header(header) => {
+                check_size(&header, dimensions, member.size)?;
+                *found = Found::Array(header);
+                Ok(Seen::Enough)
+            }
+        }
+    })?;
+    budget.give_back(inflated.len() as u64);
+    Ok(found)
+}
+
 /// An array that is a file.
 pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Frame, Manifest)> {
     let mut manifest = begin()?;
@@ -118,7 +127,7 @@ pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Fram
         }
     };
     check_size(&header, &manifest.dimensions, file_size)?;
-    let place = Place {
+    let place = StoredArray {
         offset: header.size,
         stored_size: file_size.saturating_sub(header.size),
         encoding: Encoding::Raw,
@@ -131,7 +140,7 @@ pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Fram
 fn begin() -> Result<Manifest> {
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Npz);
-    manifest.version_text = Some(manifest.texts.add("")?); // archives say none
+    manifest.version_text = Some(manifest.texts.add("")?); // neither archives nor arrays have a version
     Ok(manifest)
 }
 
@@ -153,22 +162,22 @@ fn inflate(
             inflated.resize(count, 0);
         }
         let space = inflated.get_mut(..count).unwrap_or_default();
-        let made = inflate_front(front, space)?;
-        let seen = space.get(..made).unwrap_or_default();
-        match header::read(seen, member.size, dimensions, budget)? {
-            Front::Needs(more) if made as u64 == size && more > size => size = more,
+        let written = inflate_front(front, space)?;
+        let decoded = space.get(..written).unwrap_or_default();
+        match header::read(decoded, member.size, dimensions, budget)? {
+            Front::Needs(more) if written as u64 == size && more > size => size = more,
             Front::Needs(_) if front.len() as u64 == member.stored_size => {
                 return Err(broken!(Rule::DeflateLength, "its deflated bytes end within its header"));
             }
-            seen => return Ok(seen),
+            front => return Ok(front),
         }
     }
 }
 
-/// Whether an array of `all` bytes has as many elements as its shape says.
-fn check_size(header: &Header, dimensions: &[u64], all: u64) -> Result<()> {
+/// Checks that an array of `total` bytes, its header included, has as many elements as its shape says.
+fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
     let shape = shape_of(header, dimensions);
-    let size = all.saturating_sub(header.size);
+    let size = total.saturating_sub(header.size);
     let unit = match &header.kind {
         Kind::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
         Kind::Unreadable { size, .. } => *size,
@@ -199,22 +208,22 @@ fn shape_of<'d>(header: &Header, dimensions: &'d [u64]) -> &'d [u64] {
     dimensions.get(start..start.saturating_add(rank)).unwrap_or_default()
 }
 
-/// Where the bytes of an array are.
-struct Place {
+/// Where the bytes of an array are in the file, and how they are encoded.
+struct StoredArray {
     offset: u64,
     stored_size: u64,
     encoding: Encoding,
-    /// But for strides.
+    /// The layout; strides are set later.
     layout: Layout,
 }
 
-impl Place {
-    /// The place of a member, whose stored bytes are known.
-    fn of(member: &Member, header: &Header) -> Place {
+impl StoredArray {
+    /// The array in a member, whose stored bytes are known.
+    fn of(member: &Member, header: &Header) -> StoredArray {
         let stored = member.stored();
         let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
         match member.method() {
-            Method::Deflated => Place {
+            Method::Deflated => StoredArray {
                 offset: stored.start,
                 stored_size: member.stored_size,
                 encoding: Encoding::Deflate,
@@ -222,7 +231,7 @@ impl Place {
             },
             Method::Stored | Method::Other(_) => {
                 let size = member.size.saturating_sub(header.size);
-                Place {
+                StoredArray {
                     offset: stored.start.saturating_add(header.size),
                     stored_size: size,
                     encoding: Encoding::Raw,
@@ -233,17 +242,17 @@ impl Place {
     }
 }
 
-/// Keeps an array as an object of one component.
+/// Adds an array as an object of one component.
 fn add_array(
     manifest: &mut Manifest,
     name: &[u8],
     header: &Header,
-    place: Place,
+    place: StoredArray,
     budget: &Budget,
 ) -> Result<()> {
     let role = manifest.intern_role("data")?;
     let name = add_text(budget, manifest, name)?;
-    let Place { offset, stored_size, encoding, mut layout } = place;
+    let StoredArray { offset, stored_size, encoding, mut layout } = place;
     let mut component = Component::new(role, None);
     let mut rare = RareNames::default();
     match &header.kind {
@@ -267,7 +276,7 @@ fn add_array(
     add(budget, &mut manifest.objects, object)
 }
 
-/// The strides of an array in Fortran's order; none where that is row-major, too.
+/// The strides of an array in Fortran's order; none if its elements are in row-major order all the same.
 fn strides(manifest: &mut Manifest, header: &Header, budget: &Budget) -> Result<Option<u32>> {
     let shape = shape_of(header, &manifest.dimensions);
     let is_row_major = shape.iter().filter(|count| **count != 1).count() < 2 || shape.contains(&0);
@@ -305,7 +314,7 @@ fn drop_text(text: Vec<u8>, budget: &Budget) {
     budget.give_back(text.capacity() as u64);
 }
 
-/// The characters of code page 437 from 128 on: what names are of that do not say that they are UTF-8.
+/// The characters of code page 437 from 128 on, in which names are that are not marked as UTF-8.
 const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
 fn decode_437(name: &[u8], budget: &Budget, to: &mut Vec<u8>) -> Result<()> {

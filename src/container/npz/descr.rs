@@ -46,8 +46,8 @@ fn plain(kind: u8, size: u64) -> Option<(Dtype, LogicalType)> {
     Some((dtype, LogicalType::Absent))
 }
 
-/// The type that a text describes: byte order, kind, size.
-pub(super) fn of(text: &[u8], budget: &Budget) -> Result<Kind> {
+/// The type that a text describes by byte order, kind and size.
+pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     let unknown = || broken!(Rule::DtypeType, "its type {} is unknown", Quoted(text));
     let (big_endian, rest) = match text {
         [b'>', rest @ ..] => (true, rest),

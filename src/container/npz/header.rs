@@ -1,4 +1,4 @@
-//! What stands in front of an array: version, length of the header, the header.
+//! The front of an array: version, length of the header, the header.
 
 use super::descr::{self, Kind};
 use super::literal::Literal;
@@ -9,12 +9,12 @@ use crate::model::manifest::table_position;
 
 /// First bytes.
 pub(super) const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The magic, the version, and the length in two bytes or in four.
+/// Bytes of the magic, the version and the length, which has two bytes or four.
 const SHORT_PREFIX: usize = 10;
 const LONG_PREFIX: usize = 12;
-/// Bytes of the longest header that is looked at: more than any type takes.
+/// Bytes of the longest header that is read: more than any type takes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Dimensions of an array at most, as NumPy has it.
+/// The most dimensions of an array, as in NumPy.
 const MAX_RANK: u32 = 64;
 
 /// What a header says.
@@ -22,39 +22,39 @@ const MAX_RANK: u32 = 64;
 pub(super) struct Header {
     pub kind: Kind,
     pub fortran_order: bool,
-    /// Where its dimensions are among all.
+    /// Its dimensions in the manifest's table: the first, and how many.
     pub shape: (u32, u32),
     /// Bytes in front of the elements.
     pub size: u64,
 }
 
-/// A header, or how many bytes it takes to see it.
+/// A header, or how many bytes have to be read for it.
 pub(super) enum Front {
     Header(Header),
     Needs(u64),
 }
 
-/// Reads the front of an array of `all` bytes, of which `bytes` are the first. Its dimensions are appended to
+/// Reads the front of an array of `total` bytes, of which `bytes` are the first. Its dimensions are appended to
 /// `dimensions`.
-pub(super) fn read(bytes: &[u8], all: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
-    let cut = |wanted: u64| match all < wanted {
-        true => Err(broken!(Rule::NpyHeader, "it has {all} bytes and ends within its header")),
+pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
+    let incomplete = |wanted: u64| match total < wanted {
+        true => Err(broken!(Rule::NpyHeader, "it has {total} bytes and ends within its header")),
         false => Ok(Front::Needs(wanted)),
     };
     let (prefix, size) = match bytes.strip_prefix(MAGIC) {
         Some([1, 0, low, high, ..]) => (SHORT_PREFIX, u64::from(u16::from_le_bytes([*low, *high]))),
         Some([2 | 3, 0, rest @ ..]) => match rest.first_chunk::<4>() {
             Some(size) => (LONG_PREFIX, u64::from(u32::from_le_bytes(*size))),
-            None => return cut(LONG_PREFIX as u64),
+            None => return incomplete(LONG_PREFIX as u64),
         },
-        Some([1, 0, ..] | [_] | []) => return cut(SHORT_PREFIX as u64),
+        Some([1, 0, ..] | [_] | []) => return incomplete(SHORT_PREFIX as u64),
         Some([major, minor, ..]) => {
             return Err(broken!(
                 Rule::NpyHeader,
                 "its header is of version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
             ));
         }
-        None if MAGIC.starts_with(bytes) => return cut(LONG_PREFIX as u64),
+        None if MAGIC.starts_with(bytes) => return incomplete(LONG_PREFIX as u64),
         None => return Err(broken!(Rule::NpyHeader, "it does not begin as an array does")),
     };
     let end = size.saturating_add(prefix as u64);
@@ -62,7 +62,7 @@ pub(super) fn read(bytes: &[u8], all: u64, dimensions: &mut Vec<u64>, budget: &B
         return Err(broken!(Rule::NpyHeader, "its header has {size} bytes, more than {MAX_HEADER}"));
     }
     let text = usize::try_from(end).ok().and_then(|end| bytes.get(prefix..end));
-    let Some(text) = text else { return cut(end) };
+    let Some(text) = text else { return incomplete(end) };
     let is_utf8 = bytes.get(6) == Some(&3);
     if is_utf8 && std::str::from_utf8(text).is_err() {
         return Err(broken!(Rule::NpyHeader, "its header is not UTF-8"));
@@ -97,7 +97,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
         match field {
             DESCR => {
                 kind = Some(match literal.text()? {
-                    Some(text) => descr::of(text, budget)?,
+                    Some(text) => descr::parse(text, budget)?,
                     None => Kind::unreadable(literal.value()?, budget)?,
                 });
             }
@@ -123,7 +123,7 @@ fn dictionary(text: &[u8], dimensions: &mut Vec<u64>, budget: &Budget) -> Result
     }
 }
 
-/// A tuple of dimensions, appended to all: where they are.
+/// Appends a tuple of dimensions to `dimensions`. Returns where the first is and how many there are.
 fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<(u32, u32)> {
     literal.expect(b'(', "expected a tuple of dimensions")?;
     let start = table_position(dimensions.len())?;

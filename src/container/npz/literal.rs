@@ -2,8 +2,8 @@
 
 use crate::error::{broken, Error, Result, Rule};
 
-/// Brackets that are open within each other; types of fields nest.
-const MAX_DEPTH: u32 = 64;
+/// How deep brackets may nest; types of fields do.
+const MAX_DEPTH: u32 = 64; // as the message says
 
 /// A position in a header.
 pub(super) struct Literal<'a> {
@@ -131,15 +131,15 @@ impl<'a> Literal<'a> {
     pub fn value(&mut self) -> Result<&'a [u8]> {
         self.space();
         let start = self.at;
-        // A bit of each open bracket: whether it is that of a list.
+        // A bit for each open bracket: 1 for a list's, 0 for a tuple's.
         let (mut lists, mut depth) = (0u64, 0u32);
         loop {
-            // A value, or the end of what has none left.
+            // A value comes next, or the end of an empty list or tuple.
             self.space();
             match self.peek() {
                 Some(open @ (b'(' | b'[')) => {
                     if depth == MAX_DEPTH {
-                        return Err(self.wrong("it nests too deep"));
+                        return Err(self.wrong("it nests deeper than 64 levels"));
                     }
                     self.step();
                     (lists, depth) = (lists << 1 | u64::from(open == b'['), depth.saturating_add(1));
@@ -151,7 +151,7 @@ impl<'a> Literal<'a> {
                 Some(b'0'..=b'9') => drop(self.dimension()?),
                 _ => return Err(self.wrong("expected a text, an integer, a list or a tuple")),
             }
-            // What follows a value: the ends of what is around it, then a comma.
+            // A value is followed by the ends of the lists and tuples around it, or by a comma.
             loop {
                 if depth == 0 {
                     return Ok(self.bytes.get(start..self.at).unwrap_or_default());

@@ -41,7 +41,7 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// The magic of an array, or that of an archive, whose members tell whose it is.
+/// Detects an array by its magic, and an archive, whose members then show whether it is an npz or a checkpoint.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(header::MAGIC) || zip::begins(ends) {
         true => Ok(Detected::Scattered(Container::Npz)),

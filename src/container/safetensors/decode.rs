@@ -4,7 +4,7 @@ use super::dtypes;
 use crate::container::frame::{Frame, Limits};
 use crate::container::json::{PassedKeys, Scan};
 use crate::container::tables::{add, add_text, push};
-use crate::error::{broken, fail, Quoted, Result, Rule};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, Manifest, Object, Position, TextId,
@@ -16,12 +16,12 @@ use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBu
 pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Safetensors);
-    manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header says none
+    manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header has no version
     let data = manifest.intern_role("data")?;
     let mut header =
         Header { frame, scan: Scan::new(bytes, "the header", budget)?, budget, data, keys: Keys::default() };
     let (mut scratch, mut is_first, mut has_metadata) = (Vec::new(), true, false);
-    let mut next = 0; // where a tensor begins that follows the one before
+    let mut next = 0; // where the bytes of the tensor before end
     let mut in_order = true;
     header.scan.expect(b'{', "expected the header's object")?;
     while header.scan.another(std::mem::take(&mut is_first), b'}')? {
@@ -53,7 +53,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     Ok(manifest)
 }
 
-/// What a header is read with.
+/// The state of reading a header.
 struct Header<'a> {
     frame: &'a Frame,
     scan: Scan<'a>,
@@ -71,7 +71,7 @@ const SHAPE: u8 = 2;
 const DATA_OFFSETS: u8 = 4;
 
 impl Header<'_> {
-    /// One entry; where its bytes begin and end in the data.
+    /// Reads one entry. Returns where its bytes begin and end in the data.
     #[inline(always)]
     fn tensor(&mut self, manifest: &mut Manifest, name: &[u8]) -> Result<(u64, u64)> {
         let name = add_text(self.budget, manifest, name)?;
@@ -121,12 +121,7 @@ impl Header<'_> {
         }
         self.keys.unknown.check(self.budget)?;
         let (Some((dtype, logical)), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
-            let missing = match seen {
-                _ if seen & DTYPE == 0 => "dtype",
-                _ if seen & SHAPE == 0 => "shape",
-                _ => "data_offsets",
-            };
-            return Err(broken!(Rule::ObjectType, "it has no {missing:?}"));
+            return Err(missing_field(seen));
         };
         let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
         let component_start = table_position(manifest.components.len())?;
@@ -191,12 +186,12 @@ impl Header<'_> {
             self.text(&mut to)?;
         }
         let Kind::Map(map) = to.end()?.kind() else { return Err(fail!(Internal, "a map is no map")) };
-        let passing = bytes_to_compare(map.len());
-        self.budget.charge(passing, "keys that are compared")?;
+        let temporary = bytes_to_compare(map.len());
+        self.budget.charge(temporary, "keys that are compared")?;
         if !keys_are_unique(map.iter())? {
             return Err(broken!(Rule::JsonDuplicateKey, "it has a key twice"));
         }
-        self.budget.give_back(passing);
+        self.budget.give_back(temporary);
         to.finish()
     }
 
@@ -206,14 +201,25 @@ impl Header<'_> {
     }
 }
 
-/// Room for texts with escapes, and the fields of an entry that mean nothing.
+/// The error of an entry that has only the fields `seen`.
+#[cold]
+fn missing_field(seen: u8) -> Error {
+    let missing = match seen {
+        _ if seen & DTYPE == 0 => "dtype",
+        _ if seen & SHAPE == 0 => "shape",
+        _ => "data_offsets",
+    };
+    broken!(Rule::ObjectType, "it has no {missing:?}")
+}
+
+/// Memory for texts with escapes, and for the unknown fields of an entry.
 #[derive(Default)]
 struct Keys {
     scratch: Vec<u8>,
     unknown: PassedKeys,
 }
 
-/// The last tensor ends where the file does.
+/// Checks that the last tensor ends where the data does.
 fn check_end(frame: &Frame, end: u64) -> Result<()> {
     let size = frame.data.end.saturating_sub(frame.data.start);
     match end == size {
@@ -222,7 +228,7 @@ fn check_end(frame: &Frame, end: u64) -> Result<()> {
     }
 }
 
-/// Tensors in another order than their bytes: these tile the data all the same.
+/// Checks that the tensors, which are not in the order of their bytes, tile the data.
 #[cold]
 fn check_tiles(frame: &Frame, manifest: &Manifest, budget: &Budget) -> Result<()> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();

@@ -11,10 +11,10 @@ fn typed(logical: Logical) -> (Dtype, LogicalType) {
     (logical.dtype(), LogicalType::Known(logical))
 }
 
-/// From a list of names and what they say: both directions.
+/// Makes the functions from a name to a type and back of one list.
 macro_rules! names {
     ($($name:literal = $elements:expr;)*) => {
-        /// What a name says.
+        /// The dtype and the logical type of a name.
         pub fn find(name: &[u8]) -> Option<(Dtype, LogicalType)> {
             match name {
                 $($name => Some($elements),)*

@@ -1,4 +1,4 @@
-//! What a header says beside tensors and metadata, where that is not what its writers always do.
+//! What a conversion to another container would lose of a header: unusual blanks, order and empty metadata.
 
 use crate::container::frame::Frame;
 use crate::container::row::{OriginOf, ReadAt};
@@ -49,7 +49,7 @@ pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     built.map(Some)
 }
 
-/// How many blanks a header ends in.
+/// The number of blanks at the end of a header.
 fn blanks(frame: &Frame, read: ReadAt<'_>) -> Result<u64> {
     let (mut chunk, mut count) = ([0; 64], 0);
     let mut at = frame.manifest.end;

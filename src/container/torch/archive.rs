@@ -17,8 +17,8 @@ const PICKLE: &[u8] = b"data.pkl";
 const STORAGES: &[u8] = b"data/";
 /// The latest layout of records that is known.
 const LATEST_VERSION: u32 = 10;
-/// Most bytes of a record that says one thing.
-const LONGEST_TEXT: u64 = 64;
+/// The largest record of one short text: `byteorder`, `version`.
+const MAX_TEXT: u64 = 64;
 
 /// Whether a member of that name shows that an archive is a checkpoint.
 pub fn is_pickle(name: &[u8]) -> bool {
@@ -42,7 +42,7 @@ pub struct Archive<'d> {
 }
 
 impl<'d> Archive<'d> {
-    /// The folder with the pickle: there is one.
+    /// Finds the folder with the pickle; an archive has exactly one.
     pub fn find(directory: &'d Directory, budget: &'d Budget) -> Result<Archive<'d>> {
         let mut pickles = directory.members.iter().filter_map(|m| Some((m, root(directory.name(m))?)));
         let Some((pickle, root)) = pickles.next() else {
@@ -83,7 +83,7 @@ impl<'d> Archive<'d> {
         self.directory.members.iter().find(is)
     }
 
-    /// The record of a storage, which has as many bytes as the pickle says.
+    /// The record of a storage; its size has to be the one that the pickle announces.
     pub fn storage(&self, key: &[u8], storage: &Storage) -> Result<&'d Member> {
         let path = |member: &Member| {
             let name = self.directory.name(member).strip_prefix(self.root).unwrap_or_default();
@@ -100,7 +100,7 @@ impl<'d> Archive<'d> {
             Some(size) if size == member.size => Ok(member),
             _ => Err(broken!(
                 Rule::TorchStorage,
-                "the storage {} has {} elements of {} bytes, but its record {}",
+                "the storage {} has {} elements of {} bytes, but its record has {} bytes",
                 Quoted(key),
                 storage.count,
                 unit.unwrap_or(0),
@@ -109,7 +109,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// Whether elements are big-endian; little where nothing is said, as by the first versions.
+    /// Whether elements are big-endian. Without a record `byteorder`, as the first versions wrote, they are little-endian.
     pub fn is_big_endian(&self, regions: &mut dyn Regions) -> Result<bool> {
         let Some(member) = self.record(b"byteorder") else { return Ok(false) };
         let mut scratch = Vec::new();
@@ -122,7 +122,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// Refuses later versions.
+    /// Refuses layouts of records that are later than the latest known one.
     pub fn check_version(&self, regions: &mut dyn Regions) -> Result<()> {
         let Some(member) = self.record(b"version") else { return Ok(()) };
         let mut scratch = Vec::new();
@@ -145,11 +145,15 @@ impl<'d> Archive<'d> {
         regions: &'r mut dyn Regions,
         scratch: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
-        match member.size <= LONGEST_TEXT {
+        match member.size <= MAX_TEXT {
             true => self.bytes(member, regions, scratch),
             false => {
                 let name = Quoted(self.directory.name(member));
-                Err(broken!(Rule::TorchArchive, "the record {name} has {} bytes", member.size))
+                Err(broken!(
+                    Rule::TorchArchive,
+                    "the record {name} has {} bytes, more than {MAX_TEXT}",
+                    member.size
+                ))
             }
         }
     }

@@ -47,7 +47,7 @@ impl<'t> Attributes<'t> {
                 let text = std::str::from_utf8(heap.bytes(span)).unwrap_or_default();
                 for character in text.chars() {
                     let byte = u8::try_from(u32::from(character)).map_err(|_| {
-                        wrong(format_args!("a text is encoded as latin1 that has other characters"))
+                        wrong(format_args!("a text that is encoded as latin1 has other characters"))
                     })?;
                     push(self.budget, &mut self.scratch, byte)?;
                 }
@@ -63,8 +63,8 @@ impl<'t> Attributes<'t> {
         }
     }
 
-    /// An integer of more than 63 bits; of more than 64 a bignum of CBOR, whose bytes are those of n, or of -1 - n if it
-    /// is negative.
+    /// Adds an integer that an `i64` does not hold. One of more than 64 bits becomes a bignum of CBOR: the bytes of n, or
+    /// of -1 - n if n is negative.
     fn big_integer(&mut self, heap: &Heap<'_>, span: Span) -> Result<()> {
         let bytes = heap.bytes(span);
         let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
@@ -81,17 +81,17 @@ impl<'t> Attributes<'t> {
         self.to.end().map(drop)
     }
 
-    /// Where the map is, if it has a key. No two are the same.
+    /// Ends the map, whose keys have to differ. Returns its position, or none if it is empty.
     pub fn finish(mut self) -> Result<Option<Position>> {
         let Kind::Map(map) = self.to.end()?.kind() else {
             return Err(fail!(Internal, "a map is no map"));
         };
-        let passing = bytes_to_compare(map.len());
-        self.budget.charge(passing, "keys that are compared")?;
+        let temporary = bytes_to_compare(map.len());
+        self.budget.charge(temporary, "keys that are compared")?;
         if !keys_are_unique(map.iter())? {
             return Err(broken!(Rule::NameDuplicate, "two of its plain values have one key path"));
         }
-        self.budget.give_back(passing.saturating_add(self.scratch.capacity() as u64));
+        self.budget.give_back(temporary.saturating_add(self.scratch.capacity() as u64));
         match self.is_empty {
             true => Ok(None),
             false => self.to.finish().map(Some),

@@ -19,13 +19,13 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn of(heap: &Heap<'_>, arguments: Id, due: RangeInclusive<usize>, what: &str) -> Result<Arguments> {
+    fn of(heap: &Heap<'_>, arguments: Id, expected: RangeInclusive<usize>, what: &str) -> Result<Arguments> {
         let count = heap.count(arguments);
         match heap.array::<MAX_ARGUMENTS>(arguments) {
-            Some((values, count)) if due.contains(&count) => Ok(Arguments { values }),
+            Some((values, count)) if expected.contains(&count) => Ok(Arguments { values }),
             _ => {
-                let (least, most) = (due.start(), due.end());
-                Err(wrong(format_args!("{what} has {count} arguments, {least} to {most} are due")))
+                let (min, max) = (expected.start(), expected.end());
+                Err(wrong(format_args!("{what} has {count} arguments, not {min} to {max}")))
             }
         }
     }
@@ -71,7 +71,7 @@ fn number(value: Value) -> Option<u64> {
     }
 }
 
-/// A value that should have been such an integer.
+/// Shows a value that should have been an integer from 0 to 2^63 - 1.
 struct Shown(Value);
 
 impl std::fmt::Display for Shown {
@@ -86,7 +86,7 @@ impl std::fmt::Display for Shown {
 
 /// What a function makes of a tuple of arguments.
 pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
-    let given = |heap: &Heap<'_>, due, what| Arguments::of(heap, arguments, due, what);
+    let given = |heap: &Heap<'_>, expected, what| Arguments::of(heap, arguments, expected, what);
     match function {
         Global::Dict => dict(heap, arguments),
         Global::DefaultDict => heap.make(Kind::Dict),
@@ -168,7 +168,7 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
     }
 }
 
-/// A tensor with a type and attributes of its own: the tensor.
+/// A tensor that is rebuilt with a type and attributes of its own; both mean nothing here.
 fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
     match (given.get(0), given.get(1), given.get(2)) {
         (
@@ -196,12 +196,12 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
 fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
     let has_dtype = function == Global::RebuildTensorV3;
     // Metadata is the last argument, where there is any.
-    let (due, metadata_at) = match function {
+    let (expected, metadata_at) = match function {
         Global::RebuildTensor => (4..=4, MAX_ARGUMENTS),
         Global::RebuildTensorV3 => (7..=8, 7),
         _ => (6..=7, 6),
     };
-    let given = Arguments::of(heap, arguments, due, "_rebuild_tensor")?;
+    let given = Arguments::of(heap, arguments, expected, "_rebuild_tensor")?;
     let Value::Storage(id) = given.get(0) else {
         return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given.get(0).kind())));
     };
@@ -231,20 +231,20 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
 fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Element) -> Result<()> {
     let (shape, strides) = heap.shape(tensor);
     let size = element.size().unwrap_or(1);
-    // Not counted in the storage's own elements: a tensor of v3 says its dtype.
-    let each = storage.element.map_or(Some(1), Element::size);
-    let bytes = each.and_then(|each| storage.count.checked_mul(each));
+    // The storage's size in elements of the tensor: one of v3 has a dtype of its own.
+    let storage_unit = storage.element.map_or(Some(1), Element::size);
+    let bytes = storage_unit.and_then(|unit| storage.count.checked_mul(unit));
     let elements = bytes.and_then(|bytes| bytes.checked_div(size)).unwrap_or(0);
-    let count =
-        element_count(shape).and_then(|count| count.checked_mul(element.of_each())?.checked_mul(size));
+    let count = element_count(shape)
+        .and_then(|count| count.checked_mul(element.elements_per_unit())?.checked_mul(size));
     let Some(count) = count else {
         return Err(broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits"));
     };
-    let steps = shape.iter().zip(strides).try_fold(tensor.offset, |at, (dimension, stride)| {
+    let last = shape.iter().zip(strides).try_fold(tensor.offset, |at, (dimension, stride)| {
         at.checked_add(dimension.saturating_sub(1).checked_mul(*stride)?)
     });
-    match steps.and_then(|last| last.checked_add(1)) {
-        _ if count == 0 => Ok(()), // wherever it is
+    match last.and_then(|last| last.checked_add(1)) {
+        _ if count == 0 => Ok(()), // an empty tensor may have any offset
         Some(end) if end <= elements => Ok(()),
         _ => Err(broken!(
             Rule::TorchView,
@@ -254,21 +254,21 @@ fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Elem
     }
 }
 
-/// Dimensions and strides as the table of numbers has them.
+/// Adds a tensor's dimensions and strides to the table of numbers. Returns where they begin, and the rank.
 fn shape_and_strides(heap: &mut Heap<'_>, size: Value, stride: Value) -> Result<(Id, u32)> {
     let mut numbers = [0; 2 * MAX_RANK];
     let (shape, strides) = numbers.split_at_mut(MAX_RANK);
     let rank = dimensions(heap, size, shape, "size")?;
-    let other = dimensions(heap, stride, strides, "stride")?;
-    if rank != other {
-        return Err(broken!(Rule::TorchView, "a tensor has {rank} dimensions and {other} strides"));
+    let stride_count = dimensions(heap, stride, strides, "stride")?;
+    if rank != stride_count {
+        return Err(broken!(Rule::TorchView, "a tensor has {rank} dimensions and {stride_count} strides"));
     }
     let at = heap.add_numbers(shape.get(..rank).unwrap_or_default())?;
     heap.add_numbers(strides.get(..rank).unwrap_or_default())?;
     Ok((at, u32::try_from(rank).unwrap_or(0)))
 }
 
-/// Numbers of a tuple; how many.
+/// Reads the numbers of a tuple into `out`. Returns how many there are.
 fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Result<usize> {
     let Value::Items(Kind::Tuple | Kind::List, id) = value else {
         return Err(wrong(format_args!("the {what} of a tensor is {}, not a tuple", value.kind())));
@@ -285,7 +285,7 @@ fn dimensions(heap: &Heap<'_>, value: Value, out: &mut [u64], what: &str) -> Res
     Ok(rank)
 }
 
-/// How metadata changes the elements: then they are not those of the storage.
+/// The name of what metadata does to the elements, if they are not those of the storage because of it.
 fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> {
     let id = match metadata {
         Value::None => return Ok(None),
@@ -309,7 +309,7 @@ fn changed_by(heap: &Heap<'_>, metadata: Value) -> Result<Option<&'static str>> 
     Ok(None)
 }
 
-/// A tensor that is listed and not read: its shape, where its arguments say one.
+/// A tensor that is listed and not read, with its shape if the arguments have one.
 fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments) -> Result<Value> {
     let (element, size) = match (reason, given.get(0), given.get(1)) {
         (Unreadable::Quantized, Value::Storage(id), _) => {
@@ -330,7 +330,7 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
     };
     let shape = shape.get(..rank).unwrap_or_default();
     let numbers = heap.add_numbers(shape)?;
-    heap.add_numbers(shape)?; // for strides, which nobody asks for
+    heap.add_numbers(shape)?; // in place of strides, which such a tensor does not need
     let rank = u32::try_from(rank).unwrap_or(0);
     let unreadable = Some(reason.name());
     heap.add_tensor(Tensor { storage: None, element, offset: 0, numbers, rank, unreadable })

@@ -44,7 +44,7 @@ pub fn decode(
     let mut tape = Tape::default();
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Torch);
-    manifest.version_text = Some(manifest.texts.add("")?); // that of the records says nothing of what is in them
+    manifest.version_text = Some(manifest.texts.add("")?); // the version of the records says nothing about the tensors
     let data = manifest.intern_role("data")?;
     let attributes = Attributes::new(&mut tape, budget)?;
     let mut found =
@@ -68,7 +68,7 @@ pub fn decode(
     Ok((frame, manifest))
 }
 
-/// What was found so far in a pickle.
+/// The manifest and attributes that a pickle gave so far.
 struct Found<'c, 't> {
     heap: &'c Heap<'c>,
     archive: &'c Archive<'c>,
@@ -133,7 +133,7 @@ impl Found<'_, '_> {
         let (Some((dtype, logical)), Some(unit)) = (element.types(), element.size()) else {
             return self.unreadable(path, "torch.unknown", shape);
         };
-        if element.of_each() != 1 && !is_row_major {
+        if element.elements_per_unit() != 1 && !is_row_major {
             return self.unreadable(path, "torch.packed_with_strides", shape);
         }
         let mut component = Component::new(self.data, Some(dtype));
@@ -144,7 +144,7 @@ impl Found<'_, '_> {
         // The offset of an empty tensor means nothing: slices of slices have offsets past the end.
         let offset = if size == 0 { 0 } else { offset };
         let start = offset.checked_mul(unit).ok_or_else(overflow)?;
-        // What of the storage has all elements.
+        // How many bytes of the storage the elements span.
         let reach = match (size, is_row_major) {
             (0, _) | (_, true) => Some(size),
             _ => Layout::reach(shape, strides).and_then(|last| last.checked_add(1)?.checked_mul(unit)),
@@ -178,10 +178,10 @@ impl Found<'_, '_> {
         component.set_size(Some(size));
         component.set_size_declared(component.encoding.has_declared_size());
         component.rare = add_layout(self.budget, &mut self.manifest, RareNames::default(), layout)?;
-        self.add(path, component, shape, element.of_each())
+        self.add(path, component, shape, element.elements_per_unit())
     }
 
-    /// A tensor that is listed: the name of its dtype says why it is not read.
+    /// Adds a tensor that is listed but not read; the name of its dtype says why.
     fn unreadable(&mut self, path: &[u8], reason: &str, shape: &[u64]) -> Result<()> {
         let mut component = Component::new(self.data, None);
         let name = add_text(self.budget, &mut self.manifest, reason.as_bytes())?;
@@ -191,8 +191,14 @@ impl Found<'_, '_> {
         self.add(path, component, shape, 1)
     }
 
-    /// Keeps an object of one component. Its last dimension counts `of_each` elements for one of PyTorch's.
-    fn add(&mut self, path: &[u8], component: Component, shape: &[u64], of_each: u64) -> Result<()> {
+    /// Adds an object of one component. Its last dimension is that of PyTorch times `elements_per_unit`.
+    fn add(
+        &mut self,
+        path: &[u8],
+        component: Component,
+        shape: &[u64],
+        elements_per_unit: u64,
+    ) -> Result<()> {
         let (manifest, limit) = (&mut self.manifest, self.limits.objects);
         if manifest.objects.len() as u64 >= limit {
             return Err(fail!(Limit, "it has more than {limit} tensors"));
@@ -201,9 +207,9 @@ impl Found<'_, '_> {
         let shape_start = table_position(manifest.dimensions.len())?;
         let (last, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
         outer.iter().try_for_each(|dimension| push(self.budget, &mut manifest.dimensions, *dimension))?;
-        if !shape.is_empty() || of_each != 1 {
+        if !shape.is_empty() || elements_per_unit != 1 {
             let overflow = || broken!(Rule::ShapeOverflow, "its last dimension {last} leaves 64 bits");
-            let last = last.checked_mul(of_each).ok_or_else(overflow)?;
+            let last = last.checked_mul(elements_per_unit).ok_or_else(overflow)?;
             push(self.budget, &mut manifest.dimensions, last)?;
         }
         let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);

@@ -7,24 +7,24 @@ use crate::model::manifest::LogicalType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element(&'static Row);
 
-/// What is known of a type.
+/// A type and its names.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     /// Its name: `torch.float32` is "float32".
     name: &'static str,
-    /// Another name of the same.
+    /// Its other name, or "".
     alias: &'static str,
-    /// The class of its storage, where it has one.
+    /// The class of its storage, or "".
     storage: &'static str,
     read: Read,
 }
 
-/// As what it is read.
+/// The type here that its elements are read as.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Plain(Dtype),
     Logical(Logical),
-    /// It is not.
+    /// It is not read.
     Never,
 }
 
@@ -36,12 +36,12 @@ const fn logical(name: &'static str, alias: &'static str, storage: &'static str,
     Row { name, alias, storage, read: Read::Logical(logical) }
 }
 
-/// Quantized, or of less than a byte: nobody says how such bytes become numbers.
+/// A type that is not read: it is quantized or has less than a byte, and no text says how its bytes become numbers.
 const fn never(name: &'static str, storage: &'static str) -> Row {
     Row { name, alias: "", storage, read: Read::Never }
 }
 
-/// All of them; an empty name is none.
+/// All types.
 static ROWS: &[Row] = &[
     plain("float32", "float", "FloatStorage", Dtype::F32),
     plain("float16", "half", "HalfStorage", Dtype::F16),
@@ -123,7 +123,7 @@ impl Element {
         }
     }
 
-    /// Bytes of one element as PyTorch counts them: a byte of two `float4_e2m1fn_x2` is one. None where it is not read.
+    /// Bytes of what PyTorch counts as one element: of `float4_e2m1fn_x2` a byte with two numbers. None if it is not read.
     pub fn size(self) -> Option<u64> {
         match self.0.read {
             Read::Plain(dtype) => Some(dtype.size() as u64),
@@ -132,8 +132,8 @@ impl Element {
         }
     }
 
-    /// Elements that a shape of ours counts for one of PyTorch's.
-    pub fn of_each(self) -> u64 {
+    /// How many elements a shape of libztensor counts for one of PyTorch's: 2 of `float4_e2m1fn_x2`.
+    pub fn elements_per_unit(self) -> u64 {
         match self.0.read {
             Read::Logical(logical) => {
                 let Block { elements, .. } = logical.block();
@@ -163,6 +163,6 @@ mod tests {
         }
         assert_eq!((Element::from_name(b""), Element::from_storage(b"")), (None, None));
         assert_eq!(Element::from_storage(b"Float128Storage"), None);
-        assert_eq!(Element::from_name(b"float4_e2m1fn_x2").map(Element::of_each), Some(2));
+        assert_eq!(Element::from_name(b"float4_e2m1fn_x2").map(Element::elements_per_unit), Some(2));
     }
 }

@@ -19,7 +19,7 @@ pub enum Global {
     Encode,
     /// Makes a `bytearray` of bytes or of a text.
     ByteArray,
-    /// Makes what is passed over: `complex`, `torch.device`, a layout.
+    /// Makes a value that is ignored: `complex`, `torch.device`, a layout.
     Opaque,
     /// A type that makes missing values of a `defaultdict`.
     Factory,
@@ -61,7 +61,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// As what it is listed.
+    /// The name that stands for its dtype where it is listed.
     pub fn name(self) -> &'static str {
         match self {
             Unreadable::Quantized => "torch.quantized",
@@ -72,7 +72,7 @@ impl Unreadable {
     }
 }
 
-/// What a name stands for; a refusal, where that is not known.
+/// Finds what a name stands for. A name that is not known is refused.
 pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
     // Texts, because the compiler compares bytes one by one, in 5 KB. No known name is empty.
     let text = |name| std::str::from_utf8(name).unwrap_or_default();

@@ -29,7 +29,7 @@ use super::zip::Directory;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 
-/// Its row. That an archive is one of these is seen by its members.
+/// Its row. Archives are detected as npz, which asks the members whether it is a checkpoint.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Torch,
@@ -53,15 +53,15 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// The number in front of what PyTorch saved before 1.6, in a pickle behind its protocol and, from protocol 4 on, a FRAME.
+/// The first value of a file of PyTorch before 1.6: a pickled number, behind the protocol and, from protocol 4 on, a FRAME.
 const LEGACY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 const FRAME_SIZE: usize = 9;
-/// Where a tar archive says that it is one, and how.
+/// The offset of a tar archive's magic, and the magic.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 /// Tar archives consist of blocks of so many bytes.
 const TAR_BLOCK: u64 = 512;
 
-/// Refuses by name what PyTorch saved in other forms.
+/// Refuses other files of PyTorch by a message that says what they are.
 fn refuse_other_forms(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     let form = match ends.head {
         [0x80, 2..=5, rest @ ..]

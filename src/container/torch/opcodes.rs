@@ -73,7 +73,7 @@ const REFUSED: [(u8, &str); 9] = [
     (0x98, "READONLY_BUFFER"),
 ];
 
-/// The name of one that is refused.
+/// The name of an opcode that is refused; none for other bytes.
 pub fn refused_name(opcode: u8) -> Option<&'static str> {
     REFUSED.iter().find(|(refused, _)| *refused == opcode).map(|(_, name)| *name)
 }

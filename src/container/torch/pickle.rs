@@ -14,10 +14,10 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 
 /// The highest protocol.
-const PROTOCOL: u8 = 5;
+const MAX_PROTOCOL: u8 = 5;
 
-/// Entries that any memo may have: those of a number of one byte.
-const FEWEST_ENTRIES: usize = 256;
+/// Entries that any memo may have: as many as an index of one byte can name.
+const MIN_MEMO_LIMIT: usize = 256;
 
 /// Reads a pickle: its values, and the one that it is.
 pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)> {
@@ -28,7 +28,7 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)
         marks: Vec::new(),
         memo: Vec::new(),
         memo_count: 0,
-        memo_limit: bytes.len().max(FEWEST_ENTRIES),
+        memo_limit: bytes.len().max(MIN_MEMO_LIMIT),
         budget,
     };
     loop {
@@ -45,7 +45,7 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)
     }
 }
 
-/// What a pickle is read with.
+/// The state of reading a pickle.
 struct Machine<'a> {
     heap: Heap<'a>,
     cursor: Cursor<'a>,
@@ -53,9 +53,9 @@ struct Machine<'a> {
     /// How many values the stack had at each MARK.
     marks: Vec<usize>,
     memo: Vec<Option<Value>>,
-    /// How many of its entries were put: MEMOIZE puts the one of that number, as Python does.
+    /// How many entries of the memo are in use, which is the index that MEMOIZE puts to, as in Python.
     memo_count: u64,
-    /// Entries that the memo may have: whoever numbers them one by one needs fewer than there are bytes.
+    /// Entries that the memo may have: consecutive indexes are fewer than the bytes of the pickle.
     memo_limit: usize,
     budget: &'a Budget,
 }
@@ -132,12 +132,12 @@ impl<'a> Machine<'a> {
 
     fn protocol(&mut self) -> Result<()> {
         match self.cursor.u8()? {
-            0..=PROTOCOL => Ok(()),
-            later => Err(fail!(Unsupported, "it is of protocol {later}; 0 to {PROTOCOL} are read here")),
+            0..=MAX_PROTOCOL => Ok(()),
+            later => Err(fail!(Unsupported, "it is of protocol {later}; 0 to {MAX_PROTOCOL} are read here")),
         }
     }
 
-    /// Says how many bytes may be read at once, which are all in memory here.
+    /// FRAME says how many bytes may be read at once. All are in memory here, so the size is only checked.
     fn frame(&mut self) -> Result<()> {
         let size = self.cursor.u64()?;
         match size <= self.cursor.left() {
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Its values; what was charged for everything else is given back.
+    /// Returns the values, and gives back what was charged for everything else.
     fn release(self) -> Heap<'a> {
         self.budget.give_back(bytes_of::<Value>(self.stack.capacity()));
         self.budget.give_back(bytes_of::<usize>(self.marks.capacity()));
@@ -203,7 +203,7 @@ impl<'a> Machine<'a> {
         match (self.count(), self.marks.pop()) {
             (0, Some(_)) => Ok(()),
             (_, mark) => {
-                self.marks.extend(mark); // there was room for it
+                self.marks.extend(mark); // no allocation: it was there a moment ago
                 self.pop().map(drop)
             }
         }
@@ -214,7 +214,7 @@ impl<'a> Machine<'a> {
         self.marks.pop().ok_or_else(|| broken!(Rule::PickleStack, "there is no mark"))
     }
 
-    /// What is above the last mark, in a new list, tuple, dict or set.
+    /// Moves the values above the last mark into a new list, tuple, dict or set.
     fn since_mark(&mut self, kind: Kind) -> Result<Value> {
         let start = self.pop_mark()?;
         self.collect(kind, start)
@@ -235,7 +235,7 @@ impl<'a> Machine<'a> {
         Ok(made)
     }
 
-    /// Moves what is on the stack from `start` on behind the items of a chain.
+    /// Moves the values of the stack from `start` on to the end of a list, tuple, dict or set.
     fn move_items(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
         let items = self.stack.get(start..).unwrap_or_default();
         if kind == Kind::Dict {
@@ -305,7 +305,7 @@ impl<'a> Machine<'a> {
         let index = self.index(opcode)?;
         let found = usize::try_from(index).ok().and_then(|at| self.memo.get(at).copied().flatten());
         let value = found.ok_or_else(|| {
-            broken!(Rule::PickleMemo, "entry {index} of the memo is taken, but was not put")
+            broken!(Rule::PickleMemo, "entry {index} of the memo is read, but was never put")
         })?;
         self.push(value)
     }
@@ -317,7 +317,7 @@ impl<'a> Machine<'a> {
             _ => self.index(opcode)?,
         };
         let at = usize::try_from(index).ok().filter(|at| *at < self.memo_limit).ok_or_else(|| {
-            fail!(Limit, "entry {index} of the memo is put by a pickle of {} bytes", self.memo_limit)
+            fail!(Limit, "entry {index} of the memo is put; this pickle may have {}", self.memo_limit)
         })?;
         while self.memo.len() <= at {
             push(self.budget, &mut self.memo, None)?;

@@ -1,11 +1,11 @@
-//! Numbers and texts of a pickle: what is complete by itself.
+//! The values of a pickle that are made of no others: numbers, texts, bytes.
 
 use super::cursor::Cursor;
 use super::opcodes as op;
 use super::values::{Span, Value};
 use crate::error::{broken, fail, Result, Rule};
 
-/// What an opcode puts on the stack that takes nothing from it.
+/// The value of an opcode that takes nothing from the stack.
 pub fn read(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     match opcode {
         op::NONE => Ok(Value::None),
@@ -54,7 +54,7 @@ fn integer(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     }
 }
 
-/// An integer of so many bytes, in two's complement.
+/// An integer of `size` bytes, in two's complement.
 fn long(cursor: &mut Cursor<'_>, size: u64) -> Result<Value> {
     let (span, bytes) = cursor.span(size)?;
     let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
@@ -72,7 +72,7 @@ fn length(cursor: &mut Cursor<'_>) -> Result<u64> {
     u64::try_from(size).map_err(|_| broken!(Rule::PickleSyntax, "the length {size} is negative"))
 }
 
-/// The size that comes behind an opcode, by how wide it is.
+/// The size behind an opcode, whose width the opcode decides.
 fn size(cursor: &mut Cursor<'_>, opcode: u8) -> Result<u64> {
     match opcode {
         op::SHORT_BINUNICODE | op::SHORT_BINBYTES | op::SHORT_BINSTRING => cursor.u8().map(u64::from),
@@ -125,7 +125,7 @@ pub fn decimal<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Res
     parse(line, what)
 }
 
-/// A number of one line. Longer ones than any that is read are not looked at.
+/// Parses the number on a line; a line of more than 400 bytes is none.
 fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
     const MAX_LINE: usize = 400;
     let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= MAX_LINE);

@@ -11,13 +11,13 @@ use crate::memory::bytes_of;
 use crate::model::find_duplicate::find_duplicate;
 use std::fmt::Write;
 
-/// Visits of items for each item that there is.
-const VISITS_OF_EACH: usize = 16;
-/// Visits that are allowed in any case.
+/// How often each item may be visited, on average.
+const VISITS_PER_ITEM: usize = 16;
+/// Visits that are allowed however few items there are.
 const MIN_VISITS: usize = 1 << 20;
 
-/// Each so many bytes of a key count as one more visit.
-const LONG_KEY: usize = 256;
+/// Copying so many bytes of a key counts as one visit.
+const KEY_BYTES_PER_VISIT: usize = 256;
 
 /// Receives what is in a tree.
 pub trait Visit {
@@ -44,7 +44,7 @@ struct Open {
 pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
     let (path, open, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut seen, Seen::Never))?;
-    let mut walk = Walk { heap, path, open, seen, visits_left: visits(heap) };
+    let mut walk = Walk { heap, path, open, seen, visits_left: visit_limit(heap) };
     walk.visit(root, to)?;
     while let Some(value) = walk.next()? {
         walk.visit(value, to)?;
@@ -55,8 +55,8 @@ pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
     Ok(())
 }
 
-fn visits(heap: &Heap<'_>) -> usize {
-    heap.item_count().saturating_mul(VISITS_OF_EACH).max(MIN_VISITS)
+fn visit_limit(heap: &Heap<'_>) -> usize {
+    heap.item_count().saturating_mul(VISITS_PER_ITEM).max(MIN_VISITS)
 }
 
 /// Whether a value is an attribute.
@@ -80,7 +80,7 @@ fn is_plain(value: Value) -> bool {
 enum Seen {
     Never,
     Before,
-    /// It is now.
+    /// It is being looked through now.
     Open,
 }
 
@@ -94,7 +94,7 @@ struct Walk<'h, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// A value at the path; what is in it comes next.
+    /// Visits a value at the path; its items come next.
     fn visit(&mut self, value: Value, to: &mut dyn Visit) -> Result<()> {
         match value {
             Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What it was before.
+    /// Sets the state of a list, tuple, dict or set, and returns the one before.
     fn set_seen(&mut self, id: Id, seen: Seen) -> Seen {
         self.seen.get_mut(id as usize).map_or(Seen::Never, |place| std::mem::replace(place, seen))
     }
@@ -193,7 +193,7 @@ impl Walk<'_, '_> {
 
     #[cold]
     fn too_many(&self) -> Error {
-        let (limit, items) = (visits(self.heap), self.heap.item_count());
+        let (limit, items) = (visit_limit(self.heap), self.heap.item_count());
         fail!(Limit, "its {items} items are reached in more than {limit} ways")
     }
 
@@ -205,7 +205,7 @@ impl Walk<'_, '_> {
             Value::Bool(false) => b"False",
             Value::None => b"None",
             Value::Int(n) => number.show(format_args!("{n}")),
-            Value::BigInt(span) if span.size <= WIDEST => {
+            Value::BigInt(span) if span.size <= MAX_KEY_INTEGER => {
                 number.show(format_args!("{}", wide(self.heap.bytes(span))))
             }
             Value::Float(n) => number.show_float(n),
@@ -215,7 +215,7 @@ impl Walk<'_, '_> {
             }
         };
         // A long key that is reached in many ways is copied for each.
-        let copied = u32::try_from(text.len() / LONG_KEY).unwrap_or(u32::MAX);
+        let copied = u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX);
         self.visits_left = self.visits_left.checked_sub(copied as usize).ok_or_else(|| self.too_many())?;
         if self.open.len() > 1 {
             extend(self.heap.budget(), &mut self.path, b".")?;
@@ -224,13 +224,13 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Bytes of the widest integer that is read as a key.
-const WIDEST: u32 = 16;
+/// The largest integer that may be a key, in bytes.
+const MAX_KEY_INTEGER: u32 = 16;
 
-/// An integer of at most so many bytes.
+/// An integer of at most `MAX_KEY_INTEGER` bytes.
 fn wide(bytes: &[u8]) -> i128 {
     let sign = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
-    let mut wide = [sign; WIDEST as usize];
+    let mut wide = [sign; MAX_KEY_INTEGER as usize];
     wide.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
     i128::from_le_bytes(wide)
 }

@@ -31,7 +31,7 @@ pub enum Value {
     Bool(bool),
     /// An integer that fits.
     Int(i64),
-    /// One that does not: its bytes, least significant first, in two's complement.
+    /// An integer that does not fit: its bytes, least significant first, in two's complement.
     BigInt(Span),
     /// A float.
     Float(f64),
@@ -117,9 +117,9 @@ pub struct Storage {
 /// A tensor that the pickle describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor {
-    /// Its bytes; none where it is not read.
+    /// Its bytes; none if it is not read.
     pub storage: Option<Id>,
-    /// What its elements are; none where that is not said.
+    /// What its elements are; none if the pickle does not say.
     pub element: Option<Element>,
     /// The first element, in elements of the storage.
     pub offset: u64,
@@ -210,7 +210,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// A new one with the items that another has now.
+    /// A new list, tuple, dict or set with the items that `from` has now.
     pub fn copy(&mut self, kind: Kind, from: Id) -> Result<Value> {
         let made = self.make(kind)?;
         let Value::Items(_, id) = made else { return Ok(made) };

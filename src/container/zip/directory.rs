@@ -13,7 +13,8 @@ use std::ops::Range;
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 const ENTRY_SIZE: u64 = 46;
 
-/// A member that is compressed by levels of deflate, and one whose sizes stand behind its data, too.
+/// The flags of a member: bits for the level of deflate; its sizes are also behind its data, in a descriptor; its name is
+/// UTF-8; it is encrypted.
 const LEVEL: u16 = 6;
 pub(super) const DESCRIPTOR: u16 = 8;
 const UTF8: u16 = 1 << 11;
@@ -29,7 +30,7 @@ pub enum Method {
     Stored,
     /// Deflated (RFC 1951).
     Deflated,
-    /// In a way that is not read here.
+    /// By a method that is not read here: its number.
     Other(u16),
 }
 
@@ -41,9 +42,9 @@ pub struct Member {
     pub(super) method: u16,
     /// The CRC-32 of its decoded bytes.
     pub crc32: u32,
-    /// Bytes that it takes.
+    /// The size of its stored bytes.
     pub stored_size: u64,
-    /// Bytes that it has.
+    /// The size of its decoded bytes.
     pub size: u64,
     pub(super) header: u64,
     /// Where its stored bytes begin; known after `Directory::visit`.
@@ -77,7 +78,7 @@ pub struct Directory {
     /// The members.
     pub members: Vec<Member>,
     names: Vec<u8>,
-    /// Where it stands.
+    /// The bytes of the directory in the file.
     pub range: Range<u64>,
 }
 
@@ -145,10 +146,10 @@ impl Directory {
     }
 
     fn check_names(&self, budget: &Budget) -> Result<()> {
-        let passing = bytes_of::<&Member>(self.members.len());
-        budget.charge(passing, "names that are compared")?;
+        let temporary = bytes_of::<&Member>(self.members.len());
+        budget.charge(temporary, "names that are compared")?;
         let twice = find_duplicate(&self.members, |a, b| self.name(a).cmp(self.name(b)))?;
-        budget.give_back(passing);
+        budget.give_back(temporary);
         match twice {
             None => Ok(()),
             Some(twice) => {
@@ -180,7 +181,7 @@ fn fixed<'a>(fields: &mut Fields<'a>) -> Option<(Member, &'a [u8], &'a [u8], u16
     Some((member, name, extra, disk))
 }
 
-/// Fills in the numbers of 64 bits, and checks what an entry alone can show.
+/// Fills in the numbers of 64 bits, and checks what can be checked of one entry.
 fn check(
     member: &mut Member,
     name: &[u8],

@@ -22,7 +22,7 @@ pub(super) struct End {
     pub members: u64,
 }
 
-/// An end record's numbers. All are the largest of their width where a record of 64 bits has them.
+/// An end record's numbers. One that only the record of 64 bits can hold is the largest of its width here.
 struct Record {
     disks: [u64; 2],
     members_here: u64,
@@ -74,14 +74,14 @@ fn wrong(what: impl std::fmt::Display) -> Error {
 /// Where the end record is: the last one, and the comment behind it ends the file.
 fn find(regions: &mut dyn Regions) -> Result<u64> {
     let file_size = regions.file_size();
-    let least = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
-    if regions.bytes(least..file_size)?.starts_with(END) {
-        let comment = regions.bytes(least..file_size)?.last_chunk::<2>();
+    let last = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
+    if regions.bytes(last..file_size)?.starts_with(END) {
+        let comment = regions.bytes(last..file_size)?.last_chunk::<2>();
         if comment == Some(&[0, 0]) {
-            return Ok(least);
+            return Ok(last);
         }
     }
-    let start = least.saturating_sub(MAX_COMMENT);
+    let start = last.saturating_sub(MAX_COMMENT);
     let bytes = regions.bytes(start..file_size)?;
     let found = bytes.windows(END.len()).rposition(|window| window == END);
     let found = found.ok_or_else(|| wrong("there is none: the file was cut, or is no archive"))?;
@@ -112,7 +112,7 @@ fn plain(record: &[u8]) -> Option<Record> {
 const WIDE_16: u64 = u16::MAX as u64;
 const WIDE_32: u64 = u32::MAX as u64;
 
-/// Whether it leaves the place of the directory to a record of 64 bits. As many members as 16 bits can say need none.
+/// Whether the directory's offset or size is left to a record of 64 bits. 65,535 members alone need none.
 fn is_wide(record: &Record) -> bool {
     [record.size, record.start].contains(&WIDE_32)
 }
@@ -157,7 +157,7 @@ fn wide(record: &[u8]) -> Option<(Record, u64)> {
     Some((record, size))
 }
 
-/// What the plain record says is what the other one does, too.
+/// Checks that the plain record agrees with the one of 64 bits.
 fn check_agrees(plain: &Record, wide: &Record) -> Result<()> {
     let short = [
         ("disk", plain.disks[0], wide.disks[0]),

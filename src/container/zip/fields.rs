@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The item of an extra field that has sizes and places of 64 bits.
+/// The number of the item of an extra field that has sizes and offsets of 64 bits.
 const ZIP64: u16 = 1;
 
 /// The bytes of the 64-bit item of an extra field: none if there is none, an error for items that pass its end. Up to

@@ -1,4 +1,4 @@
-//! The local headers of an archive's members, held against its directory.
+//! The local headers of an archive's members, compared with its directory.
 
 use super::directory::{Directory, Member, DESCRIPTOR};
 use super::fields::{zip64_item, Fields};
@@ -11,26 +11,26 @@ use std::ops::Range;
 
 const LOCAL: &[u8; 4] = b"PK\x03\x04";
 const LOCAL_SIZE: u64 = 30;
-/// What an extra field has at most of writers that align the data to 64 bytes.
+/// The longest extra field of writers that align the data to 64 bytes.
 const USUAL_EXTRA: u64 = 128;
 const DATA_DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
 const MAX_DESCRIPTOR_SIZE: u64 = 24;
 
-/// What the reader of a member says of the first of its stored bytes.
+/// The answer of an [`OnMember`]: whether it was given enough of the stored bytes.
 pub enum Seen {
     /// They are enough.
     Enough,
-    /// It takes so many of them.
+    /// It needs this many of them.
     Needs(u64),
 }
 
-/// Looks at a member, by its number, and at the first of its stored bytes.
+/// Called with a member's position, the member, and the first of its stored bytes.
 pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Seen> + 'b;
 
 impl Directory {
-    /// Checks every local header, so that [`Member::stored`] is known, and that no two members share bytes; gives `body`
-    /// each member with the first `ahead` of its stored bytes, or all there are, and again with more where it asks for
-    /// them. What is read follows the order of the directory.
+    /// Checks every local header, which makes [`Member::stored`] known, and that no two members share bytes. Calls `body`
+    /// for each member, in the order of the directory, with the first `ahead` of its stored bytes, or all if there are
+    /// fewer, and once more with more if it needs them.
     pub fn visit(
         &mut self,
         regions: &mut dyn Regions,
@@ -38,7 +38,7 @@ impl Directory {
         budget: &Budget,
         body: &mut OnMember<'_>,
     ) -> Result<()> {
-        // Before any is read: members within each other would be read and inflated many times.
+        // Before any member is read: overlapping ones would be read and inflated many times.
         self.check_overlaps(budget, |directory, member| {
             let name = directory.name(member).len() as u64;
             member.header.saturating_add(LOCAL_SIZE).saturating_add(name).saturating_add(member.stored_size)
@@ -73,7 +73,7 @@ impl Directory {
         self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
-    /// Checks one member, of whose bytes `bytes` are those from its header on. Returns the range to read if that takes more.
+    /// Checks one member, whose bytes begin with its header in `bytes`. Returns the range to read if more are needed.
     fn check_member(
         &mut self,
         at: usize,
@@ -118,12 +118,12 @@ impl Directory {
         }
         let mut member = *member;
         member.data = data;
-        if let Some(kept) = self.members.get_mut(at) {
-            *kept = member;
+        if let Some(entry) = self.members.get_mut(at) {
+            *entry = member;
         }
         let head = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
-        let most = usize::try_from(member.stored_size).unwrap_or(usize::MAX);
-        let head = head.get(..most).unwrap_or(head);
+        let max = usize::try_from(member.stored_size).unwrap_or(usize::MAX);
+        let head = head.get(..max).unwrap_or(head);
         match body(at, &member, head).map_err(|e| self.blame(&member, e))? {
             Seen::Needs(size) if size > head.len() as u64 && head.len() as u64 != member.stored_size => {
                 Ok(more(start.saturating_add(size.min(member.stored_size))))
@@ -132,7 +132,7 @@ impl Directory {
         }
     }
 
-    /// What stands behind the data of members says the same as the directory.
+    /// Checks that the descriptors behind the data of members agree with the directory.
     fn check_descriptors(&self, regions: &mut dyn Regions, budget: &Budget) -> Result<()> {
         let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
         for member in self.members.iter().filter(|member| member.flags & DESCRIPTOR != 0) {
@@ -162,7 +162,7 @@ impl Directory {
         Ok(())
     }
 
-    /// No byte is of two members, which end where `end_of` says, or later.
+    /// Checks that no two members share a byte, when each ends at `end_of` or later.
     fn check_overlaps(&self, budget: &Budget, end_of: impl Fn(&Directory, &Member) -> u64) -> Result<()> {
         let mut last = 0;
         let in_order = self.members.iter().all(|member| {
@@ -197,15 +197,15 @@ impl Directory {
     }
 }
 
-/// What a local header's bytes show.
+/// The size of a local header, as far as its bytes show it.
 enum Local {
-    /// It has so many, which may be more than were seen.
+    /// It has this many bytes, perhaps more than were given.
     Size(u64),
-    /// Not even its fixed part is there: the directory begins within it.
+    /// The directory begins within its fixed part.
     Cut,
 }
 
-/// Holds a local header against the directory, as soon as all of it is there.
+/// Compares a local header with the directory, if all of it is there.
 fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Local> {
     let Some(rest) = bytes.strip_prefix(LOCAL) else {
         let at = member.header;

@@ -1,5 +1,5 @@
-//! 0.1: an array of tensors behind the blobs, each a map; no components, no formats, the old dtype
-//! names, an optional byte order (0.1 sections 3.3 and 4).
+//! 0.1: an array of tensors behind the blobs, each a map. There are no components and no formats; dtypes have their old
+//! names, and a tensor may have a byte order (0.1 sections 3.3 and 4).
 //!
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.
@@ -13,11 +13,11 @@ use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{
-    table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
+    table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames, TextId,
 };
 use crate::model::value::Value;
 
-// Keys that are compared packed; longer ones by all of their bytes, too.
+// Keys, packed in 8 bytes. A longer key is compared by all of its bytes, too.
 const NAME: u64 = packed(b"name");
 const OFFSET: u64 = packed(b"offset");
 const SIZE: u64 = packed(b"size");
@@ -55,8 +55,11 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     d.end()
 }
 
+/// The fields of a tensor that the spec names.
 #[derive(Default)]
 struct Fields {
+    name: Option<TextId>,
+    rare: RareNames,
     offset: Option<u64>,
     size: Option<u64>,
     dtype: Option<Dtype>,
@@ -67,11 +70,9 @@ struct Fields {
     sparse: bool,
 }
 
-fn tensor(d: &mut Decoder<'_>) -> Result<()> {
-    let mut keys = SeenKeys::default();
+/// Reads the map that defines a tensor. Fields that the spec does not name are put to `keys`.
+fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
     let mut f = Fields::default();
-    let mut rare = RareNames::default();
-    let mut name = None;
     let mut left = d.map(Rule::ObjectType, "its definition")?;
     while d.cursor.another(&mut left)? {
         let key = d.key()?;
@@ -79,7 +80,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             NAME => {
                 keys.once(0, &key)?;
                 let text = d.text(Rule::NameMissing, "\"name\"")?;
-                name = Some(d.push_text(&text)?);
+                f.name = Some(d.push_text(&text)?);
             }
             OFFSET => {
                 keys.once(1, &key)?;
@@ -94,7 +95,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                 let text = d.text(Rule::DtypeType, "\"dtype\"")?;
                 f.dtype = Dtype::from_old_name(&text);
                 if f.dtype.is_none() {
-                    rare.dtype = Some(d.push_text(&text)?);
+                    f.rare.dtype = Some(d.push_text(&text)?);
                 }
             }
             SHAPE => {
@@ -106,7 +107,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
                 let name = d.text(Rule::EncodingType, "\"encoding\"")?;
                 f.encoding = Encoding::from_name(&name);
                 if f.encoding.is_none() {
-                    rare.encoding = Some(d.push_text(&name)?);
+                    f.rare.encoding = Some(d.push_text(&name)?);
                     f.encoding = Some(Encoding::Other);
                 }
             }
@@ -134,7 +135,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             CHECKSUM if *key == *b"checksum" => {
                 keys.once(8, &key)?;
                 if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
-                    rare.digest = Some(d.push_text(&text)?);
+                    f.rare.digest = Some(d.push_text(&text)?);
                 }
             }
             _ => {
@@ -147,10 +148,17 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
             }
         }
     }
+    Ok(f)
+}
+
+/// Reads a tensor into an object of one component.
+fn tensor(d: &mut Decoder<'_>) -> Result<()> {
+    let mut keys = SeenKeys::default();
+    let f = fields(d, &mut keys)?;
     let custom = keys.into_unknown()?;
-    let name = name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
+    let name = f.name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
     let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
-    if f.dtype.is_none() && rare.dtype.is_none() {
+    if f.dtype.is_none() && f.rare.dtype.is_none() {
         return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
     }
     let sparse_format = custom.as_ref().and_then(|custom| custom.get("sparse_format"));
@@ -165,7 +173,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     component.encoding = encoding;
     component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
     component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
-    component.rare = push_rare_names(&d.cursor, &mut d.manifest, rare)?;
+    component.rare = push_rare_names(&d.cursor, &mut d.manifest, f.rare)?;
     // Only raw data has a byte order, and single bytes have none (0.1 section 6).
     let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
     component.set_big_endian(f.big_endian && has_order);

@@ -1,4 +1,4 @@
-//! The way back to a 0.1 index.
+//! A manifest to a 0.1 index.
 
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::encode as put;
@@ -13,13 +13,13 @@ pub(crate) const ROLE: &str = "data";
 pub(crate) const FIELDS: [&str; 9] =
     ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
 
-/// An index.
+/// Encodes a whole index.
 pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     encode_head(manifest, to, out)?;
     manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
 }
 
-/// What it has in front of the first tensor.
+/// Encodes what is in front of the first tensor.
 fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;
@@ -27,7 +27,7 @@ fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Res
     put::array(out, manifest.objects.len() as u64)
 }
 
-/// One tensor of the index, its fields in the order of the releases. What 0.1 cannot represent is refused.
+/// Encodes one tensor, its fields in the order of the releases. Refuses what 0.1 cannot represent.
 fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let name = manifest.texts.get(object.name);
     encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))

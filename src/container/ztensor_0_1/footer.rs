@@ -11,7 +11,7 @@ pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
 /// Bytes behind the manifest.
 pub(crate) const FOOTER_SIZE: u64 = 8;
 
-/// Puts what stands behind a manifest.
+/// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     let footer = frame.manifest_size().to_le_bytes();
     out.try_reserve(footer.len())?;

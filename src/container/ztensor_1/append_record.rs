@@ -1,4 +1,4 @@
-//! The append record: what an append notes in the head of a 1.x file before it writes anything else.
+//! The append record: what an append writes to the head of a 1.x file before anything else.
 //!
 //! Bytes 8 to 64 of a 1.x file are padding that no component may cover, and zero in a finished file whose data
 //! or manifest begins behind them. An append keeps 32 of them in use until its new end is on the disk:
@@ -22,7 +22,7 @@ const TAG: &[u8; 8] = b"ZTAPPEND";
 
 /// Bytes of a record.
 const SIZE: usize = 32;
-/// Bytes from a file's beginning that [`AppendRecord::find`] wants.
+/// How many bytes from a file's beginning [`AppendRecord::find`] needs.
 pub(crate) const HEAD_BYTES: usize = 64;
 
 /// The file that is appended to.
@@ -37,7 +37,7 @@ pub struct AppendRecord {
 impl AppendRecord {
     /// Bytes of a record.
     pub(crate) const SIZE: usize = SIZE;
-    /// Where it stands.
+    /// Its offset in the file.
     pub(crate) const OFFSET: u64 = 8;
 
     /// The record of a file whose encoded manifest begins at `start`.
@@ -59,7 +59,7 @@ impl AppendRecord {
         let (checked, rest) = rest.split_first_chunk::<28>()?;
         let crc = rest.first_chunk::<4>()?;
         let (tag, rest) = checked.split_first_chunk::<8>()?;
-        // The sum last: finding out how this processor makes one can take longer than opening a file.
+        // The checksum last: finding the processor's instructions for it can take longer than opening a file.
         if magic != MAGIC || tag != TAG || u32::from_le_bytes(*crc) != crc32c::crc32c(checked) {
             return None;
         }

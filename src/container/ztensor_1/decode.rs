@@ -14,7 +14,7 @@ use crate::model::manifest::{
     table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
 };
 
-// Keys and values that are compared packed; longer keys by all of their bytes, too.
+// Keys and values, packed in 8 bytes. A longer key is compared by all of its bytes, too.
 const SHAPE: u64 = packed(b"shape");
 const FORMAT: u64 = packed(b"format");
 const ATTRIBUTES: u64 = packed(b"attributes");
@@ -96,13 +96,13 @@ fn version(text: &str) -> Result<Container> {
     let minor = numbers.next().unwrap_or_default();
     let digits =
         minor.find(|c: char| !c.is_ascii_digit()).map_or(minor, |end| minor.get(..end).unwrap_or_default());
-    // A minor version of twenty digits is later than 1.2, too.
-    let later = digits.trim_start_matches('0');
-    Ok(if matches!(later, "" | "1") { Container::V1_1 } else { Container::V1_2 })
+    // Compared as digits: a minor version may have more of them than an integer holds.
+    let minor = digits.trim_start_matches('0');
+    Ok(if matches!(minor, "" | "1") { Container::V1_1 } else { Container::V1_2 })
 }
 
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
-    // The least that an object with one component takes; a claim beyond what is left is not believed.
+    // The fewest bytes of an object with one component: a declared count of more than fit in what is left is not used.
     const MIN_ENTRY_SIZE: usize = 48;
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;
@@ -121,7 +121,7 @@ fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()
     Ok(())
 }
 
-/// What all objects of 1.x have in common.
+/// How objects of 1.x are encoded, for the template cache.
 struct Objects;
 
 impl Form for Objects {
@@ -139,7 +139,7 @@ impl Form for Objects {
         text.is_ascii()
     }
 
-    /// Their numbers are looked at when all of the manifest was read.
+    /// The rules of numbers are checked when the whole manifest was read.
     fn keeps_rules(&self, _: &Manifest, _: &Object, _: &[u64], _: &Component) -> bool {
         true
     }
@@ -301,7 +301,7 @@ fn component(d: &mut Decoder<'_>, role: TextId, dialect: &Dialect) -> Result<()>
     Ok(())
 }
 
-/// A storage type by the word of its name.
+/// A storage type by its packed name.
 #[inline(always)]
 fn packed_dtype(packed: u64) -> Option<(u64, Dtype)> {
     PACKED_DTYPES.iter().find(|(known, _)| *known == packed).copied()

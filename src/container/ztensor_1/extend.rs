@@ -1,5 +1,5 @@
-//! The manifest of a file that grows or is edited. The old one is carried over as it is encoded: what nobody changes is
-//! copied byte for byte, unknown fields included, and new entries are put behind its own.
+//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from the old one,
+//! unknown fields included, and new entries follow its own.
 
 use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
@@ -12,7 +12,7 @@ use crate::model::value::order;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The whole manifest, encoded: `old`, which is `encoded`, with what `attributes` and `edits` change of it, and with
+/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and with
 /// `added` encoded as `to`.
 pub fn extend(
     encoded: &[u8],
@@ -45,14 +45,14 @@ pub fn extend(
     Ok(bytes)
 }
 
-/// The entries of `objects`, which is `encoded`, as `edits` have them, without the map's head.
+/// Appends the entries of `objects`, whose bytes are `encoded`, changed by `edits`, without the map's head.
 fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Result<()> {
     let mut cursor = Cursor::new(encoded, 0);
     let part = |range: Range<usize>| encoded.get(range).unwrap_or_default();
     let mut left = map_length(&mut cursor)?;
-    let mut copied = cursor.position(); // up to there
+    let mut copied = cursor.position(); // everything in front of this is in `out`
     if edits.is_empty() {
-        let end = encoded.len().saturating_sub(usize::from(left.is_none())); // of an indefinite length its break
+        let end = encoded.len().saturating_sub(usize::from(left.is_none())); // a map of indefinite length ends in a break
         return put::encoded(out, part(copied..end));
     }
     let mut end = copied;
@@ -84,8 +84,8 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
     put::encoded(out, part(copied..end))
 }
 
-/// The fields of a map, which is `encoded`, with other attributes. Where there were none they come in front of the
-/// field `next`, as [`encode_object`] has them. `replace` may write a field in another way, and says whether it did.
+/// Appends the fields of a map, whose bytes are `encoded`, with other attributes. If it had none they come before the
+/// field `next`, as [`encode_object`] has them. `replace` may write a field itself, and returns whether it did.
 fn copy_fields(
     out: &mut Vec<u8>,
     encoded: &[u8],
@@ -116,7 +116,7 @@ fn copy_fields(
     Ok(())
 }
 
-/// An attribute map once more, which is `encoded`, with what is to change of it; nothing if it is empty then.
+/// Encodes an attribute map, whose bytes are `encoded`, with `edits`; nothing if it is then empty.
 fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<Vec<u8>> {
     let (mut pairs, mut count) = (Vec::new(), 0u64);
     let mut is_written: Vec<bool> = Vec::new();
@@ -190,7 +190,7 @@ fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
     })
 }
 
-/// A field of a map, and where it stands in the map's bytes.
+/// A field of a map, and where it is in the map's bytes.
 struct Field<'a> {
     key: Cow<'a, str>,
     /// From its key to the end of its value.
@@ -198,7 +198,7 @@ struct Field<'a> {
     value: Range<usize>,
 }
 
-/// The fields of a map that was decoded before, so that it is well-formed.
+/// The fields of a map, which is well-formed: it was decoded before.
 fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut fields = Vec::new();
@@ -218,14 +218,14 @@ fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>> {
     Ok(fields)
 }
 
-/// Steps over an item of what was decoded before, and checked then: heads and lengths are enough.
+/// Steps over an item. It was checked when it was decoded, so only heads and lengths are read.
 fn skip_checked(cursor: &mut Cursor<'_>) -> Result<()> {
     let mut open: Vec<Option<u64>> = Vec::new(); // how many items follow in each container that is open
     loop {
         match cursor.head()? {
             Head::Text(length) => drop(cursor.text_body(length)?),
             Head::Bytes(Some(length)) => drop(cursor.take(length)?),
-            Head::Tag(_) => continue, // what it is about follows
+            Head::Tag(_) => continue, // the tagged item follows
             Head::Break => return Err(unexpected()),
             Head::Array(length) => push(&mut open, length)?,
             Head::Map(length) => push(&mut open, length.map(|pairs| pairs.saturating_mul(2)))?,

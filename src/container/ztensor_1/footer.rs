@@ -14,7 +14,7 @@ pub(crate) const FOOTER_SIZE_1_0: u64 = 8;
 /// Bytes behind a manifest from 1.1 on.
 pub(crate) const FOOTER_SIZE: usize = 16;
 
-/// What stands behind a manifest of `manifest_size` bytes.
+/// The footer behind a manifest of `manifest_size` bytes.
 pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     let mut footer = [0; FOOTER_SIZE];
     let (size, magic) = footer.split_at_mut(8);
@@ -23,7 +23,7 @@ pub fn footer(manifest_size: u64) -> [u8; FOOTER_SIZE] {
     footer
 }
 
-/// Puts what stands behind a manifest.
+/// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_SIZE)?;
     out.extend_from_slice(&footer(frame.manifest_size()));
@@ -78,7 +78,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     frame(Container::V1_0, file_size, FOOTER_SIZE_1_0, size, capacity, limits)
 }
 
-/// The file does not end as any 1.x file does.
+/// The error of a file that does not end as 1.x files do.
 #[cold]
 pub fn footer_missing(file_size: u64) -> Error {
     broken!(
@@ -87,7 +87,7 @@ pub fn footer_missing(file_size: u64) -> Error {
     )
 }
 
-/// How places are found that look like the end of a file from 1.1 on.
+/// How to search a file for what looks like the end of one from 1.1 on.
 pub(crate) const SEARCH: EndSearch =
     EndSearch { header: MAGIC, size: FOOTER_SIZE, find: possible_ends, last_wins: false };
 

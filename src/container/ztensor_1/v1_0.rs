@@ -29,7 +29,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     Ok(manifest)
 }
 
-/// What cannot be read has none; for lack of memory nobody knows.
+/// Whether the manifest has `tensors`; false if it cannot be read, an error only for lack of memory.
 fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
     let look = || -> Result<bool> {
         let mut d = Decoder::new(frame, bytes, budget);

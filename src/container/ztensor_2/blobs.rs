@@ -7,8 +7,8 @@ use crate::memory::{bytes_of, Budget, PageMap};
 use crate::model::manifest::{Component, Manifest};
 use crate::model::sort::sort;
 
-/// The number of a shard from 1 on, 0 for the file itself; the first byte, and the one behind the last.
-type Place = (usize, u64, u64);
+/// The bytes of a blob: the file (0, or the number of a shard from 1 on), the first byte, and the one behind the last.
+type BlobRange = (usize, u64, u64);
 
 /// Checks where a blob is in a file of `file_size` bytes.
 #[inline(always)]
@@ -39,46 +39,47 @@ pub fn is_in_range(offset: u64, length: u64, file_size: u64) -> bool {
     is_aligned && offset.checked_add(length).is_some_and(|end| end <= limit)
 }
 
-/// Checks that blobs, and the manifest, are the same or apart.
+/// Checks that no two blobs overlap, but for equal ones, and none overlaps the manifest.
 pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Result<()> {
     let own = (0, frame.manifest.start, frame.manifest.end);
     let mut in_order = true;
     let mut last = (0, 0, 0);
-    for place in places(manifest) {
-        if place != own && place.0 == 0 && place.1 < own.2 && own.1 < place.2 {
-            return Err(overlap(manifest, place, own));
+    for blob in blob_ranges(manifest) {
+        if blob != own && blob.0 == 0 && blob.1 < own.2 && own.1 < blob.2 {
+            return Err(overlap(manifest, blob, own));
         }
-        in_order &= place == last || (place.0 == last.0 && last.2 <= place.1);
-        last = place;
+        in_order &= blob == last || (blob.0 == last.0 && last.2 <= blob.1);
+        last = blob;
     }
     if in_order {
         return Ok(());
     }
     let count = manifest.components.len();
-    budget.charge(bytes_of::<Place>(count), "blobs that are sorted")?;
-    let clash = match have_pages_of_their_own(manifest, frame) {
+    budget.charge(bytes_of::<BlobRange>(count), "blobs that are sorted")?;
+    let clash = match share_no_page(manifest, frame) {
         true => None,
         false => first_clash(manifest)?,
     };
-    budget.give_back(bytes_of::<Place>(count));
+    budget.give_back(bytes_of::<BlobRange>(count));
     clash.map_or(Ok(()), |(a, b)| Err(overlap(manifest, a, b)))
 }
 
-/// Whether no two blobs share a page, where a bit for each page takes no more memory than sorting; not asked of shards.
-fn have_pages_of_their_own(manifest: &Manifest, frame: &Frame) -> bool {
-    let most = bytes_of::<Place>(manifest.components.len());
-    let map = PageMap::new(frame.file_size.div_ceil(ends::PAGE), most);
+/// Whether no two blobs share a page, by a bit for each page. False, too, if there are shards, or if the bits would take
+/// more memory than sorting.
+fn share_no_page(manifest: &Manifest, frame: &Frame) -> bool {
+    let max_bytes = bytes_of::<BlobRange>(manifest.components.len());
+    let map = PageMap::new(frame.file_size.div_ceil(ends::PAGE), max_bytes);
     map.is_some_and(|mut map| {
-        places(manifest)
+        blob_ranges(manifest)
             .all(|(file, start, end)| file == 0 && map.take(start / ends::PAGE, end.div_ceil(ends::PAGE)))
     })
 }
 
-fn first_clash(manifest: &Manifest) -> Result<Option<(Place, Place)>> {
+fn first_clash(manifest: &Manifest) -> Result<Option<(BlobRange, BlobRange)>> {
     let count = manifest.components.len();
-    let mut sorted: Vec<Place> = Vec::new();
+    let mut sorted: Vec<BlobRange> = Vec::new();
     sorted.try_reserve_exact(count)?;
-    sorted.extend(places(manifest).take(count));
+    sorted.extend(blob_ranges(manifest).take(count));
     sort(&mut sorted);
     Ok(sorted.windows(2).find_map(|pair| match pair {
         [a, b] if a != b && a.0 == b.0 && b.1 < a.2 => Some((*a, *b)),
@@ -87,7 +88,7 @@ fn first_clash(manifest: &Manifest) -> Result<Option<(Place, Place)>> {
 }
 
 #[inline(always)]
-fn place(manifest: &Manifest, c: &Component) -> Place {
+fn blob_range(manifest: &Manifest, c: &Component) -> BlobRange {
     let shard = match c.is_in_shard() {
         true => manifest.rare(c).shard,
         false => None,
@@ -95,26 +96,26 @@ fn place(manifest: &Manifest, c: &Component) -> Place {
     (shard.map_or(0, |at| at.index().saturating_add(1)), c.offset, c.end())
 }
 
-/// The places of all blobs that are not empty.
-fn places(manifest: &Manifest) -> impl Iterator<Item = Place> + '_ {
-    manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| place(manifest, c))
+/// The bytes of all blobs that are not empty.
+fn blob_ranges(manifest: &Manifest) -> impl Iterator<Item = BlobRange> + '_ {
+    manifest.components.iter().filter(|c| c.stored_size > 0).map(|c| blob_range(manifest, c))
 }
 
 #[cold]
-fn overlap(manifest: &Manifest, a: Place, b: Place) -> crate::error::Error {
+fn overlap(manifest: &Manifest, a: BlobRange, b: BlobRange) -> crate::error::Error {
     let (first, second) = (PartAt(manifest, a), PartAt(manifest, b));
     broken!(Rule::Zt2BlobOverlap, "{first} at {} to {} and {second} at {} to {} overlap", a.1, a.2, b.1, b.2)
 }
 
-/// The first part at a place, for a message.
-struct PartAt<'a>(&'a Manifest, Place);
+/// The first part whose blob it is, for a message.
+struct PartAt<'a>(&'a Manifest, BlobRange);
 
 impl std::fmt::Display for PartAt<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let PartAt(manifest, wanted) = *self;
         for object in manifest.objects.iter() {
             for c in manifest.components(object) {
-                if place(manifest, c) == wanted {
+                if blob_range(manifest, c) == wanted {
                     let [name, role] = [object.name, c.role].map(|id| Quoted(manifest.texts.get_bytes(id)));
                     return write!(f, "object {name} component {role}");
                 }

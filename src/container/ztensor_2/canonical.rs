@@ -65,7 +65,7 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     }
 }
 
-/// What is wrong with a part, before which the next free place is `next`. Those without bytes have that of the first.
+/// What is wrong with the place of a part. `next` is the next free offset; parts without bytes share that of the first one.
 fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {
@@ -82,7 +82,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         ))
         .map(Some);
     }
-    // A place that is taken is that of an earlier part of the same bytes: others would overlap.
+    // An offset below `next` is that of an earlier part with the same bytes: other parts would overlap.
     let wanted = match c.stored_size {
         0 => *first_empty.get_or_insert(*next),
         _ => *next,
@@ -96,7 +96,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
     Ok(None)
 }
 
-/// Parts of equal bytes in two places.
+/// Finds equal bytes that are stored twice.
 fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
     let key = |part: &Part<'_>| (part.component.stored_size, part.component.offset);
     parts.retain(|part| part.component.stored_size > 0);
@@ -110,7 +110,7 @@ fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
         Some([a, b]) => {
             let (a, b, name) = (a.component.offset, b.component.offset, Quoted(b.name));
             try_format(format_args!(
-                "K3: object {name} at {b} has the digest of what is at {a}, and is apart"
+                "K3: object {name} at {b} has the digest of what is at {a}, but is stored apart from it"
             ))
             .map(Some)
         }

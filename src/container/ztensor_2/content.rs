@@ -1,18 +1,18 @@
 //! The content digest (spec 2 section 11): the hash of what objects are, wherever their bytes are and however they are stored.
 //!
-//! The hashed items are those of the manifest less some keys. Both are deterministic, so the bytes of what stays are hashed
-//! as they are, in their order, and no memory is asked for.
+//! The hashed items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes of the manifest
+//! are hashed as they are, in their order, and no memory is needed.
 
 use super::deterministic;
 use crate::container::cbor::{Cursor, Head};
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{broken, fail, Quoted, Result, Rule};
 
-/// An array of two, and the text that is the first of them.
+/// The head of an array of two items, and the first item, a text.
 const START: &[u8] = b"\x82\x6czt.content/1";
-/// What is hashed of an object and of a part, as CBOR has it, in the order of a deterministic map.
-pub(super) const OF_OBJECT: [&[u8]; 4] = [b"\x65parts", b"\x65shape", b"\x66layout", b"\x6aattributes"];
-const OF_PART: [&[u8]; 3] = [b"\x64type", b"\x65dtype", b"\x66digest"];
+/// The keys of an object and of a part that are hashed, as CBOR, in the order of a deterministic map.
+pub(super) const OBJECT_KEYS: [&[u8]; 4] = [b"\x65parts", b"\x65shape", b"\x66layout", b"\x6aattributes"];
+const PART_KEYS: [&[u8]; 3] = [b"\x64type", b"\x65dtype", b"\x66digest"];
 
 /// The content digest of the manifest in `bytes`, which stands `base` bytes into its file.
 pub fn digest(bytes: &[u8], base: u64, algorithm: Algorithm) -> Result<Digest> {
@@ -38,7 +38,7 @@ pub fn digest(bytes: &[u8], base: u64, algorithm: Algorithm) -> Result<Digest> {
 }
 
 fn object(cursor: &mut Cursor<'_>, hasher: &mut Hasher) -> Result<()> {
-    let found = values(cursor, OF_OBJECT)?;
+    let found = values(cursor, OBJECT_KEYS)?;
     put_count(&found, hasher);
     let [parts, rest @ ..] = found;
     let mut cursor = parts.ok_or_else(|| broken!(Rule::Zt2Schema, "it has no \"parts\""))?;
@@ -47,7 +47,7 @@ fn object(cursor: &mut Cursor<'_>, hasher: &mut Hasher) -> Result<()> {
     while cursor.another(&mut left)? {
         let role = item(&mut cursor)?;
         hasher.update(role);
-        let found = values(&mut cursor, OF_PART)?;
+        let found = values(&mut cursor, PART_KEYS)?;
         if let [.., None] = found {
             let role = Quoted(text(role));
             return Err(fail!(
@@ -56,13 +56,13 @@ fn object(cursor: &mut Cursor<'_>, hasher: &mut Hasher) -> Result<()> {
             ));
         }
         put_count(&found, hasher);
-        put(OF_PART, found, hasher)?;
+        put(PART_KEYS, found, hasher)?;
     }
-    let [_, keys @ ..] = OF_OBJECT;
+    let [_, keys @ ..] = OBJECT_KEYS;
     put(keys, rest, hasher)
 }
 
-/// Passes over a map, and gives where the values of some keys are.
+/// Passes over a map. Returns where the values of `keys` are.
 fn values<'a, const N: usize>(cursor: &mut Cursor<'a>, keys: [&[u8]; N]) -> Result<[Option<Cursor<'a>>; N]> {
     let mut found = [const { None }; N];
     let mut left = map(cursor, None)?;
@@ -76,9 +76,9 @@ fn values<'a, const N: usize>(cursor: &mut Cursor<'a>, keys: [&[u8]; N]) -> Resu
     Ok(found)
 }
 
-/// The head of a map of those values that are there.
+/// Hashes the head of a map with as many pairs as there are values.
 fn put_count(found: &[Option<Cursor<'_>>], hasher: &mut Hasher) {
-    let head = found.iter().flatten().fold(0xa0_u8, |head, _| head.saturating_add(1)); // of 4 at most
+    let head = found.iter().flatten().fold(0xa0_u8, |head, _| head.saturating_add(1)); // at most 4 pairs
     hasher.update(&[head]);
 }
 
@@ -92,7 +92,7 @@ fn put<const N: usize>(keys: [&[u8]; N], found: [Option<Cursor<'_>>; N], hasher:
     Ok(())
 }
 
-/// Takes the head of a map, which may be hashed.
+/// Reads the head of a map, and hashes it if there is a hasher.
 pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Result<Option<u64>> {
     let start = cursor.clone();
     let Head::Map(left) = cursor.head()? else {
@@ -104,14 +104,14 @@ pub(super) fn map(cursor: &mut Cursor<'_>, hasher: Option<&mut Hasher>) -> Resul
     Ok(left)
 }
 
-/// Takes an item.
+/// Reads an item: its bytes.
 pub(super) fn item<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let start = cursor.clone();
     cursor.skip_well_formed()?;
     Ok(cursor.since(&start))
 }
 
-/// What an item that is a text says.
+/// The text of an item that is one.
 pub(super) fn text(item: &[u8]) -> &[u8] {
     let mut cursor = Cursor::new(item, 0);
     match cursor.head() {

@@ -76,12 +76,12 @@ fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest>
     d.end()
 }
 
-/// Checks that what comes next is deterministic, within so many arrays and maps.
+/// Checks that the next item, which is inside `around` arrays and maps, is deterministic.
 fn check_item(cursor: &Cursor<'_>, around: usize) -> Result<()> {
     deterministic::check_item(cursor.rest(), cursor.file_offset(), around).map(drop)
 }
 
-/// The head of a map, found to be deterministic.
+/// Reads the head of a map, and checks that it is deterministic.
 fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
     deterministic::check_head(d.cursor.rest(), d.cursor.file_offset())?;
     d.map(Rule::Zt2Schema, what)
@@ -92,7 +92,7 @@ fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
 struct KeyOrder<'a>(&'a [u8]);
 
 impl<'a> KeyOrder<'a> {
-    /// Checks that the key from `start` to `end` comes behind the one before it.
+    /// Checks that the key from `start` to `end` is greater than the one before it.
     #[inline(always)]
     fn check(&mut self, start: &Cursor<'a>, end: &Cursor<'a>) -> Result<()> {
         let key = end.since(start);
@@ -104,7 +104,7 @@ impl<'a> KeyOrder<'a> {
     }
 }
 
-#[inline(never)] // the state of the hash is not on the stack of what follows
+#[inline(never)] // so that the hash state is not on the stack while the manifest is read
 fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
     match xxh3(bytes) {
         found if found == expected => Ok(()),
@@ -117,7 +117,7 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 }
 
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
-    // The least that an object with one part takes; a claim beyond what is left is not believed.
+    // The fewest bytes of an object with one part: a declared count of more than fit in what is left is not used.
     const MIN_ENTRY_SIZE: usize = 48;
     let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);
@@ -153,7 +153,7 @@ fn unusual_name<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8]> {
     Ok(name)
 }
 
-/// What all objects have in common.
+/// How objects of zTensor 2 are encoded, for the template cache.
 struct Objects {
     file_size: u64,
 }
@@ -209,7 +209,7 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
     add(&d.cursor, &mut d.manifest.objects, object)
 }
 
-/// A shape whose product fits 64 bits, taken from the first dimension to the last.
+/// Reads a shape. Its product, from the first dimension to the last, has to fit in 64 bits at each step.
 fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
     let mut shape = [0; MAX_RANK];
     let rank = match d.cursor.head()? {

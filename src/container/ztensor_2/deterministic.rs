@@ -1,14 +1,14 @@
 //! Whether bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1), of the kinds that spec 2 section 2 allows.
 //!
-//! One walk without recursion and without memory: each map remembers where its last key stands, to which the next one is
-//! compared. What has passed can be read without asking any of this again.
+//! One walk without recursion and without allocation: for each open map it keeps where the last key is, with which the next
+//! one is compared. Bytes that were checked can be read without checking them again.
 
 use crate::error::{broken, Error, Result, Rule};
 use half::f16;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Arrays and maps around an item at most.
+/// The most arrays and maps around an item.
 pub(super) const MAX_DEPTH: usize = 32;
 
 /// An array or a map whose items are still to come.
@@ -19,20 +19,20 @@ struct Open {
     is_map: bool,
     /// Whether it is a map whose next item is a value.
     is_at_value: bool,
-    /// Where the item of the key begins that comes next or came last.
+    /// Where the current key begins: the next one, or the one whose value comes next.
     key_start: usize,
-    /// The key before that; nothing before the first.
+    /// The key before it; empty if it is the first.
     last_key: (usize, usize),
 }
 
 struct Walk<'a> {
     input: &'a [u8],
     at: usize,
-    /// Where the input stands in the file.
+    /// The offset of the input in the file.
     base: u64,
 }
 
-/// Checks that `input`, which stands `base` bytes into the file, is one item and nothing else.
+/// Checks that `input`, which begins `base` bytes into the file, is one item and nothing else.
 pub fn check(input: &[u8], base: u64) -> Result<()> {
     let size = check_item(input, base, 0)?;
     match input.len().saturating_sub(size) {
@@ -49,14 +49,14 @@ pub fn check_head(input: &[u8], base: u64) -> Result<()> {
     Walk { input, at: 0, base }.item().map(drop)
 }
 
-/// Checks the item that `input` begins with, within so many arrays and maps: how many bytes it has.
-#[inline(never)] // its stack is in the way of nothing else
+/// Checks the item that `input` begins with, which is inside `around` arrays and maps. Returns how many bytes it has.
+#[inline(never)] // so that its large stack frame is only there while it runs
 pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
     let mut walk = Walk { input, at: 0, base };
     let mut open = [Open::default(); MAX_DEPTH + 1];
     let mut depth = around;
     loop {
-        let Some(place) = open.get_mut(depth) else {
+        let Some(container) = open.get_mut(depth) else {
             return Err(walk.wrong(
                 Rule::Zt2CborDepth,
                 format_args!("an item within more than {MAX_DEPTH} arrays and maps"),
@@ -64,11 +64,11 @@ pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
         };
         let (count, is_map) = walk.item()?;
         if count > 0 {
-            *place = Open { left: count, is_map, key_start: walk.at, ..Open::default() };
+            *container = Open { left: count, is_map, key_start: walk.at, ..Open::default() };
             depth = depth.saturating_add(1);
             continue;
         }
-        // An item is complete, and perhaps what is around it.
+        // An item is complete, and with it perhaps the arrays and maps that it is the last item of.
         loop {
             if depth == around {
                 return Ok(walk.at);
@@ -99,7 +99,7 @@ impl Walk<'_> {
     }
 
     #[cold]
-    fn cut(&self) -> Error {
+    fn truncated(&self) -> Error {
         self.wrong(Rule::Zt2CborSyntax, format_args!("the input ends within an item"))
     }
 
@@ -108,10 +108,10 @@ impl Walk<'_> {
         self.wrong(Rule::Zt2CborDeterminism, format_args!("a number has a shorter form"))
     }
 
-    /// The next bytes as a big-endian number, which has no shorter form.
-    fn argument<const N: usize>(&mut self, least: u64) -> Result<u64> {
+    /// The next bytes as a big-endian number of at min `min`: smaller ones have a shorter form.
+    fn argument<const N: usize>(&mut self, min: u64) -> Result<u64> {
         let value = self.fixed::<N>()?;
-        if value < least {
+        if value < min {
             return Err(self.not_shortest());
         }
         Ok(value)
@@ -119,15 +119,15 @@ impl Walk<'_> {
 
     fn fixed<const N: usize>(&mut self) -> Result<u64> {
         let rest = self.input.get(self.at..).unwrap_or_default();
-        let Some(bytes) = rest.first_chunk::<N>() else { return Err(self.cut()) };
+        let Some(bytes) = rest.first_chunk::<N>() else { return Err(self.truncated()) };
         self.at = self.at.saturating_add(N);
         Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Passes over an item, or over the head of an array or a map: how many items follow, and whether they are pairs.
+    /// Passes over an item, or over the head of an array or a map. Returns how many items follow, and whether they are pairs.
     #[inline(always)]
     fn item(&mut self) -> Result<(u64, bool)> {
-        let Some(initial) = self.input.get(self.at).copied() else { return Err(self.cut()) };
+        let Some(initial) = self.input.get(self.at).copied() else { return Err(self.truncated()) };
         self.at = self.at.saturating_add(1);
         let (major, short) = (initial >> 5, initial & 0x1f);
         match major {
@@ -204,13 +204,13 @@ impl Walk<'_> {
         let (start, end) = last;
         let last = self.input.get(start..end).unwrap_or_default();
         let next = self.input.get(key.clone()).unwrap_or_default();
-        // Fields differ in their lengths or their first letters, which the first two bytes are.
+        // Most keys differ in their first two bytes: the length and the first letter.
         if let (Some(a), Some(b)) = (last.first_chunk::<2>(), next.first_chunk::<2>()) {
             if u16::from_be_bytes(*a) < u16::from_be_bytes(*b) {
                 return Ok(());
             }
         }
-        // Before the first there is the empty one, which is smaller than any.
+        // The key before the first one is empty, which is smaller than any.
         match last.cmp(next) {
             Ordering::Less => Ok(()),
             order => Err(self.wrong_key(order, key)),
@@ -226,7 +226,7 @@ impl Walk<'_> {
             }
             _ => broken!(
                 Rule::Zt2CborDeterminism,
-                "CBOR at offset {at}: a key does not come behind the one before it"
+                "CBOR at offset {at}: a key is not greater than the one before it"
             ),
         }
     }

@@ -1,5 +1,5 @@
-//! The way back to a manifest (spec 2 section 3): deterministic CBOR, objects and parts in the order of their keys, fields
-//! that are absent left out.
+//! A manifest to its bytes (spec 2 section 3): deterministic CBOR, objects and parts in the order of their keys, without
+//! fields that are absent.
 
 use super::{layouts, names};
 use crate::container::capabilities::Capabilities;
@@ -9,7 +9,7 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};
 use crate::model::sort::sort_by;
 
-/// A whole manifest.
+/// Encodes a whole manifest.
 pub fn encode_manifest(manifest: &Manifest, _: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     let is_sharded = !manifest.shards.is_empty();
@@ -58,7 +58,7 @@ fn shards(manifest: &Manifest, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The definition of an object.
+/// Encodes the definition of an object.
 pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.object_attributes(object).filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 4 } else { 3 })?;
@@ -88,7 +88,7 @@ pub fn encode_object(manifest: &Manifest, object: &Object, out: &mut Vec<u8>) ->
     }
 }
 
-/// The role of a part and its definition.
+/// Encodes the role of a part and its definition.
 fn part(manifest: &Manifest, c: &Component, out: &mut Vec<u8>) -> Result<()> {
     let rare = manifest.rare(c);
     let text = |text: Option<TextId>| text.map(|t| manifest.texts.get(t)).unwrap_or_default();

@@ -12,9 +12,9 @@ pub(crate) const MAGIC: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 /// Bytes of the footer.
 pub(crate) const FOOTER_SIZE: u64 = FOOTER_BYTES as u64;
 const FOOTER_BYTES: usize = 40;
-/// Blobs and the manifest begin at multiples of this, behind the first.
+/// Blobs and the manifest begin at multiples of this, from one such page on.
 pub(crate) const PAGE: u64 = 4096;
-/// Most bytes of a manifest.
+/// The largest manifest.
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// The smallest file: a magic and a footer.
 pub(crate) const MIN_SIZE: u64 = 48;
@@ -111,12 +111,12 @@ pub fn reserved(file_size: u64) -> std::ops::Range<u64> {
     file_size.saturating_sub(12)..file_size.saturating_sub(8)
 }
 
-/// Puts the footer of a file.
+/// Appends the footer.
 pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     out.try_reserve(FOOTER_BYTES)?;
     let hash = frame.manifest_hash.unwrap_or(0);
     for number in [frame.manifest.start, frame.manifest_size(), hash, u64::from(VERSION)] {
-        out.extend_from_slice(&number.to_le_bytes()); // of the version 4 bytes are 0: those that nobody looks at
+        out.extend_from_slice(&number.to_le_bytes()); // the version as 8 bytes: the upper 4 are the reserved ones, which are 0
     }
     out.extend_from_slice(MAGIC);
     Ok(())
@@ -133,7 +133,7 @@ fn frame(manifest: std::ops::Range<u64>, file_size: u64, manifest_hash: Option<u
     Frame { container: Container::V2, manifest, data, file_size, manifest_hash }
 }
 
-/// How places are found that look like the end of a file.
+/// How to search a file for what looks like its end.
 pub(crate) const SEARCH: EndSearch =
     EndSearch { header: MAGIC, size: FOOTER_BYTES, find: possible_ends, last_wins: true };
 

@@ -1,5 +1,5 @@
-//! The manifest of a file that grows or is edited. What nobody changes of the old one is copied byte for byte, keys that are
-//! not known included; all maps stay in the order of their keys.
+//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from the old one,
+//! unknown keys included; all maps stay in the order of their keys.
 
 use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
@@ -13,7 +13,7 @@ use crate::model::manifest::Manifest;
 const OBJECTS: &[u8] = b"\x67objects";
 const ATTRIBUTES: &[u8] = b"\x6aattributes";
 
-/// The whole manifest, encoded: `old`, which is `encoded`, with what `attributes` and `edits` change of it, and with the
+/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and with the
 /// objects of `added`.
 pub fn extend(
     encoded: &[u8],
@@ -31,10 +31,10 @@ pub fn extend(
     Ok(bytes)
 }
 
-/// How the value of a field, whose key is given, is put.
+/// Appends the value of a field: called with its key, its value and the output.
 type PutValue<'p> = &'p mut dyn FnMut(&[u8], &[u8], &mut Vec<u8>) -> Result<()>;
 
-/// The fields of a map once more, with other attributes; the other values are put by `value`.
+/// Appends the fields of a map with other attributes; `value` appends the values of the other fields.
 fn with_attributes(
     encoded: &[u8],
     edits: &AttributeEdits,
@@ -63,7 +63,7 @@ fn with_attributes(
     map.put(out)
 }
 
-/// Attributes, which are `encoded` unless there were none, with what is to change of them.
+/// Attributes, whose bytes are `encoded` (empty if there were none), changed by `edits`.
 fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
     let mut map = SortedMap::new(edits.set.iter().len())?;
     if !encoded.is_empty() {
@@ -86,7 +86,7 @@ fn edited(encoded: &[u8], edits: &AttributeEdits) -> Result<SortedMap> {
     Ok(map)
 }
 
-/// The objects that are there, which are `encoded`, as `edits` have them, and those that are added.
+/// Appends the old objects, whose bytes are `encoded`, changed by `edits`, and those of `added`.
 fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<u8>) -> Result<()> {
     let mut map = SortedMap::new(added.objects.len())?;
     let mut position = 0_usize;
@@ -118,7 +118,7 @@ fn objects(encoded: &[u8], added: &Manifest, edits: &ObjectEdits, out: &mut Vec<
     map.put(out)
 }
 
-/// Gives `body` each pair of a map, which is all of `encoded` and was found to be deterministic before.
+/// Calls `body` with each pair of the map `encoded`, which was checked to be deterministic.
 fn each_pair<'e>(encoded: &'e [u8], body: &mut dyn FnMut(&'e [u8], &'e [u8]) -> Result<()>) -> Result<()> {
     let mut cursor = Cursor::new(encoded, 0);
     let Head::Map(mut left) = cursor.head()? else { return Err(changed()) };

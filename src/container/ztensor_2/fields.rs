@@ -1,10 +1,10 @@
-//! Keys and texts of a manifest that was found to be deterministic.
+//! Keys and texts of a manifest that was checked to be deterministic CBOR.
 
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::{packed, Head};
 use crate::error::{broken, Result, Rule};
 
-/// The key of a map's pair as it is and [`packed`]; none where it is no text, and so no known one.
+/// Reads the key of a map's pair: [`packed`], and its bytes. None if it is no text, and so not a known key.
 #[inline(always)]
 pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
     if let Some((text, packed)) = d.cursor.short_text() {
@@ -18,7 +18,7 @@ pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
     Ok(Some((packed(text), text)))
 }
 
-/// A text, which has one piece.
+/// Reads a text.
 pub fn text<'a>(d: &mut Decoder<'a>, rule: Rule, what: &str) -> Result<&'a [u8]> {
     if let Some(text) = d.cursor.try_text() {
         return Ok(text);

@@ -1,5 +1,5 @@
-//! Codes with scales as the layout `zt.quant_group/1` (spec 2 section 6.4), which says more of them than a quantized_group
-//! does, and says it less freely. Whether sizes fit is spec of the object that comes of it ([`super::profiles`]).
+//! Codes with scales as the layout `zt.quant_group/1` (spec 2 section 6.4), which has more attributes than a quantized_group,
+//! and stricter ones. Whether sizes fit is checked on the written object ([`super::profiles`]).
 
 use super::layouts::broken_layout;
 use crate::container::write_rules::{Quantized, QuantizedForm};
@@ -12,7 +12,7 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(broken_layout(format_args!($($what)*))) };
 }
 
-/// The layout and its attributes, or what it has no place for.
+/// The layout and its attributes, or an error for what the layout cannot represent.
 pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     let Some(grouping) = spec.grouping else {
         refuse!("\"zt.quant_group/1\" says along which axis groups lie (has_axis)")
@@ -87,7 +87,7 @@ fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
     }
 }
 
-/// Checks that a packing, which the file has no field for, agrees with the words.
+/// Checks that the caller's packing, for which the file has no field, agrees with the words.
 fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
     let Some(packing) = spec.packing else { return Ok(()) };
     match parse_packing(packing) {
@@ -104,7 +104,7 @@ fn scale_form((dtype, logical): (Dtype, Option<Logical>)) -> Result<&'static str
         (Dtype::F16, None) => "f16_factors",
         (Dtype::U8, Some(Logical::F8E8m0)) => "e8m0_exponent",
         (dtype, _) => refuse!(
-            "its scales are of {}{}; f32, bf16, f16 and u8 of the type f8_e8m0 can be",
+            "its scales are of {}{}, not f32, bf16, f16, or u8 of the type f8_e8m0",
             dtype.name(),
             if logical.is_some() { " with a type" } else { "" }
         ),

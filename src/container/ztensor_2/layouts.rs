@@ -19,7 +19,7 @@ pub fn format(name: &[u8]) -> Option<Format> {
     }
 }
 
-/// What a format is called here.
+/// The name of the layout for a format.
 pub fn name(manifest: &Manifest, format: Format) -> &str {
     match format {
         Format::SparseCsr => "zt.sparse_csr/1",
@@ -28,7 +28,7 @@ pub fn name(manifest: &Manifest, format: Format) -> &str {
     }
 }
 
-/// The data of an object that is made of blocks gets the type that the layout names.
+/// Gives the data of an object that is made of blocks the type that its layout names.
 pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     let Format::Blocks(logical) = object.format else { return };
     let Some(c) = manifest.components.get_mut(object.component_start as usize) else { return };
@@ -38,7 +38,7 @@ pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
     }
 }
 
-/// Checks the rules of an object's layout that a file is refused for.
+/// Checks those rules of an object's layout without which a file does not open.
 #[inline(always)]
 pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
     match object.format {
@@ -67,7 +67,7 @@ pub fn broken_layout(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::Zt2LayoutRule, "{what}")
 }
 
-/// Bytes of `count` elements; none where the type is unknown, so that nobody can say.
+/// Bytes of `count` elements; none if the type is unknown.
 pub fn size_of(c: &Component, count: u64) -> Option<Result<u64>> {
     let size = c.block()?.size(count);
     let too_large = || broken!(Rule::Zt2Shape, "{count} elements have more than 2^64 bytes");
@@ -105,7 +105,7 @@ fn dense(manifest: &Manifest, object: &Object) -> Result<()> {
     }
 }
 
-/// The parts of those roles, which have to be all that there are.
+/// The parts of `roles`; an error if one is missing or there are others.
 pub fn only<'m, const N: usize>(
     manifest: &'m Manifest,
     object: &Object,
@@ -124,7 +124,7 @@ pub fn only<'m, const N: usize>(
     }
 }
 
-/// The dtype of a part that holds positions, or an error if it cannot.
+/// The dtype of a part that holds positions; an error if such a part cannot have it.
 pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     match (c.dtype, c.logical) {
         (Some(dtype @ (Dtype::U32 | Dtype::U64)), LogicalType::Absent) => Ok(dtype),
@@ -132,7 +132,7 @@ pub fn index_dtype(role: &str, c: &Component) -> Result<Dtype> {
     }
 }
 
-/// Checks that there are as many values as positions.
+/// Checks that there are as many values as positions, `nnz`.
 pub fn check_values(values: &Component, nnz: u64) -> Result<()> {
     let Some(expected) = size_of(values, nnz).transpose()? else { return Ok(()) };
     match decoded(values) {

@@ -22,7 +22,7 @@ pub fn check_name(what: &str, name: &[u8]) -> Result<()> {
     }
 }
 
-/// The order of texts as keys of a map: a key begins with its length.
+/// The order of texts as keys of a map: shorter ones first, since a key begins with its length.
 pub fn key_order(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }

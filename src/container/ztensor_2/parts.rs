@@ -34,12 +34,12 @@ const DTYPES: [Dtype; 12] = [
     Dtype::U8,
 ];
 
-/// Whether a part may be of that dtype; `bool` is a logical type there.
+/// Whether a part may be of that dtype; `bool` is a logical type in zTensor 2.
 pub fn has_dtype(dtype: Dtype) -> bool {
     dtype == Dtype::Bool || DTYPES.contains(&dtype)
 }
 
-/// The logical types that are registered beside `bool`, which is a dtype here.
+/// The registered logical types but for `bool`, which is a dtype in the library.
 pub const TYPES: [Logical; 8] = [
     Logical::F8E4m3fn,
     Logical::F8E5m2,
@@ -172,7 +172,7 @@ const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = {
     table
 };
 
-/// A registered type needs its dtype, whatever the layout is; another one is kept as it is.
+/// Sets a type. A registered one needs its dtype, whatever the layout is; another one is kept as a name.
 fn set_type(
     d: &mut Decoder<'_>,
     component: &mut Component,

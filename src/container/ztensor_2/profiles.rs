@@ -1,5 +1,5 @@
-//! The rules of the layouts that no file is refused for when it is opened: COO, groups of codes, MX, GGUF's blocks (spec 2
-//! sections 6.3 to 6.6). Real files leave parts and attributes of these out.
+//! The rules of layouts that are not checked when a file is opened, because real files leave parts and attributes out: COO,
+//! groups of codes, MX, GGUF's blocks (spec 2 sections 6.3 to 6.6).
 
 use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};
 use crate::error::{Error, Result};
@@ -10,9 +10,9 @@ use crate::model::value::{Kind, Value};
 
 /// Why an object does not keep its layout.
 enum Fault {
-    /// It lacks something that the layout demands, so that no more can be said.
+    /// It lacks a part or an attribute that the layout demands, so the rest cannot be checked.
     Missing(Error),
-    /// What it has breaks a rule.
+    /// A part or an attribute breaks a rule.
     Broken(Error),
 }
 
@@ -28,8 +28,8 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
 }
 
-/// Checks an object against its layout. `complete` demands all that the layout does; otherwise an object that lacks some of
-/// it is not judged.
+/// Checks an object against its layout. If `complete`, it has to have all parts and attributes that the layout demands;
+/// otherwise an object that lacks some passes.
 pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<LayoutCheck> {
     let kept = |()| LayoutCheck::Kept;
     let checked = match object.format {
@@ -75,7 +75,7 @@ fn number(map: Option<Value<'_>>, key: &str) -> Checked<u64> {
     }
 }
 
-/// Which of some texts an attribute is.
+/// The one of `texts` that an attribute is.
 fn one_of<'t>(map: Option<Value<'_>>, key: &str, texts: &[&'t str]) -> Checked<&'t str> {
     let value = attribute(map, key)?;
     match texts.iter().find(|text| value.is_text(text)) {
@@ -85,7 +85,7 @@ fn one_of<'t>(map: Option<Value<'_>>, key: &str, texts: &[&'t str]) -> Checked<&
 }
 
 fn total(manifest: &Manifest, object: &Object) -> u64 {
-    element_count(manifest.shape(object)).unwrap_or(u64::MAX) // which opening the file has shown to fit
+    element_count(manifest.shape(object)).unwrap_or(u64::MAX) // opening the file has checked that it fits
 }
 
 fn dimension(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
@@ -151,7 +151,7 @@ fn blocks(manifest: &Manifest, object: &Object) -> Checked {
     has_size("data", data, count.checked_mul(bytes))
 }
 
-/// What scales have to be where a form is stated.
+/// Checks the dtype and the type of scales against the form that the attributes state.
 fn check_scales(form: &str, scales: &Component) -> Checked {
     let is_exponent =
         scales.dtype == Some(Dtype::U8) && scales.logical == LogicalType::Known(Logical::F8E8m0);
@@ -161,6 +161,23 @@ fn check_scales(form: &str, scales: &Component) -> Checked {
         "f32_factors" | "f16_factors" if is_float && scales.logical == LogicalType::Absent => Ok(()),
         _ => refuse!("\"scales\" are not of the dtype and type of {form:?}"),
     }
+}
+
+/// Checks the attribute "zero_point", whose form is `form`. Returns the zero point of all codes, none if it does not fit in
+/// an `i64`, and whether those of a tensor are packed.
+fn zero_points(attribute: Option<Value<'_>>, form: &str) -> Checked<(Option<i64>, bool)> {
+    let get = |key: &str| attribute.and_then(|map| map.get(key));
+    let value = get("value");
+    let is_integer = value.is_some_and(|value| matches!(value.kind(), Kind::Unsigned(_) | Kind::Negative(_)));
+    if (form == "implied") != is_integer || (form != "implied" && value.is_some()) {
+        refuse!("its \"zero_point\" has an integer \"value\" exactly where its form is \"implied\"");
+    }
+    let is_packed = match form {
+        "tensor" => one_of(attribute, "packing", &["same_as_data", "plain"])? == "same_as_data",
+        _ if get("packing").is_some() => refuse!("its \"zero_point\" has a \"packing\", but no tensor"),
+        _ => false,
+    };
+    Ok((value.map_or(Some(0), Value::as_i64), is_packed))
 }
 
 fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
@@ -177,18 +194,7 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
             (data, scales, None)
         }
     };
-    let stated = |key: &str| zero_point.and_then(|map| map.get(key));
-    let value = stated("value").map(Value::kind);
-    if (form == "implied") != matches!(value, Some(Kind::Unsigned(_) | Kind::Negative(_)))
-        || (form != "implied" && value.is_some())
-    {
-        refuse!("its \"zero_point\" has an integer \"value\" exactly where its form is \"implied\"");
-    }
-    let plain = match form {
-        "tensor" => one_of(zero_point, "packing", &["same_as_data", "plain"])? == "plain",
-        _ if stated("packing").is_some() => refuse!("its \"zero_point\" has a \"packing\", but no tensor"),
-        _ => true,
-    };
+    let (zero_point, zeros_packed) = zero_points(zero_point, form)?;
     let bits = number(attributes, "bits")?;
     let packing = Some(attribute(attributes, "packing")?);
     let is_msb_first = one_of(packing, "order", &["lsb_first", "msb_first"])? == "msb_first";
@@ -229,15 +235,11 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     has_elements("scales", scales, scale_count)?;
     match zeros {
         None => {}
-        Some(zeros) if plain => has_elements("zeros", zeros, scale_count)?,
+        Some(zeros) if !zeros_packed => has_elements("zeros", zeros, scale_count)?,
         Some(zeros) => has_size("zeros", zeros, divide("zeros", scale_count, per_word)?.checked_mul(width))?,
     }
-    let zero_point = match stated("value") {
-        Some(value) => value.as_i64(),
-        None => Some(0),
-    };
     let codes_per_element = per_word;
-    Ok(Groups { bits, axis, group_size, codes_per_element, is_msb_first, zero_point, zeros_packed: !plain })
+    Ok(Groups { bits, axis, group_size, codes_per_element, is_msb_first, zero_point, zeros_packed })
 }
 
 fn mx(manifest: &Manifest, object: &Object) -> Checked<Groups> {

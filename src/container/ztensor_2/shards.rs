@@ -1,4 +1,4 @@
-//! The table of files that parts may be in beside this one (spec 2 section 8.1).
+//! The table of shards: other files that have bytes of parts (spec 2 section 8.1).
 
 use super::fields::{key, text};
 use super::{ends, names};
@@ -47,7 +47,7 @@ fn shard(d: &mut Decoder<'_>, name: TextId) -> Result<Shard> {
     Ok(Shard { name, size, digest })
 }
 
-/// The place of a shard in the table, which is in the order of its keys.
+/// The position of a shard in the table, which is in the order of its keys.
 pub fn find(manifest: &Manifest, name: &[u8]) -> Result<Position> {
     let text = |shard: &Shard| manifest.texts.get_bytes(shard.name);
     let found = manifest.shards.binary_search_by(|shard| names::key_order(text(shard), name));

@@ -1,6 +1,6 @@
-//! What a manifest has and the canonical form has not: keys that are not known, and maps that are empty.
+//! What the canonical form does not allow in a manifest: unknown keys and empty maps.
 
-use super::content::{item, map, text, OF_OBJECT};
+use super::content::{item, map, text, OBJECT_KEYS};
 use super::deterministic;
 use crate::container::cbor::Cursor;
 use crate::error::{try_format, Quoted, Result};
@@ -8,9 +8,9 @@ use std::fmt;
 
 const SHARDS: &[u8] = b"\x66shards";
 const ATTRIBUTES: &[u8] = b"\x6aattributes";
-/// Keys as CBOR has them; first the one whose value has more of them.
-const OF_MANIFEST: [&[u8]; 3] = [b"\x67objects", SHARDS, ATTRIBUTES];
-const OF_PART: [&[u8]; 7] = [
+/// The known keys of a map, as CBOR. The first is the one whose value is a map or an array of maps.
+const MANIFEST_KEYS: [&[u8]; 3] = [b"\x67objects", SHARDS, ATTRIBUTES];
+const PART_KEYS: [&[u8]; 7] = [
     b"\x64blob",
     b"\x64type",
     b"\x65dtype",
@@ -20,10 +20,10 @@ const OF_PART: [&[u8]; 7] = [
     b"\x6edecoded_length",
 ];
 
-/// The first of these, in the manifest in `bytes`, which stands `base` bytes into its file.
+/// The first unknown key or empty map of the manifest in `bytes`, which begins `base` bytes into its file.
 pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     deterministic::check(bytes, base)?; // it may have changed since it was opened
-    let (surplus, objects) = keys(&mut Cursor::new(bytes, base), &OF_MANIFEST)?;
+    let (surplus, objects) = keys(&mut Cursor::new(bytes, base), &MANIFEST_KEYS)?;
     if let Some(surplus) = surplus {
         return try_format(format_args!("{surplus}: the manifest")).map(Some);
     }
@@ -31,7 +31,7 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     let mut left = map(&mut objects, None)?;
     while objects.another(&mut left)? {
         let name = Quoted(text(item(&mut objects)?));
-        let (surplus, parts) = keys(&mut objects, &OF_OBJECT)?;
+        let (surplus, parts) = keys(&mut objects, &OBJECT_KEYS)?;
         if let Some(surplus) = surplus {
             return try_format(format_args!("{surplus}: object {name}")).map(Some);
         }
@@ -39,7 +39,7 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
         let mut left = map(&mut parts, None)?;
         while parts.another(&mut left)? {
             let role = Quoted(text(item(&mut parts)?));
-            if let (Some(surplus), _) = keys(&mut parts, &OF_PART)? {
+            if let (Some(surplus), _) = keys(&mut parts, &PART_KEYS)? {
                 return try_format(format_args!("{surplus}: object {name}, component {role}")).map(Some);
             }
         }

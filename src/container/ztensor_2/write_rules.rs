@@ -1,4 +1,4 @@
-//! What a writer asks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
+//! What a writer checks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
 
 use super::deterministic::MAX_DEPTH;
 use super::{ends, groups, layouts, names, parts, profiles};
@@ -25,14 +25,14 @@ fn shape(shape: &[u64]) -> Result<()> {
     if shape.len() > MAX_RANK {
         return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
     }
-    // From the first to the last: one that is 0 behind too many does not help.
+    // From the first dimension to the last, as readers do: a 0 behind a product that is too large does not help.
     match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
         Some(_) => Ok(()),
         None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} leaves 64 bits")),
     }
 }
 
-/// A value of an attribute, which is two levels deep in the manifest or, of an object, four.
+/// Checks a value of an attribute. It is 2 levels deep in the manifest; of an object's attribute, 4.
 fn value(value: Value<'_>, of_file: bool) -> Result<()> {
     item(value, if of_file { 2 } else { 4 })
 }
@@ -53,7 +53,7 @@ fn item(value: Value<'_>, depth: usize) -> Result<()> {
     }
 }
 
-/// A layout by the name that formats have in the library.
+/// Checks the name of a layout, which is that of a format of the library.
 fn format_name(name: &str) -> Result<()> {
     match (RULES.format)(name) {
         Some(Format::QuantizedGroup) => Err(broken!(

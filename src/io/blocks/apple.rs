@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) const SCATTERS: bool = false; // preadv came with macOS 11, and Rust's standard library runs on 10.12
 
 /// Bytes of the longest path that F_GETPATH writes, with the NUL at its end (MAXPATHLEN).
-const LONGEST_PATH: usize = libc::PATH_MAX as usize;
+const MAX_PATH_SIZE: usize = libc::PATH_MAX as usize;
 
 /// Regular files have such reads, as far as their file system has: that says nothing of it.
 pub fn direct_access(file: &File) -> DirectAccess {
@@ -26,7 +26,7 @@ pub fn direct_access(file: &File) -> DirectAccess {
 /// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the file has now, as
 /// a duplicate of the descriptor would share its flags; none where that names another file by now, or none.
 pub fn reopen(file: &File, _access: Access) -> Result<Option<File>> {
-    let mut path = [0_u8; LONGEST_PATH];
+    let mut path = [0_u8; MAX_PATH_SIZE];
     // SAFETY: a descriptor that is open, and as much memory as the system writes at most.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETPATH, path.as_mut_ptr()) } == -1 {
         return Ok(None);

@@ -38,7 +38,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Puts a pair of a text and of what `read` puts into the tape behind those that are there; memory is charged to `budget`.
+    /// Appends a pair: a text key, and the value that `read` puts on the tape. Memory is charged to `budget`.
     pub fn push_read(
         &mut self,
         key: &str,
@@ -60,7 +60,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Sets what stands under a text key.
+    /// Sets the value of a text key.
     pub fn set(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let found = self.position(key);
         match found.and_then(|at| self.pairs.get_mut(at)) {
@@ -76,7 +76,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Sets what stands under a key of any kind.
+    /// Sets the value of a key of any kind.
     pub fn set_any(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
         let found = self.iter().position(|(old, _)| order(old, key).is_eq());
         match found.and_then(|at| self.pairs.get_mut(at)) {
@@ -86,13 +86,13 @@ impl Attributes {
         Ok(())
     }
 
-    /// Takes the pair of a text key out, the others keep their order; false if there is none.
+    /// Removes the pair of a text key; the others keep their order. False if there is none.
     pub fn remove(&mut self, key: &str) -> bool {
         let found = self.position(key);
         found.map(|at| self.pairs.remove(at)).is_some()
     }
 
-    /// What stands under a text key.
+    /// The value of a text key.
     pub fn get(&self, key: &str) -> Option<Value<'_>> {
         let (_, value) = self.pairs.get(self.position(key)?)?;
         Some(self.tape.get(*value))

@@ -179,14 +179,14 @@ impl<'t> ValueBuilder<'t> {
         let open = self.tape.open.pop().ok_or_else(misused)?;
         let start = open.start;
         let tag = self.tape.records().get(start).copied().unwrap_or_default();
-        let of_each = if tag == layout::MAP { 2 } else { 1 };
-        if open.left.is_some_and(|left| left > 0) || open.count.checked_rem(of_each) != Some(0) {
+        let records_per_item = if tag == layout::MAP { 2 } else { 1 };
+        if open.left.is_some_and(|left| left > 0) || open.count.checked_rem(records_per_item) != Some(0) {
             return Err(misused());
         }
-        let count = open.count.checked_div(of_each).unwrap_or_default();
-        let is_even = open.elements == count || self.are_even(start, count, of_each);
+        let count = open.count.checked_div(records_per_item).unwrap_or_default();
+        let is_even = open.elements == count || self.are_even(start, count, records_per_item);
         if tag != layout::TAGGED && !is_even {
-            self.index(start, count, of_each)?;
+            self.index(start, count, records_per_item)?;
             if let Some(place) = self.tape.records_mut().get_mut(start) {
                 *place = if tag == layout::MAP { layout::INDEXED_MAP } else { layout::INDEXED_ARRAY };
             }
@@ -239,7 +239,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// Counts an item of what is open, in which there is room for it.
+    /// Counts an item of the innermost open value; an error if it has all its items.
     #[inline(always)]
     fn count_item(&mut self) -> Result<()> {
         match self.tape.open.is_empty() {
@@ -249,7 +249,7 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// Counts items of what is open, in which there is room for them.
+    /// Counts items of the innermost open value; an error if they are too many.
     #[inline(always)]
     fn count_items(&mut self, count: u32) -> Result<()> {
         let open = self.tape.open.last_mut().ok_or_else(misused)?;
@@ -260,7 +260,7 @@ impl<'t> ValueBuilder<'t> {
         Ok(())
     }
 
-    /// Appends so many bytes, which are to be changed.
+    /// Appends `bytes` bytes, which the caller then fills.
     fn fill(&mut self, bytes: usize) -> Result<&mut [u8]> {
         let start = self.tape.size();
         self.tape.try_reserve(bytes, self.budget)?;
@@ -268,12 +268,12 @@ impl<'t> ValueBuilder<'t> {
         Ok(self.tape.records_mut().get_mut(start..).unwrap_or_default())
     }
 
-    /// Whether the items, or the pairs, of what begins at `start` have all the same size.
-    fn are_even(&self, start: usize, count: u32, of_each: u32) -> bool {
+    /// Whether the items or pairs of the record at `start` all have the same size.
+    fn are_even(&self, start: usize, count: u32, records_per_item: u32) -> bool {
         let items = self.tape.records().get(start.saturating_add(layout::ITEMS_AT)..).unwrap_or_default();
         let (mut at, mut first) = (0, None);
         (0..count).all(|_| {
-            let end = layout::end_of_records(items, at, of_each);
+            let end = layout::end_of_records(items, at, records_per_item);
             let size = end.saturating_sub(at);
             at = end;
             *first.get_or_insert(size) == size
@@ -281,16 +281,16 @@ impl<'t> ValueBuilder<'t> {
     }
 
     /// Appends where each item or pair begins.
-    fn index(&mut self, start: usize, count: u32, of_each: u32) -> Result<()> {
+    fn index(&mut self, start: usize, count: u32, records_per_item: u32) -> Result<()> {
         let end = self.tape.size();
-        u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // and so is what is within
+        u32::try_from(end.saturating_sub(start)).map_err(|_| too_many())?; // and every offset within it fits, too
         self.fill((count as usize).saturating_mul(layout::INDEX_ENTRY))?;
         let (records, index) = self.tape.records_mut().split_at_mut_checked(end).unwrap_or_default();
         let record = records.get(start..).unwrap_or_default();
         let mut at = layout::ITEMS_AT;
         for place in index.chunks_exact_mut(layout::INDEX_ENTRY) {
             place.copy_from_slice(&u32::try_from(at).unwrap_or(u32::MAX).to_ne_bytes());
-            at = layout::end_of_records(record, at, of_each);
+            at = layout::end_of_records(record, at, records_per_item);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The order of values, and what no reader would take back.
+//! The order of values, and the check that a reader would accept a value.
 
 use super::layout::MAX_DEPTH;
 use super::record::{Kind, Value};
@@ -44,10 +44,10 @@ pub fn order(a: Value<'_>, b: Value<'_>) -> Ordering {
     }
 }
 
-/// Keys that are compared without memory being asked for.
+/// The most keys that are compared without allocating.
 const MAX_COMPARED_IN_PLACE: usize = 8;
 
-/// Bytes that [`keys_are_unique`] asks for meanwhile.
+/// Bytes of temporary memory that [`keys_are_unique`] allocates.
 pub(crate) fn bytes_to_compare(keys: usize) -> u64 {
     match keys {
         0..=MAX_COMPARED_IN_PLACE => 0,
@@ -72,7 +72,7 @@ pub fn keys_are_unique<'a>(pairs: impl ExactSizeIterator<Item = (Value<'a>, Valu
     find_duplicate(keys, |a, b| order(*a, *b)).map(|found| found.is_none())
 }
 
-/// Refuses a value that no reader would take back: nested too deep, a map with a key twice, a simple
+/// Refuses a value that no reader would accept: nested too deep, a map with a key twice, a simple
 /// value that is encoded otherwise or not at all (RFC 7049 section 2.3).
 pub fn check_writable(value: Value<'_>) -> Result<()> {
     check_depth(value, MAX_DEPTH)?;

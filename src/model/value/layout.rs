@@ -35,7 +35,7 @@ pub(super) const INDEXED_ARRAY: u8 = 13;
 pub(super) const MAP: u8 = 14;
 pub(super) const INDEXED_MAP: u8 = 15;
 pub(super) const TAGGED: u8 = 16;
-/// With the number of a dtype below.
+/// The tag of a number: this bit, and the number of its dtype.
 const NUMBER: u8 = 0x80;
 
 /// Where the size, the count and what items are stand in an array, map or tagged value, and where its items begin.
@@ -121,7 +121,7 @@ pub(crate) fn record_size(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where so many records end, the first of which begins at `at`.
+/// The end of `count` records, the first of which begins at `at`.
 #[inline(always)]
 pub(super) fn end_of_records(records: &[u8], at: usize, count: u32) -> usize {
     (0..count).fold(at, |at, _| {
@@ -130,19 +130,19 @@ pub(super) fn end_of_records(records: &[u8], at: usize, count: u32) -> usize {
     })
 }
 
-/// The number of four bytes that stands there.
+/// The number of four bytes at `at`.
 #[inline]
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of eight bytes that stands there.
+/// The number of eight bytes at `at`.
 #[inline]
 pub(super) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Puts a number of four bytes there.
+/// Puts a number of four bytes at `at`.
 #[inline]
 pub(super) fn put_word(bytes: &mut [u8], at: usize, word: u32) {
     if let Some(place) = bytes.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut()) {

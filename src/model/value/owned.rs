@@ -13,7 +13,7 @@ pub struct OwnedValue {
 }
 
 impl OwnedValue {
-    /// What `build` puts together.
+    /// The value that `build` makes.
     pub fn build(build: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>) -> Result<OwnedValue> {
         let mut tape = Tape::default();
         let mut builder = ValueBuilder::new(&mut tape);

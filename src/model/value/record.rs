@@ -1,4 +1,4 @@
-//! A value that is looked at where it stands.
+//! A value that is read in place, in its record.
 
 use super::layout::{self, Element};
 use crate::model::dtype::Dtype;
@@ -230,7 +230,7 @@ fn count(record: &[u8]) -> usize {
     layout::word(record, layout::COUNT_AT).unwrap_or_default() as usize
 }
 
-/// What is there from an array's item or a map's pair on.
+/// The bytes of a record from an array's item, or a map's pair, on.
 fn item(record: &[u8], at: usize) -> Option<&[u8]> {
     let count = count(record);
     if at >= count {
