@@ -56,6 +56,7 @@ static void set_all(zt_writer *w, const setters *set)
     CHECK_STATUS(set->b(w, "true", 1), ZT_OK);
     CHECK_STATUS(set->b(w, "false", 0), ZT_OK);
     CHECK_STATUS(set->i(w, "i-min", INT64_MIN), ZT_OK);
+    CHECK_STATUS(set->i(w, "i-wide", -INT64_C(9007199254740994)), ZT_OK);
     CHECK_STATUS(set->i(w, "i-max", INT64_MAX), ZT_OK);
     CHECK_STATUS(set->i(w, "zero", 0), ZT_OK);
     CHECK_STATUS(set->u(w, "u-max", UINT64_MAX), ZT_OK);
@@ -157,13 +158,14 @@ static void check_all(const zt_value *map)
     const char *s = NULL;
     const void *y = NULL;
     size_t n = 7, k;
-    CHECK_U64(zt_value_count(map), 25 + COUNT(texts));
+    CHECK_U64(zt_value_count(map), 26 + COUNT(texts));
     CHECK(zt_value_get_bool(zt_value_find(map, "true"), &b) == ZT_OK && b == 1);
     CHECK(zt_value_get_bool(zt_value_find(map, "false"), &b) == ZT_OK && b == 0);
     CHECK(zt_value_get_i64(zt_value_find(map, "i-min"), &i) == ZT_OK && i == INT64_MIN);
     CHECK(zt_value_get_i64(zt_value_find(map, "i-max"), &i) == ZT_OK && i == INT64_MAX);
     CHECK(zt_value_get_i64(zt_value_find(map, "zero"), &i) == ZT_OK && i == 0);
     CHECK(zt_value_get_u64(zt_value_find(map, "u-max"), &u) == ZT_OK && u == UINT64_MAX);
+    CHECK(zt_value_get_f64(zt_value_find(map, "i-wide"), &f) == ZT_OK && is_double(f, -9007199254740994.0)); /* exact */
     CHECK(zt_value_get_f64(zt_value_find(map, "pi"), &f) == ZT_OK && is_double(f, 3.141592653589793));
     CHECK(zt_value_get_f64(zt_value_find(map, "half"), &f) == ZT_OK && f == 0.5);
     CHECK(zt_value_get_f64(zt_value_find(map, "-0"), &f) == ZT_OK && f == 0 && signbit(f));

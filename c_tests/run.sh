@@ -137,6 +137,15 @@ wrapper_compiles() {
         done
     done
 }
+# Half of the numbers of complex elements would be an attribute.
+wrapper_refuses_logical_types() {
+    for element in float std::complex\<float\>; do
+        printf '#include "ztensor.hpp"\nvoid set(zt::writer &to, const std::vector<%s> &all) { (void)to.set_attribute("a", all); }\n' \
+            "$element" | $CXX -std=c++17 -I"$include" -fsyntax-only -x c++ - 2>"$out/refused.txt" && refused=no || refused=yes
+        case $element-$refused in float-no | std*-yes) ;; *) cat "$out/refused.txt" && return 1 ;; esac
+    done
+    grep -q 'elements of a dtype, not of a logical type' "$out/refused.txt"
+}
 wrapper_costs_nothing() {
     for mode in "" -fno-exceptions; do
         $CXX -std=c++17 -O2 $mode -I"$include" -c -o "$out/zero_cost.o" "$here/cpp/zero_cost.cpp" || return 1
@@ -150,6 +159,7 @@ if [ -z "${ONLY-}" ]; then
     case $languages in *c++17*)
         test_that "wrapper (c++17)" build_and_run wrapper c++17 cpp/wrapper.cpp cpp/wrapper_files.cpp cpp/wrapper_results.cpp
         test_that "wrapper compiles" wrapper_compiles
+        test_that "wrapper refuses logical types" wrapper_refuses_logical_types
         test_that "wrapper costs nothing" wrapper_costs_nothing
         ;;
     esac

@@ -204,8 +204,8 @@ fn attributes_are_set_and_removed_by_their_keys() {
     for (key, number) in [("a", 1), ("b", 2), ("a", 3)] {
         attributes.set(key, Tree::Unsigned(number).owned().get()).unwrap();
     }
-    attributes.set_any(Tree::Unsigned(7).owned().get(), Value::NULL).unwrap();
-    attributes.set_any(Tree::text("b").owned().get(), Value::NULL).unwrap();
+    attributes.push(Tree::Unsigned(7).owned().get(), Value::NULL).unwrap();
+    attributes.set("b", Value::NULL).unwrap();
     assert!(attributes.remove("a") && !attributes.remove("a") && attributes.get("a").is_none());
     let map = attributes.to_map().unwrap();
     let wanted = Tree::Map(vec![(Tree::text("b"), Tree::Null), (Tree::Unsigned(7), Tree::Null)]);

@@ -77,9 +77,7 @@ pub const Component = struct {
         if (T == bool) @compileError("look at bools as u8");
         const is = self.dtype();
         if (is != types.dtypeOf(T) and !(T == u8 and is == c.ZT_DTYPE_BOOL)) return error.InvalidArgument;
-        const found = try self.bytes();
-        if (found.len == 0) return &.{};
-        return std.mem.bytesAsSlice(T, @as([]align(@alignOf(T)) const u8, @alignCast(found)));
+        return elementsIn(T, try self.bytes());
     }
     pub fn read(self: Component, dst: []u8) Error!void {
         try base.check(c.zt_component_read(self.handle, dst.ptr, dst.len));
@@ -137,7 +135,14 @@ pub const Buffer = struct {
 /// The elements of one component of a view; T is checked against the dtype.
 pub fn elementsOf(comptime T: type, array: c.zt_array) Error![]const T {
     if (array.dtype != types.dtypeOf(T)) return error.InvalidArgument;
-    return std.mem.bytesAsSlice(T, @as([]align(8) const u8, @alignCast(base.borrowed(array.data, array.size))));
+    return elementsIn(T, base.borrowed(array.data, array.size));
+}
+
+/// Bytes as elements. They need not be whole elements: of what is in no format that is known, a file may say any size.
+fn elementsIn(comptime T: type, bytes: []const u8) Error![]const T {
+    if (bytes.len == 0) return &.{};
+    if (bytes.len % @sizeOf(T) != 0 or !std.mem.isAligned(@intFromPtr(bytes.ptr), @alignOf(T))) return error.InvalidArgument;
+    return @alignCast(std.mem.bytesAsSlice(T, bytes));
 }
 
 pub const Object = struct {

@@ -80,6 +80,32 @@ test "written, read, sliced, converted, appended" {
     try equal(@as(usize, 2), (try zt.File.open(path)).len());
 }
 
+test "elements of a file in memory, however it is aligned and whatever size they say" {
+    const path = "elements-by-zig-test.zt";
+    defer std.fs.cwd().deleteFile(path) catch {};
+    const w = try zt.Writer.create(path, zt.sized(zt.c.zt_writer_options));
+    try w.csr(i16, "s", .{ 2, 2 }, &.{ 1, 2, 3 }, &.{ 0, 1, 1 }, &.{ 0, 2, 3 });
+    try w.csr(f32, "t", .{ 2, 2 }, &.{}, &.{}, &.{ 0, 0, 0 });
+    _ = try w.finish();
+    var memory: [4096]u8 align(64) = undefined;
+    const bytes = try std.fs.cwd().readFile(path, memory[2..]);
+    {
+        const file = try zt.File.openMemory(bytes, zt.sized(zt.c.zt_open_options));
+        defer file.close();
+        const s = try file.find("s").?.csr();
+        try std.testing.expectEqualSlices(i16, &.{ 1, 2, 3 }, try zt.elementsOf(i16, s.values));
+        try equal(@as(usize, 0), (try zt.elementsOf(f32, (try file.find("t").?.csr()).values)).len);
+    }
+    const dtype = std.mem.indexOf(u8, bytes, "i16").?;
+    @memcpy(bytes[dtype .. dtype + 3], "i64");
+    std.mem.copyForwards(u8, memory[0..bytes.len], bytes);
+    const file = try zt.File.openMemory(memory[0..bytes.len], zt.sized(zt.c.zt_open_options));
+    defer file.close();
+    const part = file.find("s").?.find("values").?;
+    try equal(@as(u64, 6), part.size());
+    try std.testing.expectError(error.InvalidArgument, part.elements(i64));
+}
+
 test "failures are errors with a message" {
     try std.testing.expectError(error.Corrupt, zt.File.open(data ++ "invalid/offset-align-8.zt"));
     try expect(std.mem.indexOf(u8, zt.lastFailure().message, "offset 8 is not a multiple of 64") != null);

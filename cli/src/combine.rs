@@ -9,13 +9,14 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::remote;
 use crate::{elements, progress, text};
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
-use ztensor::model::value::{Attributes, Value};
+use ztensor::model::value::{order, Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
 use ztensor::writer::{Summary, Writer, WriterOptions};
 
@@ -97,7 +98,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
-    let mut attributes = Attributes::default();
+    let (mut attributes, mut keys) = (Attributes::default(), BTreeSet::new());
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
@@ -106,7 +107,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
             }
             objects.push((object, path.as_path()));
         }
-        merge_attributes(&mut attributes, file).map_err(|e| Failure::at(path, e))?;
+        merge_attributes(&mut attributes, &mut keys, file).map_err(|e| Failure::at(path, e))?;
     }
     // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
     let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
@@ -123,16 +124,42 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
 }
 
+/// The key of an attribute, of any kind.
+struct Key<'f>(Value<'f>);
+
+impl Ord for Key<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(self.0, other.0)
+    }
+}
+
+impl PartialOrd for Key<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key<'_> {}
+
 /// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file was made from, or
 /// which part of a model it is, are left out: they are not true of the merged file.
-fn merge_attributes(attributes: &mut Attributes, file: &File) -> Result<()> {
+fn merge_attributes<'f>(
+    attributes: &mut Attributes,
+    keys: &mut BTreeSet<Key<'f>>,
+    file: &'f File,
+) -> Result<()> {
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
     let is_of_file =
         |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
     for (key, value) in own.filter(|(key, _)| !is_of_file(*key)) {
-        let is_there = key.as_text().is_some_and(|key| attributes.get(key).is_some());
-        if !is_there {
-            attributes.set_any(key, value)?;
+        if keys.insert(Key(key)) {
+            attributes.push(key, value)?;
         }
     }
     Ok(())

@@ -142,10 +142,15 @@ fn of_objects(
     Ok(differences)
 }
 
+/// The roles in order. One that has a comma is quoted, so that it is not taken for two.
 fn roles(object: &Object<'_>) -> String {
     let mut roles: Vec<_> = object.components().map(|component| component.role()).collect();
     roles.sort_unstable();
-    roles.join(", ")
+    let shown = roles.iter().map(|role| match role.contains([',', '"']) {
+        true => format!("{role:?}"),
+        false => (*role).to_owned(),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Attributes that only one has, or that have other values. What a file was made from is none of its own, nor is which part

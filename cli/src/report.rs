@@ -15,8 +15,8 @@ use crate::stats;
 use crate::text;
 use data::{FileData, StatsOf};
 use page::Page;
-use std::path::Path;
-use ztensor::reader::{Component, File};
+use std::path::{Path, PathBuf};
+use ztensor::reader::{Component, File, FilePart};
 
 /// Ranges of a histogram.
 const BINS: u16 = 40;
@@ -25,16 +25,13 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let page_path = &arguments.output;
     check_free(page_path, arguments.force)?;
-    let page_now = std::fs::canonicalize(page_path).ok(); // none where it is new
-    if page_now.is_some() && arguments.files.iter().any(|file| std::fs::canonicalize(file).ok() == page_now) {
-        return Err(Failure::at(page_path, "is one of the files that the report is about"));
-    }
     if arguments.diff && arguments.files.len() != 2 {
         let why = format!("--diff compares two files, and there are {}", arguments.files.len());
         return Err(Failure::Message(why));
     }
     let opened = arguments.files.iter().map(|path| remote::open(path));
     let files: Vec<File> = opened.collect::<Outcome<_>>()?;
+    check_page_is_none_of(page_path, &arguments.files, &files)?;
     let mut page = Page::create(page_path, arguments.force)?;
     page.put_json(&format!(r#"{{"program":"zt {}","files":["#, env!("CARGO_PKG_VERSION")))?;
     let mut failed = false;
@@ -74,6 +71,26 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     }
     match failed {
         true => Err(Failure::Reported),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a page in the place of a file that the report is about, or of one that is part of a model.
+fn check_page_is_none_of(page: &Path, paths: &[PathBuf], files: &[File]) -> Outcome<()> {
+    let Ok(page_now) = std::fs::canonicalize(page) else { return Ok(()) }; // it is new
+    let is_page = |path: &Path| std::fs::canonicalize(path).is_ok_and(|path| path == page_now);
+    let is_part = |part: &FilePart| {
+        let path = part.path().and_then(|path| std::str::from_utf8(path).ok());
+        path.is_some_and(|path| is_page(Path::new(path.trim_end_matches('\0'))))
+        // as C has it
+    };
+    let is_index = |path: &PathBuf| {
+        let is_in_folder = std::fs::canonicalize(path).is_ok_and(|path| page_now.parent() == Some(&path));
+        is_in_folder && page_now.to_string_lossy().ends_with(".index.json")
+    };
+    let is_given = |path: &PathBuf| is_page(path) || is_index(path);
+    match paths.iter().any(is_given) || files.iter().any(|file| file.parts().any(is_part)) {
+        true => Err(Failure::at(page, "is one of the files that the report is about")),
         false => Ok(()),
     }
 }

@@ -4,6 +4,8 @@ mod common;
 
 use common::{data, folder, listing, names_in, run, Ran};
 use std::path::{Path, PathBuf};
+use ztensor::model::value::{Attributes, Kind, OwnedValue};
+use ztensor::writer::{Writer, WriterOptions};
 
 fn names(path: &Path) -> Vec<String> {
     let listing = listing(path);
@@ -280,4 +282,28 @@ fn a_compact_file_has_no_gap_that_only_its_offsets_ask_for() {
     assert_eq!(names(&path), [first]);
     let size = std::fs::metadata(&path).unwrap().len();
     assert!((1 << 21..1 << 23).contains(&size), "{size} bytes");
+}
+
+/// To look through all that are there for each of them would take many minutes.
+#[test]
+fn a_hundred_thousand_attributes_are_merged_and_the_first_file_s_stay() {
+    const COUNT: u64 = 100_000;
+    let folder = folder("merge-attributes");
+    let number = |n: u64| OwnedValue::scalar(Kind::Unsigned(n)).unwrap();
+    let with = |name: &str, add: u64| {
+        let mut attributes = Attributes::default();
+        (0..COUNT).for_each(|n| attributes.push(number(n).get(), number(n + add).get()).unwrap());
+        (0..COUNT).for_each(|n| {
+            let key = OwnedValue::text(&format!("key {n}")).unwrap();
+            attributes.push(key.get(), number(n + add).get()).unwrap();
+        });
+        let path = folder.join(name);
+        let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
+        writer.set_attributes(attributes).unwrap();
+        writer.finish().unwrap();
+        path
+    };
+    let (one, two, merged) = (with("one.zt", 0), with("two.zt", 7), folder.join("merged.zt"));
+    run(&[&"merge", &one, &two, &merged]).good();
+    assert_eq!(run(&[&"attr", &"get", &merged]).good(), run(&[&"attr", &"get", &one]).good());
 }

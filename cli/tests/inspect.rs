@@ -8,6 +8,7 @@ use safetensors::Dtype;
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use ztensor::writer::{ComponentSpec, ObjectSpec, Writer, WriterOptions};
 
 fn bytes_of(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
@@ -346,4 +347,27 @@ fn blocks_and_what_they_became_have_the_same_attributes() {
     let made = folder("diff-blocks").join("a.zt");
     run(&[&"convert", &path, &made]).good();
     run(&[&"diff", &"--attributes", &path, &made]).good();
+}
+
+/// A role may be any text.
+#[test]
+fn one_component_is_not_taken_for_two_by_its_role() {
+    let folder = folder("diff-roles");
+    let with = |name: &str, roles: &[&str]| {
+        let path = folder.join(name);
+        let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
+        let object = ObjectSpec { name: "x", format: "mine.x/1", shape: &[4] };
+        let parts: Vec<_> = roles
+            .iter()
+            .map(|role| (ComponentSpec::new(role, ztensor::model::dtype::Dtype::U8), &[1, 2, 3, 4][..]))
+            .collect();
+        writer.write_object(&object, Default::default(), &parts).unwrap();
+        writer.finish().unwrap();
+        path
+    };
+    let (one, two) = (with("one.zt", &["a, b"]), with("two.zt", &["a", "b"]));
+    let ran = run(&[&"diff", &one, &two]);
+    assert_eq!((ran.status, ran.err.as_str()), (1, ""));
+    assert!(ran.out.contains("~ x: components \"a, b\" and a, b\n"), "{}", ran.out);
+    run(&[&"diff", &one, &one]).good();
 }

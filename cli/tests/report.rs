@@ -114,6 +114,17 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
     run(&[&"report", &path, &"-o", &path, &"--force"]).bad(&["is one of the files that the report is about"]);
     assert_eq!(names_in(&folder), ["in.safetensors", "page.html"]);
     run(&[&"ls", &path]).good();
+    let model = folder.join("model");
+    std::fs::create_dir(&model).unwrap();
+    let sharded = data().join("foreign/valid/amber-hf-sharded");
+    for name in names_in(&sharded) {
+        std::fs::copy(sharded.join(&name), model.join(&name)).unwrap();
+    }
+    for name in ["model-00002-of-00003.safetensors", "model.safetensors.index.json"] {
+        run(&[&"report", &model, &"-o", &model.join(name), &"--force"])
+            .bad(&["is one of the files that the report is about"]);
+    }
+    run(&[&"ls", &model]).good();
 }
 
 #[test]

@@ -305,8 +305,10 @@ class writer {
             made = describe(ZT_ATTRIBUTE_STRING, pointer(string));
             made.size = string.size();
         } else {
+            using element = type_of<std::remove_cv_t<std::remove_pointer_t<decltype(value.data())>>>;
+            static_assert(element::type == ZT_TYPE_NONE, "an attribute has elements of a dtype, not of a logical type");
             made = describe(ZT_ATTRIBUTE_NUMBERS, value.data());
-            made.dtype = type_of<std::remove_cv_t<std::remove_pointer_t<decltype(value.data())>>>::dtype;
+            made.dtype = element::dtype;
             made.count = value.size();
         }
         made.key_length = key.size();

@@ -7,8 +7,8 @@
 //! table      what is in which slot, what is queued, what is evicted      table.rs, queue.rs, evict.rs
 //! ```
 //!
-//! What a slice is and how it is read is the caller's [`Slice`]. Slices are read and dropped without the lock; after
-//! [`Cache::new`] the cache asks for no memory but what a read takes while it lasts, and a message of a failure.
+//! What a slice is and how it is read is the caller's [`slice::Slice`]. Slices are read and dropped without the lock; after
+//! `Cache::new` the cache asks for no memory but what a read takes while it lasts, and a message of a failure.
 
 mod entry;
 mod evict;

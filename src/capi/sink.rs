@@ -60,7 +60,7 @@ impl CallbackSink {
         Ok(sink)
     }
 
-    /// What [`is_running`] knows it by.
+    /// Its number among all sinks, by which `is_running` looks for it.
     pub(super) fn id(&self) -> u64 {
         self.id
     }

@@ -135,7 +135,8 @@ pub unsafe extern "C" fn zt_value_get_f64(
         match unsafe { required(value)? }.kind() {
             Kind::Float(v) => out.write(v),
             Kind::Unsigned(v) => out.write(v as f64),
-            Kind::Negative(n) => out.write(-1.0 - n as f64),
+            // Of 128 bits, so that it is rounded once.
+            Kind::Negative(n) => out.write(-(u128::from(n).saturating_add(1) as f64)),
             _ => return Err(not_a("number")),
         };
         Ok(())

@@ -123,3 +123,10 @@ function types_of(::Type{T}) where {T}
     logical = haskey(STORAGE, found)
     return dtype_number(logical ? STORAGE[found] : found), logical ? type_number(found) : Int32(ZT_TYPE_NONE)
 end
+
+"The number of the dtype of elements of T, which are not of a logical type: those of complex numbers are two elements each."
+function dtype_of(::Type{T}) where {T}
+    dtype, logical = types_of(T)
+    logical == ZT_TYPE_NONE || throw(ArgumentError("$T is no dtype, but a logical type"))
+    return dtype
+end

@@ -80,7 +80,7 @@ Base.read!(c::Component, dst::Array) = (check(zt_component_read(c.handle, dst, s
 "The elements converted to T: see zt_component_read_as."
 function read_as(c::Component, ::Type{T}) where {T}
     made = Vector{T}(undef, div(sizeof(c), max(1, Int(zt_dtype_size(zt_component_dtype(c.handle))))))
-    check(zt_component_read_as(c.handle, types_of(T)[1], made, sizeof(made)))
+    check(zt_component_read_as(c.handle, dtype_of(T), made, sizeof(made)))
     return made
 end
 

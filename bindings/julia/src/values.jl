@@ -55,7 +55,7 @@ end
 "The numbers of an array as elements of T, exactly, or an error; a number alone is an array of one."
 function numbers(v::Value, ::Type{T}) where {T}
     made = Vector{T}(undef, kind(v) === :array ? length(v) : 1)
-    check(zt_value_read_numbers(v.handle, types_of(T)[1], made, length(made)))
+    check(zt_value_read_numbers(v.handle, dtype_of(T), made, length(made)))
     return made
 end
 "The texts of an array."

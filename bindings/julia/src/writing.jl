@@ -191,7 +191,7 @@ fields_of(v::AbstractFloat) = (kind = ZT_ATTRIBUTE_F64, f64 = v)
 fields_of(v::String) = (kind = ZT_ATTRIBUTE_STRING, data = pointer(v), size = sizeof(v))
 fields_of(v::Json) = (kind = ZT_ATTRIBUTE_JSON, data = pointer(v.text), size = sizeof(v.text))
 fields_of(v::Value) = (kind = ZT_ATTRIBUTE_VALUE, data = v.handle)
-fields_of(v::Vector{T}) where {T<:Number} = (kind = ZT_ATTRIBUTE_NUMBERS, dtype = types_of(T)[1], data = pointer(v), count = length(v))
+fields_of(v::Vector{T}) where {T<:Number} = (kind = ZT_ATTRIBUTE_NUMBERS, dtype = dtype_of(T), data = pointer(v), count = length(v))
 
 function give(call, key, value)
     text = String(key)

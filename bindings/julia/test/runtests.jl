@@ -267,6 +267,7 @@ end
                                  "bytes" => UInt8[0, 255], "strings" => ["a\0b", ""], "gone" => 1, "tag" => ZT.Json("{\"\$tag\":[7,[1]]}"))
                 ZT.set_attribute(w, key, value)
             end
+            @test_throws ArgumentError ZT.set_attribute(w, "gone", [1.0f0 + 2im])
             ZT.set_attribute(w, "gone", ZT.Removed())
             @test status(() -> ZT.set_attribute(w, "gone", ZT.Removed())) == ZT.ZT_ERROR_NOT_FOUND
             ZT.write(w, "a", a)
@@ -302,6 +303,8 @@ end
         ZT.advise(f["a"]["data"], :willneed)
         @test_throws ArgumentError ZT.advise(f["a"]["data"], :perhaps)
         ZT.create(path * ".copy") do w
+            @test_throws ArgumentError ZT.read_as(f["complex"]["data"], ComplexF32)
+            @test_throws ArgumentError ZT.numbers(ZT.attribute_values(f)["i64"], ComplexF32)
             ZT.copy_attributes(w, f)
             ZT.set_attribute(w, "again", ZT.attribute_values(f)["tag"])
             ZT.copy_object(w, f["a"])

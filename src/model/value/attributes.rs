@@ -1,7 +1,6 @@
 //! The pairs of an attribute map that is still being changed.
 
 use super::builder::ValueBuilder;
-use super::check::order;
 use super::owned::OwnedValue;
 use super::record::Value;
 use super::tape::Tape;
@@ -72,16 +71,6 @@ impl Attributes {
                 let pair = (builder.finish()?, self.tape.add(value)?);
                 self.pairs.push(pair);
             }
-        }
-        Ok(())
-    }
-
-    /// Sets the value of a key of any kind.
-    pub fn set_any(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
-        let found = self.iter().position(|(old, _)| order(old, key).is_eq());
-        match found.and_then(|at| self.pairs.get_mut(at)) {
-            Some((_, place)) => *place = self.tape.add(value)?,
-            None => self.push(key, value)?,
         }
         Ok(())
     }
