@@ -46,7 +46,7 @@ impl PassedKeys {
     #[cold]
     fn check_some(&mut self, budget: &Budget) -> Result<()> {
         let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2); // the list, and the memory that sorts it
-        budget.charge(temporary, "keys that are temporary")?;
+        budget.charge(temporary, "keys that are compared")?;
         let mut keys: Vec<(u32, &[u8])> = Vec::new();
         keys.try_reserve_exact(self.keys.len())?;
         let mut start = 0;

@@ -238,7 +238,7 @@ impl Writer {
         let unknown = component.digest().filter(|_| algorithm.is_none() && recode.digest.is_none());
         if let Some(digest) = unknown {
             let why = self.capabilities().cannot_represent(format_args!(
-                "the digest {digest:?} of bytes that are written reencode, as its algorithm is unknown"
+                "the digest {digest:?} of bytes that are written anew, as its algorithm is unknown"
             ));
             losses.leave_out(Loss::Digest, component.wrap(why))?;
         }
