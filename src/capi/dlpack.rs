@@ -108,26 +108,18 @@ struct Export<T> {
 /// Loads the component and describes it; the numbers are in the vector, whose address is final.
 fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
     let component = handle.component()?;
+    let no_type = || {
+        let name = component.logical_name().unwrap_or(component.dtype_name());
+        fail!(Unsupported, "DLPack has no type for {name:?}")
+    };
     let logical = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => None,
-        _ => Some(component.known_logical().ok_or_else(|| {
-            fail!(
-                Unsupported,
-                "DLPack has no type for {:?}",
-                component.logical_name().unwrap_or(component.dtype_name())
-            )
-        })?),
+        _ => Some(component.known_logical().ok_or_else(no_type)?),
     };
     let plain = component.dtype();
     let plain =
         plain.ok_or_else(|| fail!(Unsupported, "its dtype {:?} is unknown", component.dtype_name()))?;
-    let dtype = data_type(plain, logical).ok_or_else(|| {
-        fail!(
-            Unsupported,
-            "DLPack has no type for {:?}",
-            component.logical_name().unwrap_or(component.dtype_name())
-        )
-    })?;
+    let dtype = data_type(plain, logical).ok_or_else(no_type)?;
     let block = logical.map_or(plain.block(), Logical::block);
     let size = component.size()?;
     if size % block.bytes != 0 {

@@ -31,8 +31,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             Detected::Frame(frame) => frame.container,
             Detected::Front(container) | Detected::Scattered(container) => *container,
         };
-        let row = table.iter().find(|row| row.capabilities.container == container);
-        let others = row.map_or(&[][..], |row| row.may_be);
+        let others = super::row(container).map_or(&[][..], |row| row.may_be);
         let bits = others.iter().fold(container.bit(), |bits, other| bits | other.bit());
         check_allowed(container, bits, limits)?;
         return Ok(found);

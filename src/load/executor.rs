@@ -183,7 +183,7 @@ impl<'a> Executor<'a> {
                     self.perform(job, request, &mut performer)
                 }
                 Some(fetched) => {
-                    let _reservation = self.shared.budget.reserve(job.kind.extra(request));
+                    let _reservation = self.shared.budget.reserve(job.kind.extra_memory(request));
                     fetched
                         .next(job, bounce)
                         .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(())))

@@ -55,8 +55,8 @@ impl LaidOut<'_> {
         self.layout.checksum.map_or(Ok(()), |expected| sum.check(expected.crc32))
     }
 
-    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the file. Of the stored
-    /// ones those are there that it takes, from a place on.
+    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the file. `stored` are the
+    /// stored bytes that this takes, and `base` is where the first of them is in the component.
     fn fill(
         &self,
         blob: &Blob<'_>,
@@ -125,7 +125,7 @@ impl Performer<'_, '_> {
         };
         let base = stored.start;
         let is_direct = !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length;
-        self.with_stored(blob, stored, request.extra(), |stored| {
+        self.with_stored(blob, stored, request.extra_memory(), |stored| {
             let start = wanted.start;
             if is_direct {
                 laid_out.fill(blob, gather, (stored, base), wanted, dst)?;

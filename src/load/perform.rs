@@ -70,15 +70,16 @@ impl Performer<'_, '_> {
             JobKind::Frames { stored, .. } | JobKind::Decode { stored, .. } => {
                 let start = job.offset.saturating_sub(blob.entry.offset);
                 let (range, step) = (start..start.saturating_add(*stored), self.step);
-                let extra = job.kind.extra(request);
-                self.with_stored(blob, range, extra, |bytes| {
+                let extra_memory = job.kind.extra_memory(request);
+                self.with_stored(blob, range, extra_memory, |bytes| {
                     finish(request, job.offset, job.dst, &job.kind, Some(bytes), step)
                 })
             }
             JobKind::Serial => self.perform_serial(request, job.dst),
             JobKind::Convert(to) => {
-                let extra = request.extra();
-                let _reservation = self.shared.budget.reserve(blob.unborrowed_size().saturating_add(extra));
+                let extra_memory = request.extra_memory();
+                let _reservation =
+                    self.shared.budget.reserve(blob.unborrowed_size().saturating_add(extra_memory));
                 self.strategy.count_stored(blob.entry.stored_size);
                 blob.convert_into(*to, job.dst)
             }
@@ -133,26 +134,27 @@ impl Performer<'_, '_> {
         Ok(())
     }
 
-    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory; `extra` is what `body` takes
-    /// of that.
+    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory, of which `body` takes
+    /// `extra_memory` bytes more.
     pub(super) fn with_stored<T>(
         &mut self,
         blob: &Blob<'_>,
         range: Range<u64>,
-        extra: u64,
+        extra_memory: u64,
         body: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         let offset = blob.entry.offset.saturating_add(range.start);
         let size = range.end.saturating_sub(range.start);
         self.strategy.count_stored(size);
         if let Some(bytes) = blob.source.slice(offset..offset.saturating_add(size)) {
-            let _reservation = self.shared.budget.reserve(extra);
+            let _reservation = self.shared.budget.reserve(extra_memory);
             return body(bytes);
         }
         let count = in_memory(size)?;
         let is_small = count <= self.bounce.capacity();
         // At once: who waits for more holds nothing that another waits for.
-        let _reservation = self.shared.budget.reserve(extra.saturating_add(if is_small { 0 } else { size }));
+        let _reservation =
+            self.shared.budget.reserve(extra_memory.saturating_add(if is_small { 0 } else { size }));
         let route = self.strategy.route(offset, size);
         if is_small {
             return body(self.strategy.fetch(route, offset, count, self.bounce)?);
@@ -191,8 +193,9 @@ impl Performer<'_, '_> {
                 let needed = seek.needed(in_memory(blob.entry.stored_size)?);
                 let from = needed.start;
                 with_entries(blob, seek.entries, |entries| {
-                    let (range, extra) = (needed.start as u64..needed.end as u64, request.extra());
-                    self.with_stored(blob, range, extra, |bytes| {
+                    let (range, extra_memory) =
+                        (needed.start as u64..needed.end as u64, request.extra_memory());
+                    self.with_stored(blob, range, extra_memory, |bytes| {
                         decode_part(request, codec, StoredPart { bytes, from, entries }, seek, dst)
                     })
                 })

@@ -22,9 +22,9 @@ const OPTIONS: BatchOptions = BatchOptions {
 };
 
 impl Request<'_> {
-    /// Bytes of memory that decoded ones take which are not its own: those between the blocks of a slab, or all, where elements
+    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of a component whose elements
     /// are gathered.
-    pub(super) fn extra(&self) -> u64 {
+    pub(super) fn extra_memory(&self) -> u64 {
         let is_slab = matches!(self.part, Part::Slab(_));
         if is_slab && self.blob.coding == Coding::Raw && !self.blob.is_laid_out {
             return 0; // taken apart in a bounce
@@ -42,10 +42,10 @@ impl Request<'_> {
 }
 
 impl JobKind {
-    /// What it takes beside its stored bytes, when these are there.
-    pub fn extra(&self, request: &Request<'_>) -> u64 {
+    /// [`Request::extra_memory`], for a job whose stored bytes were read.
+    pub fn extra_memory(&self, request: &Request<'_>) -> u64 {
         match self {
-            JobKind::Decode { .. } => request.extra(),
+            JobKind::Decode { .. } => request.extra_memory(),
             _ => 0,
         }
     }
@@ -55,8 +55,8 @@ impl Performer<'_, '_> {
     /// Fills `dst`, or the request's rows.
     pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         let size = request.decoded_size();
-        let extra = request.blob.unborrowed_size().saturating_add(request.extra());
-        let _reservation = self.shared.budget.reserve(size.saturating_add(extra));
+        let extra_memory = request.blob.unborrowed_size().saturating_add(request.extra_memory());
+        let _reservation = self.shared.budget.reserve(size.saturating_add(extra_memory));
         let mut decoded = zeroed(in_memory(size)?)?;
         self.read_packed(request, &mut decoded)?;
         let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
@@ -70,8 +70,8 @@ impl Performer<'_, '_> {
     pub(super) fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         match request.wanted.convert {
             None => {
-                let extra = request.blob.unborrowed_size().saturating_add(request.extra());
-                let _reservation = self.shared.budget.reserve(extra);
+                let extra_memory = request.blob.unborrowed_size().saturating_add(request.extra_memory());
+                let _reservation = self.shared.budget.reserve(extra_memory);
                 self.read_packed(request, dst)
             }
             Some(_) => self.perform_temporary(request, dst),
@@ -80,7 +80,7 @@ impl Performer<'_, '_> {
 
     /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
     pub(super) fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
-        // What it takes beside is counted by the caller.
+        // The caller has reserved the memory for what is not asked for.
         let has_digest =
             split::checks_digest(request, &OPTIONS)? || request.has_digest.load(Ordering::Relaxed);
         let (shared, capacity) = (Shared::new(OPTIONS.in_flight), self.bounce.capacity());
