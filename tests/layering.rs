@@ -203,12 +203,12 @@ fn unsafe_code_stands_in_the_listed_files_only() {
 }
 
 #[test]
-fn no_file_is_over_400_lines() {
+fn no_file_is_over_600_lines() {
     let files = ["src", "cli/src", "cli/tests", "tests", "examples", "c_tests"].map(all).concat();
     assert!(files.len() > 500, "{}", files.len());
     for (path, text) in files {
         let (is_c, lines) = (!path.ends_with(".rs"), text.lines().count());
-        assert!(lines <= 400 || is_c && path.starts_with("examples/"), "{path} has {lines} lines");
+        assert!(lines <= 600 || is_c && path.starts_with("examples/"), "{path} has {lines} lines");
     }
 }
 

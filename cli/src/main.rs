@@ -19,6 +19,8 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
+#[allow(dead_code)]
+mod notes;
 mod npy;
 mod output;
 mod parallel;

@@ -1,0 +1,158 @@
+//! What a command did not do, said in one form: the last lines on standard error, and `"notes"` in JSON.
+//!
+//! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
+
+use crate::{failure, text};
+use std::cell::RefCell;
+
+/// What became of the objects or files that a note names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    LeftOut,
+    NotChecked,
+    NotCompared,
+    NotConverted,
+    NotCovered,
+    PassedOver,
+    Lossy,
+    Renamed,
+    Damaged,
+}
+
+impl What {
+    fn label(self) -> &'static str {
+        match self {
+            What::LeftOut => "left out",
+            What::NotChecked => "not checked",
+            What::NotCompared => "not compared",
+            What::NotConverted => "not converted",
+            What::NotCovered => "not covered",
+            What::PassedOver => "passed over",
+            What::Lossy => "values lost",
+            What::Renamed => "renamed",
+            What::Damaged => "damaged",
+        }
+    }
+}
+
+/// One fact about things that share a reason.
+struct Note {
+    what: What,
+    /// The singular of what is counted: "object", "file", "attribute", "byte".
+    noun: &'static str,
+    why: String,
+    count: u64,
+    names: Vec<String>,
+}
+
+/// The notes of one command, in the order in which they arose.
+#[derive(Default)]
+pub struct Notes {
+    notes: RefCell<Vec<Note>>,
+}
+
+/// A line names this many things; JSON has all.
+const NAMES_SHOWN: usize = 8;
+
+impl Notes {
+    /// Notes one thing by its name. Things that share `what`, `noun` and `why` become one note.
+    pub fn add(&self, what: What, noun: &'static str, name: &str, why: impl Into<String>) {
+        self.entry(what, noun, why.into(), 1, Some(name));
+    }
+
+    /// Notes `count` things that have no names.
+    pub fn add_count(&self, what: What, noun: &'static str, count: u64, why: impl Into<String>) {
+        self.entry(what, noun, why.into(), count, None);
+    }
+
+    fn entry(&self, what: What, noun: &'static str, why: String, count: u64, name: Option<&str>) {
+        let mut notes = self.notes.borrow_mut();
+        let same = |note: &&mut Note| (note.what, note.noun, &note.why) == (what, noun, &why);
+        let at = match notes.iter_mut().rev().find(same) {
+            Some(note) => note,
+            None => {
+                notes.push(Note { what, noun, why, count: 0, names: Vec::new() });
+                notes.last_mut().expect("a note was just added")
+            }
+        };
+        at.count = at.count.saturating_add(count);
+        at.names.extend(name.map(str::to_owned));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.notes.borrow().is_empty()
+    }
+
+    /// Writes the notes to standard error, a line each. Call it last.
+    pub fn report(&self) {
+        for note in self.notes.borrow().iter() {
+            failure::report(&note.line());
+        }
+    }
+
+    /// The notes as a JSON array.
+    pub fn json(&self) -> String {
+        let items: Vec<_> = self.notes.borrow().iter().map(Note::json).collect();
+        serde_json::Value::Array(items).to_string()
+    }
+}
+
+impl Note {
+    fn line(&self) -> String {
+        let mut line = format!("{}: {}", self.what.label(), text::count(self.count, self.noun));
+        if !self.names.is_empty() {
+            let shown: Vec<_> =
+                self.names.iter().take(NAMES_SHOWN).map(|name| format!("\"{name}\"")).collect();
+            line = format!("{line}: {}", shown.join(", "));
+            if self.names.len() > NAMES_SHOWN {
+                line = format!("{line} and {} more", self.names.len() - NAMES_SHOWN);
+            }
+        }
+        if !self.why.is_empty() {
+            line = format!("{line}: {}", self.why);
+        }
+        line
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "what": self.what.label(), "noun": self.noun, "count": self.count, "names": self.names, "why": self.why,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_with_one_reason_are_one_line() {
+        let notes = Notes::default();
+        assert!(notes.is_empty());
+        notes.add(What::NotConverted, "object", "a", "gguf.q8_0");
+        notes.add(What::LeftOut, "attribute", "k", "npz has no attributes");
+        notes.add(What::NotConverted, "object", "b", "gguf.q8_0");
+        notes.add_count(What::NotCovered, "byte", 1, "");
+        let lines: Vec<_> = notes.notes.borrow().iter().map(Note::line).collect();
+        let expected = [
+            "not converted: 2 objects: \"a\", \"b\": gguf.q8_0",
+            "left out: 1 attribute: \"k\": npz has no attributes",
+            "not covered: 1 byte",
+        ];
+        assert_eq!(lines, expected);
+        let json: serde_json::Value = serde_json::from_str(&notes.json()).unwrap();
+        assert_eq!(json[0]["names"], serde_json::json!(["a", "b"]));
+        assert_eq!(json[2]["count"], 1);
+    }
+
+    #[test]
+    fn a_line_names_eight_and_counts_the_rest() {
+        let notes = Notes::default();
+        (0..10).for_each(|at| notes.add(What::LeftOut, "object", &at.to_string(), ""));
+        let line = notes.notes.borrow()[0].line();
+        assert_eq!(
+            line,
+            "left out: 10 objects: \"0\", \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\" and 2 more"
+        );
+    }
+}
