@@ -5,6 +5,7 @@ use super::file::File;
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::source_checks::SourceChecks;
 use super::manifest::read_after_ends;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
@@ -128,6 +129,7 @@ impl File {
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
+            source_checks: SourceChecks::default(),
         };
         if let Some(store) = shards {
             file.open_shards(store, options)?;
