@@ -29,8 +29,6 @@ done
 for ports in vcpkg vcpkg-tarball; do
     agrees packaging/$ports/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
 done
-agrees packaging/conda/meta.yaml 's/^{% set version = "\(.*\)" %}$/\1/p'
-agrees packaging/nix/default.nix 's/^  version = "\(.*\)";$/\1/p'
 agrees Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees fuzz/Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees remote/Cargo.lock '/^name = "ztensor-remote"$/{n;s/^version = "\(.*\)"$/\1/p;}'

@@ -158,7 +158,6 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
             "report",
             "cinstall",
             "stranger-musl",
-            "nix",
         ];
         let quick = ["platform-i686", "platform-s390x"].contains(&name);
         let outside = (is_platform && !quick) || outside.contains(&name);

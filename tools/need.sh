@@ -51,7 +51,6 @@ package() {
     wine) echo wine wine64 ;;
     musl-gcc) echo musl-tools ;;
     cargo-cinstall) echo cargo-c ;;
-    nix-instantiate) echo nix-bin ;;
     llvm-*-14) echo llvm-14 ;;
     ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;
