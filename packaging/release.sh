@@ -49,7 +49,7 @@ for file in "$out/ztensor-$version-$(uname -m)-linux-gnu.tar.xz" "$out/deb/"*"_$
     [ -f "$file" ] || fail "there is no $file"
     cp "$file" "$out/release"
 done
-# Of make dist-elsewhere, deb-arm64 and wheels.
+# Of make -C packaging dist-elsewhere, deb-arm64 and wheels.
 for file in "$out/ztensor-$version-"*-linux-*.tar.xz "$out/ztensor-$version-"*-windows.zip "$out/deb-arm64/"*"_$version-1_arm64.deb" \
     "$out"/wheel-*-linux-*/"libztensor-$version-"*.whl; do
     [ ! -f "$file" ] || cp "$file" "$out/release"
