@@ -88,7 +88,11 @@ fn nothing_is_installed_unless_allowed() {
         let said = machine.need(variable, &["man"]);
         assert_eq!((said.status, said.calls.as_str()), (Some(3), ""));
         assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-        assert!(said.err.contains("ZT_INSTALL=1") && said.err.contains("apt-get install mandoc"), "{}", said.err);
+        assert!(
+            said.err.contains("ZT_INSTALL=1") && said.err.contains("apt-get install mandoc"),
+            "{}",
+            said.err
+        );
     }
 }
 
