@@ -298,7 +298,16 @@ mod tests {
             let bar = ProgressBar::hidden();
             let (arguments, left_out) = (&arguments, RefCell::default());
             let notes = Notes::default();
-            let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out, notes, target: arguments.target().unwrap() };
+            let job = Job {
+                arguments,
+                input: &input,
+                choices,
+                interrupt: &interrupt,
+                bar,
+                left_out,
+                notes,
+                target: arguments.target().unwrap(),
+            };
             for is_damaged in [true, false] {
                 let mut written = match target {
                     "zt" => to_zt::write(&job).unwrap(),

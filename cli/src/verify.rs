@@ -104,17 +104,18 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
     let (failures, notes) = (Vec::new(), Notes::default());
     let mut found = Found { report: VerifyReport::default(), failures, notes };
     let listed = Mutex::new(Vec::new());
-    let outcome = check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
-        let object = object.and_then(|at| file.object(at));
-        let component =
-            object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
-        let broken = Broken {
-            object: object.map(|object| object.name().to_owned()),
-            role: component.map(|component| component.role().to_owned()),
-            ..Broken::of(error)
-        };
-        listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
-    });
+    let outcome =
+        check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
+            let object = object.and_then(|at| file.object(at));
+            let component =
+                object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
+            let broken = Broken {
+                object: object.map(|object| object.name().to_owned()),
+                role: component.map(|component| component.role().to_owned()),
+                ..Broken::of(error)
+            };
+            listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
+        });
     found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A failure to open the file, or one of no object, may be in the outcome alone.
     if let Err(error) = outcome {

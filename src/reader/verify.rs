@@ -338,7 +338,9 @@ impl Component<'_> {
         let size = self.stored_size();
         report.bytes_not_covered = report.bytes_not_covered.saturating_add(size);
         match size > 0 && state.options.require_digests {
-            true => Err(self.wrap(fail!(Unsupported, "no digest that can be checked covers its {size} bytes"))),
+            true => {
+                Err(self.wrap(fail!(Unsupported, "no digest that can be checked covers its {size} bytes")))
+            }
             false => Ok(()),
         }
     }

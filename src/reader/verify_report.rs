@@ -19,7 +19,14 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        VerifyOptions { digests: true, require_digests: false, contents: true, shards: false, padding: false, threads: 0 }
+        VerifyOptions {
+            digests: true,
+            require_digests: false,
+            contents: true,
+            shards: false,
+            padding: false,
+            threads: 0,
+        }
     }
 }
 
