@@ -34,7 +34,7 @@ fn digests_are_counted() {
 fn one_bad_file_fails_the_run_and_is_named() {
     let (good, bad) =
         (data().join("v1.2/py-1.2.3-zstd.zt"), data().join("invalid/digest-sha256-flipped-bit.zt"));
-    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]);
+    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]).without_notes();
     assert_eq!(ran.status, 1);
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -51,7 +51,7 @@ fn one_bad_file_fails_the_run_and_is_named() {
 #[test]
 fn what_only_the_contents_show_is_found() {
     for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
-        run(&[&"verify", &data().join("invalid").join(file)]).bad(&[file]);
+        run(&[&"verify", &data().join("invalid").join(file)]).without_notes().bad(&[file]);
     }
 }
 
@@ -72,10 +72,10 @@ fn all_that_is_broken_is_listed_as_lines_and_as_json() {
         names.push(object["name"].as_str().unwrap());
     }
     std::fs::write(&path, bytes).unwrap();
-    let ran = run(&[&"verify", &path]);
+    let ran = run(&[&"verify", &path]).without_notes();
     assert_eq!((ran.status, ran.err.lines().count()), (1, 2), "{ran:?}");
     assert!(names.iter().all(|name| ran.err.contains(&format!("{name:?}"))), "{ran:?}");
-    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]);
+    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]).without_notes();
     let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let failures = found[0]["failures"].as_array().unwrap();
     assert_eq!((ran.status, failures.len(), ran.err.as_str()), (1, 2, ""));
@@ -90,7 +90,7 @@ fn strict_refuses_what_a_lenient_reader_passes_over() {
     for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
         let path = data().join("valid-odd").join(file);
         run(&[&"verify", &path]).sound();
-        run(&[&"verify", &"--strict", &path]).bad(&[file]);
+        run(&[&"verify", &"--strict", &path]).without_notes().bad(&[file]);
     }
 }
 
@@ -102,7 +102,8 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 2);
+    let errors = String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("bool")).count();
+    assert_eq!(errors, 2);
 }
 
 #[test]
