@@ -1,11 +1,12 @@
 //! Finds the files of a model: by a folder, by an index, or by the name of one of several numbered files.
 
-use super::store::Store;
+use super::numbered::NumberedName;
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, try_format, Error, Quoted, Result};
 use crate::io::path;
 use crate::memory::Budget;
 use crate::model::manifest::Manifest;
+use crate::reader::store::Store;
 use crate::source::with_range;
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,12 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The end of the name of an index.
 const INDEX: &str = ".index.json";
-/// The extensions of numbered files.
-const NUMBERED_EXTENSIONS: [&str; 3] = ["zt", "safetensors", "gguf"];
 /// The extensions of files that are models when they are found in a folder.
 const MODEL_EXTENSIONS: [&str; 6] = ["zt", "safetensors", "gguf", "npz", "pt", "pth"];
-/// The most files of a numbered model.
-const MAX_NUMBERED: u32 = 99_999;
 /// How many candidates an error lists.
 const MAX_LISTED: usize = 8;
 /// How many candidates are kept: enough for a model and its shards.
@@ -134,36 +131,6 @@ fn read_index(store: &dyn Store, path: &Path, limits: &Limits, budget: &Budget) 
     let index = with_range(source.as_ref(), 0..size, |bytes| ShardIndex::decode(bytes, limits, budget))?;
     budget.give_back(size);
     Ok(index)
-}
-
-/// The parts of the name of a numbered file: `PREFIX-00001-of-00005.EXTENSION`.
-struct NumberedName<'n> {
-    prefix: &'n str,
-    extension: &'n str,
-    /// How many digits the number and the count have.
-    digits: (usize, usize),
-    count: u32,
-}
-
-impl<'n> NumberedName<'n> {
-    fn parse(name: &'n str) -> Option<NumberedName<'n>> {
-        let (stem, extension) = name.rsplit_once('.')?;
-        let (front, count) = stem.rsplit_once("-of-")?;
-        let (prefix, number) = front.rsplit_once('-')?;
-        let parse = |digits: &str| -> Option<u32> {
-            let is_number = (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-            digits.parse().ok().filter(|count| is_number && *count <= MAX_NUMBERED)
-        };
-        let (digits, number, count) = ((number.len(), count.len()), parse(number)?, parse(count)?);
-        let is_numbered = NUMBERED_EXTENSIONS.contains(&extension) && (1..=count).contains(&number);
-        is_numbered.then_some(NumberedName { prefix, extension, digits, count })
-    }
-
-    /// The name of the file of that number.
-    fn name(&self, number: u32) -> Result<String> {
-        let NumberedName { prefix, extension, digits: (of_number, of_count), count } = self;
-        try_format(format_args!("{prefix}-{number:0of_number$}-of-{count:0of_count$}.{extension}"))
-    }
 }
 
 /// The models in a folder. `models` has single files, and of numbered files the first; it counts if there is no index.

@@ -1,19 +1,25 @@
 //! Models of several files: their manifests are read on several threads, then joined to one [`File`].
 
-use super::file::File;
-use super::index::NameIndex;
-use super::model_files::{model_files, ModelFiles};
-use super::open::open_part;
-use super::open_options::{OpenOptions, Shards};
-use super::parts::{FilePart, Parts};
-use super::shards::{add_shards, ShardStore};
-use super::store::{FileSystem, Store};
+mod files;
+mod numbered;
+
+pub use files::check_is_one_file;
+pub use numbered::part_of_set;
+
 use crate::container::{self, Limits, ShardIndex};
 use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::Manifest;
+use crate::reader::file::File;
+use crate::reader::index::NameIndex;
+use crate::reader::open::open_part;
+use crate::reader::open_options::{OpenOptions, Shards};
+use crate::reader::parts::{FilePart, Parts};
+use crate::reader::shards::{add_shards, ShardStore};
+use crate::reader::store::{FileSystem, Store};
 use crate::threads;
+use files::{model_files, ModelFiles};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
