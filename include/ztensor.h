@@ -352,15 +352,15 @@ typedef struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
@@ -831,7 +831,7 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
 /// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
 /// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/performance.md).
+/// components; a small component is read whole (docs/tuning.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
@@ -1717,7 +1717,7 @@ typedef struct zt_writer_options {
     uint32_t threads;
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/performance.md).
+    /// whoever reads it next reads it from the disk (docs/tuning.md).
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
     /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
