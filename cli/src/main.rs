@@ -19,6 +19,7 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
+mod new_files;
 #[allow(dead_code)]
 mod notes;
 mod npy;

@@ -38,21 +38,25 @@ impl ModelFiles {
         self.add(path::copy(path)?, budget)
     }
 
-    /// Refuses a folder that holds another model beside the one that was taken: a candidate that is none of its shards.
+    /// Refuses a folder that holds another model beside the one that was taken: a candidate that is none of its shards. If
+    /// numbered files are none, a replacement of the model was stopped before they were named, or before they were removed.
     pub fn check_unambiguous(&self, manifest: &Manifest) -> Result<()> {
         let Some((candidates, root)) = self.candidates.as_ref().and_then(|all| Some((all, all.root()?)))
         else {
             return Ok(());
         };
         let stem = root.strip_suffix(".zt").unwrap_or(root);
-        let mut known = 1usize;
+        let is_numbered = |name: &str| NumberedName::parse(name).is_some();
+        let mut known = 0usize;
         for shard in &manifest.shards {
             let name = manifest.texts.get(shard.name);
             let file = || stem.bytes().chain(*b"-").chain(name.bytes()).chain(*b".zt");
             let found = candidates.sorted.binary_search_by(|other| other.bytes().cmp(file()));
-            known = known.saturating_add(usize::from(found.is_ok()));
+            let found = found.ok().and_then(|at| candidates.sorted.get(at));
+            known = known.saturating_add(usize::from(found.is_some_and(|name| !is_numbered(name))));
         }
-        match known == candidates.sorted.len() {
+        let others = candidates.sorted.iter().filter(|name| *name != root && !is_numbered(name)).count();
+        match known == others {
             true => Ok(()),
             false => Err(candidates.ambiguous()),
         }
