@@ -64,8 +64,8 @@ fn report(path: &Path, what: &str, summary: &Summary) -> Outcome<()> {
 pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
-    check_is_zt(path)?;
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = remote::open(input)?;
     check_matches(&arguments.globs, input, &[&file])?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
@@ -175,8 +175,8 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
     let identity = file_identity(path)?;
-    check_is_zt(path)?;
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {

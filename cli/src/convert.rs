@@ -170,6 +170,9 @@ impl Convert {
             let why = "standard output: it has no extension that chooses the format; --to chooses it";
             return Err(Failure::Message(String::from(why)));
         }
+        if self.output.is_dir() {
+            return Err(Failure::at(&self.output, "it is a folder"));
+        }
         let why = "the extension is none of .zt, .safetensors, .gguf and .npz; --to chooses the format";
         target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }

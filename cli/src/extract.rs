@@ -63,7 +63,8 @@ impl Folder {
         let new = parent.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         folder.made = new.map(Path::to_owned).collect();
         std::fs::create_dir_all(parent).map_err(failed)?;
-        let hidden = parent.join(format!(".zt-extract.{}.tmp", std::process::id()));
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let hidden = parent.join(format!(".{name:.50}.{}.tmp", std::process::id()));
         std::fs::create_dir(&hidden).map_err(failed)?;
         folder.hidden = Some(hidden);
         Ok(folder)
