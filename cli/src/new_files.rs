@@ -10,7 +10,7 @@ use crate::failure::{report, Failure, Outcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use view::View;
+use view::{plain, View};
 use ztensor::error::Error;
 use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use ztensor::sink::file_sink::FileSink;
@@ -143,12 +143,12 @@ impl NewFiles {
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
         let file = open_as_named(entry, &View::new(&all, &self.obsolete))?;
         let found: BTreeSet<_> = parts(&file).collect();
-        let written = |path: &PathBuf| all.iter().any(|new| new.path == *path);
-        if let Some(other) = found.iter().find(|path| !written(path)) {
+        let written: BTreeSet<_> = all.iter().map(|new| plain(&new.path)).collect();
+        if let Some(other) = found.iter().find(|path| !written.contains(path.as_path())) {
             let why = format!("under this name it would be read together with {}", other.display());
             return Err(Failure::at(&entry.path, why));
         }
-        match self.files.iter().find(|new| !found.contains(&new.path)) {
+        match self.files.iter().find(|new| !found.contains(plain(&new.path))) {
             Some(lost) => {
                 let why = format!("under this name it would be read without {}", lost.path.display());
                 Err(Failure::at(&entry.path, why))
@@ -161,7 +161,7 @@ impl NewFiles {
     pub fn open_each(&self) -> Outcome<()> {
         self.files.iter().try_for_each(|new| {
             let file = open_as_named(new, &View::new(&[new], &[]))?;
-            let is_alone = parts(&file).all(|path| path == new.path);
+            let is_alone = parts(&file).all(|path| path == plain(&new.path));
             match is_alone {
                 true => Ok(()),
                 false => Err(Failure::at(&new.path, "under this name it would be read with other files")),
@@ -202,7 +202,7 @@ fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {
 /// The paths of the files that a model has.
 fn parts(file: &File) -> impl Iterator<Item = PathBuf> + '_ {
     let paths = (0..file.part_count()).filter_map(|at| file.part(at)?.path());
-    paths.map(view::path_of)
+    paths.map(|path| plain(&view::path_of(path)).to_owned())
 }
 #[cfg(test)]
 mod tests;

@@ -191,7 +191,7 @@ fn numbered_files_without_a_root_and_arrays_replace_nothing() {
         assert!(scene.command(words, "old").output().unwrap().status.success(), "{words}");
         let before = scene.state();
         for more in ["", " --force"] {
-            let mut replaced = || assert_eq!(scene.state(), before, "{words}");
+            let replaced = || assert_eq!(scene.state(), before, "{words}");
             let command = format!("{words}{more}");
             let ended = at_every_name(&|| scene.command(&command, "new"), &|| {}, &mut |_| replaced());
             let Some((_, code)) = ended else { return };

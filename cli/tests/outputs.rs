@@ -226,7 +226,7 @@ fn limits_of_a_container_are_refused_by_what_writes_it() {
         let ran = run(&[&"convert", &input, &to]);
         match why {
             "" => {
-                ran.good();
+                assert_eq!(ran.status, 0, "{ran:?}");
                 run(&[&"verify", &to]).good();
                 std::fs::remove_file(&to).unwrap();
             }

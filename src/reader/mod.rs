@@ -46,7 +46,7 @@ pub use bytes::Caps;
 pub use file::File;
 pub use identity::Identity;
 pub use loaded::Loaded;
-pub use model::part_of_set;
+pub use model::{part_of_set, ModelInfo};
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions, Shards};
 pub use parts::FilePart;

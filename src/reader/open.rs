@@ -6,6 +6,7 @@ use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
+use super::model::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
@@ -111,6 +112,7 @@ impl File {
             number: file::next_number(),
             mode: parts.mode(),
             parts,
+            model: ModelInfo::default(),
             shards: ShardOpener {
                 store: None,
                 limits: options.limits(),

@@ -2,6 +2,7 @@
 
 use super::check_free;
 use crate::failure::{Failure, Outcome};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use ztensor::reader::{part_of_set, File, OpenOptions};
 
@@ -94,23 +95,20 @@ fn member_name(generation: u32, number: usize, count: usize) -> String {
 }
 
 /// The files that a root names, beside it; none if it is not there or is not understood.
-fn named_by(root: &Path) -> Vec<PathBuf> {
+fn named_by(root: &Path) -> BTreeSet<PathBuf> {
     if has_extension(root, "json") {
         let index = std::fs::read(root).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let index: serde_json::Value = index.unwrap_or_default();
         let files = index["weight_map"].as_object().into_iter().flat_map(|map| map.values());
-        let mut paths: Vec<_> = files.filter_map(|file| Some(root.with_file_name(file.as_str()?))).collect();
-        paths.sort();
-        paths.dedup();
-        return paths;
+        return files.filter_map(|file| Some(root.with_file_name(file.as_str()?))).collect();
     }
-    let Ok(file) = File::open(root, &OpenOptions::default()) else { return Vec::new() };
+    let Ok(file) = File::open(root, &OpenOptions::default()) else { return BTreeSet::new() };
     let shards = (1..file.part_count()).filter_map(|at| file.part(at)?.path());
     shards.map(super::view::path_of).collect()
 }
 
 /// Of the files that an old root named those that go with it: numbered files of its own stem that no other index names.
-fn obsolete(root: &Path, stem: &str, old: Vec<PathBuf>) -> Vec<PathBuf> {
+fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let front = format!("{stem}-");
     let is_member = |path: &PathBuf| {
         let is_numbered = name_of(path).starts_with(&front) && part_of_set(name_of(path)).is_some();
@@ -121,7 +119,7 @@ fn obsolete(root: &Path, stem: &str, old: Vec<PathBuf>) -> Vec<PathBuf> {
         return members;
     }
     let others = beside(root).filter(|path| path != root && has_extension(path, "json"));
-    let kept: Vec<_> = others.flat_map(|index| named_by(&index)).collect();
+    let kept: BTreeSet<_> = others.flat_map(|index| named_by(&index)).collect();
     members.into_iter().filter(|path| !kept.contains(path)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The file system as it will be when new files have their names.
 
 use super::NewFile;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error, Result};
@@ -13,17 +13,19 @@ pub struct View<'n> {
     /// Paths that will lead to new files, and where these are now.
     new: HashMap<&'n Path, PathBuf>,
     /// Paths of files that will be gone.
-    gone: &'n [PathBuf],
+    gone: HashSet<&'n Path>,
 }
 
 impl<'n> View<'n> {
     pub fn new(files: &[&'n NewFile], gone: &'n [PathBuf]) -> View<'n> {
-        View { new: files.iter().map(|file| (file.path(), file.temporary_path())).collect(), gone }
+        let new = files.iter().map(|file| (plain(file.path()), file.temporary_path())).collect();
+        View { new, gone: gone.iter().map(|path| plain(path)).collect() }
     }
+}
 
-    fn is_gone(&self, path: &Path) -> bool {
-        self.gone.iter().any(|gone| gone == path)
-    }
+/// A path without the `./` in front.
+pub fn plain(path: &Path) -> &Path {
+    path.strip_prefix(".").unwrap_or(path)
 }
 
 impl Store for View<'_> {
@@ -32,27 +34,40 @@ impl Store for View<'_> {
         let Ok(entries) = std::fs::read_dir(folder) else { return Ok(false) };
         for entry in entries {
             let entry = entry.map_err(|e| Error::io("could not list all of it", &e))?;
-            let (name, path) = (entry.file_name(), path.join(entry.file_name()));
-            if !self.is_gone(&path) && !self.new.contains_key(path.as_path()) {
-                body(&name)?;
+            let path = path.join(entry.file_name());
+            if !self.gone.contains(plain(&path)) && !self.new.contains_key(plain(&path)) {
+                body(&entry.file_name())?;
             }
         }
-        let new = self.new.keys().filter(|new| new.parent() == Some(path));
+        let new = self.new.keys().filter(|new| new.parent() == Some(plain(path)));
         new.filter_map(|new| new.file_name()).try_for_each(body)?;
         Ok(true)
     }
 
     fn open(&self, path: &Path) -> Result<Opened> {
-        if self.is_gone(path) {
+        if self.gone.contains(plain(path)) {
             return Err(Error::new(Cause::NoFile, format_args!("it is there no more")));
         }
-        let file = FileSource::open(self.new.get(path).map_or(path, PathBuf::as_path))?;
+        let file = FileSource::open(self.new.get(plain(path)).map_or(path, PathBuf::as_path))?;
         let source: Box<dyn ByteSource> = match MapSource::new(file, false) {
             Ok(mapped) => Box::new(mapped),
             Err((file, _)) => Box::new(file),
         };
         let path = [path.as_os_str().as_encoded_bytes(), b"\0"].concat();
         Ok(Opened { source, label: None, path, modified: 0 })
+    }
+
+    fn has(&self, path: &Path) -> Result<bool> {
+        let is_old = || path.exists() && !self.gone.contains(plain(path));
+        Ok(self.new.contains_key(plain(path)) || is_old())
+    }
+
+    fn link_target(&self, path: &Path) -> Result<Option<PathBuf>> {
+        Ok(std::fs::read_link(path).ok())
+    }
+
+    fn is_near(&self) -> bool {
+        true
     }
 
     fn threads(&self, _: usize) -> usize {

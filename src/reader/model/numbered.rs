@@ -4,10 +4,12 @@ use crate::error::{try_format, Result};
 
 /// The extensions of numbered files.
 const EXTENSIONS: [&str; 8] = ["zt", "safetensors", "gguf", "npz", "bin", "pt", "pth", "ckpt"];
+/// The extensions of numbered files that have an index.
+const INDEXED: [&str; 5] = ["safetensors", "bin", "pt", "pth", "ckpt"];
 /// What stands between the number and the count.
 const BETWEEN: [&str; 2] = ["-of-", "_of_"];
 /// What may stand in front of the number, and behind the count.
-const SEPARATORS: [u8; 3] = [b'-', b'_', b'.'];
+const SEPARATORS: [char; 3] = ['-', '_', '.'];
 /// The most files of a numbered model.
 const MAX_COUNT: u32 = 99_999;
 
@@ -43,11 +45,9 @@ impl<'n> NumberedName<'n> {
             let count = digits_at_start(behind.get(count_start..)?);
             let (of_count, suffix) = behind.split_at_checked(count_start.checked_add(count.len())?)?;
             let prefix = front.get(..front.len().checked_sub(number.len())?)?;
-            let is_separated = |byte: Option<&u8>| byte.is_none_or(|byte| SEPARATORS.contains(byte));
+            let is_separated = |at: Option<char>| at.is_none_or(|at| SEPARATORS.contains(&at));
             let is_model = suffix.rsplit_once('.').is_some_and(|(_, extension)| is_extension(extension));
-            if !is_model
-                || !is_separated(prefix.as_bytes().last())
-                || !is_separated(suffix.as_bytes().first())
+            if !is_model || !is_separated(prefix.chars().next_back()) || !is_separated(suffix.chars().next())
             {
                 return None;
             }
@@ -63,14 +63,37 @@ impl<'n> NumberedName<'n> {
         try_format(format_args!("{prefix}{number:0digits$}{of_count}{suffix}"))
     }
 
-    /// Whether both are names of files of one set.
-    pub fn is_of_set(&self, other: &NumberedName<'_>) -> bool {
-        NumberedName { number: other.number, ..*self } == *other
+    /// The name without its number: the same for all names of a set.
+    pub fn set(self) -> NumberedName<'n> {
+        NumberedName { number: 0, ..self }
     }
 
-    /// The extension, without the dot.
-    pub fn extension(&self) -> &'n str {
-        self.suffix.rsplit_once('.').map_or("", |(_, extension)| extension)
+    /// Whether both are names of files of one set.
+    pub fn is_of_set(&self, other: &NumberedName<'_>) -> bool {
+        self.set() == other.set()
+    }
+
+    /// The names that programs give to an index of such a set, which only safetensors and PyTorch's files have.
+    pub fn index_names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let prefix = self.prefix.trim_end_matches(SEPARATORS);
+        let (variant, extension) = self.suffix.rsplit_once('.').unwrap_or_default();
+        if !INDEXED.iter().any(|indexed| indexed.eq_ignore_ascii_case(extension)) {
+            return Ok(names);
+        }
+        // `model.fp16-00001-of-00002.safetensors` has its variant in front of the number.
+        let (stem, variant) = match variant.trim_start_matches(SEPARATORS) {
+            "" => prefix.rsplit_once('.').unwrap_or((prefix, "")),
+            variant => (prefix, variant),
+        };
+        names.try_reserve_exact(4)?; // all of them
+        if !variant.is_empty() {
+            names.push(try_format(format_args!("{stem}.{extension}.index.{variant}.json"))?);
+            names.push(try_format(format_args!("{stem}.{extension}.{variant}.index.json"))?);
+            names.push(try_format(format_args!("{stem}.{variant}.{extension}.index.json"))?);
+        }
+        names.push(try_format(format_args!("{stem}.{extension}.index.json"))?);
+        Ok(names)
     }
 }
 
@@ -96,6 +119,21 @@ fn digits_at_end(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_index_has_one_of_the_names_that_programs_give() {
+        let of = |name: &str| NumberedName::parse(name).unwrap().index_names().unwrap();
+        assert_eq!(of("m-00001-of-00002.safetensors"), ["m.safetensors.index.json"]);
+        let of_variant = [
+            "m.safetensors.index.fp16.json",
+            "m.safetensors.fp16.index.json",
+            "m.fp16.safetensors.index.json",
+            "m.safetensors.index.json",
+        ];
+        assert_eq!(of("m.fp16-00001-of-00002.safetensors"), of_variant);
+        assert_eq!(of("m-00001-of-00002.fp16.safetensors"), of_variant);
+        assert!(of("m-00001-of-00002.gguf").is_empty());
+    }
 
     #[test]
     fn each_spelling_is_a_number_a_count_and_the_names_of_the_others() {
