@@ -6,12 +6,12 @@ use crate::failure::{Failure, Outcome};
 use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
-use crate::{progress, text};
+use crate::{models, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use ztensor::error::{Error, Result};
+use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 /// The result for one file.
@@ -36,7 +36,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
-    for path in &arguments.files {
+    for path in models::once(&arguments.files) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
         match found.failures.is_empty() {
@@ -148,6 +148,19 @@ fn check(
         threads: arguments.threads,
         ..VerifyOptions::default()
     };
+    let unlisted = file.model_info().unlisted;
+    if arguments.strict && unlisted > 0 {
+        let (names, count) = (models::unlisted_names(&file), text::count(unlisted, "object"));
+        let shown: Vec<_> = names.iter().take(8).map(|name| format!("{name:?}")).collect();
+        let error = Error::new(
+            Cause::Unsupported,
+            format_args!(
+                "its files hold {count} that the index names nowhere: {} (--include-unlisted checks them, too)",
+                shown.join(", ")
+            ),
+        );
+        listed(&file, None, None, &error);
+    }
     let outcome = file.verify_all(
         &options,
         &|done, _| {
@@ -198,6 +211,7 @@ impl Found {
             "padding_not_zero": self.report.padding_nonzero,
             "bytes_not_covered": self.report.bytes_not_covered,
             "notes": self.notes.as_json(),
+            "left_out": models::left_out(path),
         })
     }
 }

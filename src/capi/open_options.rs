@@ -56,12 +56,21 @@ pub struct zt_open_options {
     pub shard_folder: *const c_char,
     /// When shards are opened: one of the ZT_SHARDS_ values.
     pub shards: u32,
+    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
+    /// whole model.
+    pub part: u32,
+    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
+    /// zt_model_get_info counts them.
+    pub include_unlisted: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
-    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards
+    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
+    include_unlisted, reserved
 );
 
 /// A mask of what may be opened; 0 is all.
@@ -107,6 +116,8 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
         shards: shards(options.shards)?,
+        part: arg::flag(options.part, "zt_open_options.part")?,
+        include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,
             // SAFETY: "shard_folder: NUL-ended".
