@@ -105,7 +105,8 @@ impl Listing {
             found => found,
         };
         match listed(folder)? {
-            None if !store.is_near() => listed(&path::join(folder, Path::new(""))?),
+            // Some stores know folders by the slash behind them.
+            None if !store.is_near() && !folder.as_os_str().is_empty() => listed(&path::join(folder, Path::new(""))?),
             found => Ok(found),
         }
     }
