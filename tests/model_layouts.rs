@@ -114,7 +114,7 @@ const INDEXES: [&str; 6] = [
 fn paths(folder: &Path, names: &[String], elsewhere: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     paths.push(folder.to_owned());
-    if cfg!(unix) {
+    if cfg!(unix) && names[0].ends_with("safetensors") {
         for (number, path) in paths.clone().into_iter().enumerate() {
             // One link keeps the name of the file, one has another name.
             let own = elsewhere.join(number.to_string());

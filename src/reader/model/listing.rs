@@ -5,6 +5,7 @@ use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
 use crate::memory::Budget;
 use crate::model::sort::sort;
+use crate::reader::download::is_unfinished;
 use crate::reader::store::Store;
 use std::fmt;
 use std::path::Path;
@@ -41,8 +42,6 @@ const STATES: [&str; 16] = [
 ];
 /// What the name of such a state has in it.
 const STATE_WITHIN: &str = "_optim_states";
-/// The extensions of downloads that are not complete.
-const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "download", "aria2", "tmp"];
 /// The most names that are kept of a folder.
 const MAX_NAMES: usize = 200_000;
 /// How many names a message lists.
@@ -106,7 +105,9 @@ impl Listing {
         };
         match listed(folder)? {
             // Some stores know folders by the slash behind them.
-            None if !store.is_near() && !folder.as_os_str().is_empty() => listed(&path::join(folder, Path::new(""))?),
+            None if !store.is_near() && !folder.as_os_str().is_empty() => {
+                listed(&path::join(folder, Path::new(""))?)
+            }
             found => Ok(found),
         }
     }
@@ -150,12 +151,6 @@ pub fn is_json(name: &str) -> bool {
 /// Whether it is a name that programs give to indexes: `x.index.json`, `x.index.VARIANT.json`.
 pub fn is_index_name(name: &str) -> bool {
     is_json(name) && name.contains(".index.")
-}
-
-/// Whether a file of that name is an unfinished download.
-pub fn is_unfinished(name: &str) -> bool {
-    name.rsplit_once('.')
-        .is_some_and(|(_, end)| UNFINISHED.iter().any(|known| end.eq_ignore_ascii_case(known)))
 }
 
 /// Whether a file of that name is the state of a training and no model.
