@@ -92,11 +92,11 @@ impl Finder<'_> {
                 return Ok(Found::Alone);
             }
             let index = self.indexes().read(path)?;
-            let listing = Listing::beside(self.store, folder, self.budget)?;
+            let listing = Listing::around(self.store, folder, self.budget)?;
             return self.of_index(folder, path, index, listing.as_ref());
         }
         let numbered = NumberedName::parse(name);
-        let listing = Listing::beside(self.store, folder, self.budget)?;
+        let listing = Listing::around(self.store, folder, self.budget)?;
         if let Some((path, index)) = self.index_of(folder, name, numbered.as_ref(), listing.as_ref())? {
             return self.of_index(folder, &path, index, listing.as_ref());
         }

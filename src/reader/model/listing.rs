@@ -95,7 +95,7 @@ impl Listing {
 
     /// Lists the folder that a file is in; none if it cannot be listed. A file can be opened in a folder that may not
     /// be listed.
-    pub fn beside(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
+    pub fn around(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
         let here = Path::new(if store.is_near() { "." } else { "" });
         let folder = if folder.as_os_str().is_empty() { here } else { folder };
         let listed = |folder: &Path| match Listing::read(store, folder, budget) {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn states_of_a_training_are_told_by_their_names() {
+    fn states_of_a_training_are_known_by_their_names() {
         for name in [
             "optimizer.pt",
             "optimizer_0.bin",
