@@ -91,7 +91,7 @@ impl File {
             add_shards(&mut parts, &manifest, &|_| path, options, &budget)
                 .map_err(|e| parts.first.named(e))?;
         }
-        File::of_parts(parts, None, manifest, shards, budget, options)
+        File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
     }
 
     /// The file whose parts were read, and whose manifest is that of all of them.
@@ -99,6 +99,7 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
+        model: ModelInfo,
         shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
@@ -113,7 +114,7 @@ impl File {
             number: file::next_number(),
             mode: parts.mode(),
             parts,
-            model: ModelInfo::default(),
+            model,
             shards: ShardOpener {
                 store: None,
                 limits: options.limits(),

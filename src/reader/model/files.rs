@@ -65,6 +65,7 @@ pub fn check_is_one_file(path: &Path) -> Result<()> {
 
 impl Finder<'_> {
     /// The files of the model at a path that is no folder.
+    #[inline(never)] // its stack frame is gone before the next step
     fn of_file(&self, path: &Path) -> Result<ModelFiles> {
         let mut place = path::copy(path)?;
         let mut incomplete = None;
@@ -84,6 +85,7 @@ impl Finder<'_> {
     }
 
     /// What a path leads to, if links are not followed.
+    #[inline(never)] // its stack frame is gone before the next step
     fn at(&self, path: &Path) -> Result<Found> {
         let Some(name) = path.file_name().and_then(OsStr::to_str) else { return Ok(Found::Alone) };
         let folder = folder_of(path);
@@ -110,6 +112,7 @@ impl Finder<'_> {
     }
 
     /// The index beside a file that names it.
+    #[inline(never)] // its stack frame is gone before the next step
     fn index_of(
         &self,
         folder: &Path,

@@ -43,6 +43,7 @@ impl ModelFiles {
 }
 
 /// What a path leads to.
+#[allow(clippy::large_enum_variant, reason = "one is made when a model is opened")]
 pub enum Found {
     /// A model.
     Model(ModelFiles),

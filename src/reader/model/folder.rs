@@ -92,6 +92,7 @@ fn ambiguous(all: &mut [Candidate<'_>]) -> Error {
 }
 
 /// The names of all files of what was chosen, and the files that are opened.
+#[inline(never)] // its stack frame is gone before the next step
 fn open_as(
     finder: &Finder<'_>,
     folder: &Path,
@@ -126,6 +127,7 @@ fn open_as(
 type Root<'l> = (&'l str, Vec<String>);
 
 /// Marks the shards of files in the folder as taken: those that a file names, and those that no file names any more.
+#[inline(never)] // its stack frame is gone before the next step
 fn take_shards<'l>(
     finder: &Finder<'_>,
     folder: &Path,

@@ -81,7 +81,7 @@ pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
 }
 
 /// The index that rules, of several that name a file.
-pub fn preferred_index<'l>(found: Vec<(&'l str, ShardIndex)>) -> Result<Option<(&'l str, ShardIndex)>> {
+pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, ShardIndex)>> {
     let mut all = Vec::new();
     all.try_reserve_exact(found.len())?;
     for (name, index) in found {

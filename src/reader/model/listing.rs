@@ -155,12 +155,12 @@ pub fn is_index_name(name: &str) -> bool {
 
 /// Whether a file of that name is the state of a training and no model.
 pub fn is_state(name: &str) -> bool {
-    let begins = |state: &&str| {
+    let begins = |state: &str| {
         let start = name.get(..state.len()).unwrap_or_default();
         let next = name.as_bytes().get(state.len());
         start.eq_ignore_ascii_case(state) && !next.is_some_and(|byte| byte.is_ascii_alphabetic())
     };
-    name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(&state))
+    name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(state))
 }
 
 /// What is left of the name of a model's file, of its set or of its index without number and extension, with the family.

@@ -125,9 +125,7 @@ fn open_files(
     let joined = join_all(read, &files, &mut info, options, limits, &budget, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
-    let mut file = File::of_parts(parts, Some(label), manifest, shards, budget, options)?;
-    file.model = info;
-    Ok(file)
+    File::of_parts(parts, Some(label), manifest, info, shards, budget, options)
 }
 
 /// One file of all that were read, if they agree.
