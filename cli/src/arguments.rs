@@ -185,15 +185,20 @@ pub struct Convert {
     /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub rename: Vec<Rename>,
-    /// Convert dense tensors of floats to this dtype
+    /// Convert dense tensors of floats, also those of 8 bits, to this dtype. If finite numbers would become infinite,
+    /// nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
-    /// Leave out what the output cannot represent, with a line for each, instead of writing nothing
+    /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a line for
+    /// each, instead of writing nothing
     #[arg(long)]
     pub lossy: bool,
+    /// The summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,

@@ -3,6 +3,7 @@
 use super::input::Input;
 use crate::arguments::{is_chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use ztensor::reader::Object;
 
@@ -19,9 +20,14 @@ impl<'f> Choice<'f> {
         std::str::from_utf8(&self.name).ok()
     }
 
+    /// Its new name for people.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.name)
+    }
+
     /// Its name for messages.
     pub fn shown(&self) -> String {
-        format!("object {:?}", String::from_utf8_lossy(&self.name))
+        format!("object {:?}", self.shown_name())
     }
 }
 
