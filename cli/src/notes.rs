@@ -37,6 +37,7 @@ impl What {
 }
 
 /// One fact about things that share a reason.
+#[derive(Clone)]
 struct Note {
     what: What,
     /// The singular of what is counted: "object", "file", "attribute", "byte".
@@ -47,7 +48,7 @@ struct Note {
 }
 
 /// The notes of one command, in the order in which they arose.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Notes {
     notes: RefCell<Vec<Note>>,
 }
