@@ -21,6 +21,12 @@ pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
+    /// Open a file by itself, although it is a part of a model
+    #[arg(long, global = true, display_order = 901)]
+    pub part: bool,
+    /// Of a model with an index: also tensors that its files hold and the index names nowhere
+    #[arg(long, global = true, display_order = 902)]
+    pub include_unlisted: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -86,7 +92,7 @@ pub struct ReadWithCompat {
 #[derive(Args)]
 #[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
-    /// The file; or a model of several: an index, one of several numbered files, a folder
+    /// The file, `-` for standard input; of a model of several files any one, its index or its folder
     pub file: PathBuf,
     /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too.
     /// What is there as a file or folder, and a URL, is one more to list, but not with --glob or --exact
@@ -156,9 +162,9 @@ pub struct Convert {
     /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
     /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
     pub input: PathBuf,
-    /// What to write: .zt, .safetensors, .gguf or .npz, by its name; `-` for standard output
+    /// What to write: .zt, .safetensors, .gguf or .npz, by its extension; `-` for standard output
     pub output: PathBuf,
-    /// What to write, whatever its name is
+    /// What to write, for another extension, none, or standard output
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Target>,
     /// The version of a .zt file
@@ -196,7 +202,8 @@ pub struct Convert {
     /// The summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
+    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood. Files
+    /// without an index (.zt, .gguf) replace none
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
     /// Compress a .zt file with zstd; levels -7 to 22, 3 if none is given

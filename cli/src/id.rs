@@ -4,7 +4,7 @@ use crate::arguments::Id;
 use crate::failure::{Failure, Outcome};
 use crate::notes::{Notes, What};
 use crate::output::Output;
-use crate::{remote, text};
+use crate::{models, remote, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use unicode_normalization::is_nfc;
@@ -24,7 +24,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
     let mut out = Output::new();
     let mut all = Vec::new();
     let (mut is_broken, mut is_missing, mut notes) = (false, false, Vec::new());
-    for path in &arguments.files {
+    for path in models::once(&arguments.files) {
         let found = match find(path, &arguments.digest) {
             Ok(found) => found,
             Err(error) => {
@@ -110,11 +110,14 @@ fn is_composed(name: &str) -> bool {
 
 impl Found {
     fn as_json(&self, path: &Path) -> Json {
-        self.notes.with(json!({
-            "file": remote::shown(path),
-            "content_digest": self.digest.as_ref().ok(),
-            "why_no_digest": self.digest.as_ref().err(),
-            "why_not_canonical": self.violation,
-        }))
+        self.notes.with_of(
+            path,
+            json!({
+                "file": remote::shown(path),
+                "content_digest": self.digest.as_ref().ok(),
+                "why_no_digest": self.digest.as_ref().err(),
+                "why_not_canonical": self.violation,
+            }),
+        )
     }
 }
