@@ -110,7 +110,7 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
     };
     let wanted = canonical(&from, &path("a.zt"));
     run(&[&"convert", &from, &path("zstd.zt"), &"--spec=2", &"--zstd", &"--digest=sha256"]).good();
-    assert!(run(&[&"id", &path("zstd.zt")]).good().contains("not canonical"));
+    assert!(run(&[&"id", &path("zstd.zt")]).noted("not covered").contains("not canonical"));
     run(&[&"convert", &from, &path("1.2.zt")]).good();
     for other in ["a.zt", "zstd.zt", "1.2.zt"] {
         assert!(canonical(&path(other), &path("b.zt")) == wanted, "{other}");
