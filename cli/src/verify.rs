@@ -210,7 +210,7 @@ impl Found {
             "digests_unknown": self.report.digests_unknown,
             "padding_not_zero": self.report.padding_nonzero,
             "bytes_not_covered": self.report.bytes_not_covered,
-            "notes": self.notes.as_json(),
+            "notes": self.notes.json(),
             "left_out": models::left_out(path),
         })
     }

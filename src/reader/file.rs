@@ -2,12 +2,12 @@
 
 use super::identity::{self, Identity};
 use super::index::NameIndex;
+use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
-use super::model::ModelInfo;
+use super::model_info::ModelInfo;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
-use super::source_checks::SourceChecks;
 use crate::container::Capabilities;
 use crate::error::{fail, Error, Result};
 use crate::load::FrameIndexCache;

@@ -1,18 +1,13 @@
 //! What a copy asks before it takes bytes: whether they agree with every checksum that their file has.
 
 use super::file::File;
+use super::known::Verified;
 use super::object::Component;
-use super::verified::Verified;
 use crate::codec::Coding;
 use crate::digest::{Digest, DigestOf};
 use crate::error::{Cause, Error, Result};
 use crate::memory::try_box;
 use crate::model::manifest::Encoding;
-use std::sync::OnceLock;
-
-/// What the copies of one open file know of its bytes; made by the first copy.
-#[derive(Default)]
-pub(super) struct SourceChecks(OnceLock<Box<Verified>>);
 
 impl File {
     fn source_checks(&self) -> Result<&Verified> {

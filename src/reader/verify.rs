@@ -1,10 +1,10 @@
 //! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
 
 use super::file::File;
+use super::known::Verified;
 use super::object::{Component, Object};
 use super::padding;
 use super::parts::FilePart;
-use super::verified::Verified;
 use super::verify_report::{VerifyOptions, VerifyReport};
 use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
