@@ -1,5 +1,6 @@
 //! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written again.
 
+use crate::names;
 use crate::arguments::AttrAction;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
@@ -74,7 +75,7 @@ fn get(path: &Path, names: &[String]) -> Outcome<()> {
 fn find<'f>(file: &'f File, names: &[String]) -> Result<Value<'f>> {
     let (object, key) = object_and_key(names);
     let of = match object {
-        Some(object) => file.required(object)?.attributes(),
+        Some(object) => names::find(file, object)?.attributes(),
         None => file.attributes(),
     };
     let whose = object.map_or(String::from("the file"), |object| format!("object {object:?}"));

@@ -1,5 +1,6 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
+use crate::names;
 use crate::arguments::{check_matches, is_chosen, Add, Compact, Merge};
 use crate::convert::{check_free, check_is_zt};
 use crate::edit::check_may_change;
@@ -67,7 +68,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     check_may_change(path)?;
     let file = remote::open(input)?;
     check_matches(&arguments.globs, input, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let wanted = |object: &Object<'_>| is_chosen(&names::text(object), &arguments.globs);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
         return Err(Failure::at(input, "it has no tensors"));
@@ -75,7 +76,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
-    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name()).is_some()) {
+    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name_bytes()).is_some()) {
         if !arguments.replace {
             let why = format!("object {:?} is there already; --replace takes it away first", object.name());
             return Err(Failure::at(path, why));

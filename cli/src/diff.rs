@@ -4,6 +4,7 @@
 mod pairs;
 mod values;
 
+use crate::names;
 use crate::arguments::{check_matches, is_chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
@@ -63,7 +64,7 @@ pub fn between<'f>(
     arguments: &Diff,
     interrupt: &Interrupt,
 ) -> Outcome<Findings<'f>> {
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let wanted = |object: &Object<'_>| is_chosen(&names::text(object), &arguments.globs);
     let found_in = |file, object: &Object<'_>| find(file, object).is_some();
     let pairs: Vec<Pair<'_>> =
         a.objects().filter(wanted).filter_map(|object| Some((object, find(b, &object)?))).collect();
@@ -202,14 +203,14 @@ impl Findings<'_> {
         let one_sided = [("-", &self.only_a, Tone::Bad), ("+", &self.only_b, Tone::Good)];
         for (sign, objects, tone) in one_sided {
             for object in objects {
-                let line = format!("{sign} {} {}", text::name(object.name()), text::shape(object.shape()));
+                let line = format!("{sign} {} {}", names::shown(object), text::shape(object.shape()));
                 let line = out.toned(tone, &line);
                 out.line(format_args!("{line}"))?;
             }
         }
         self.of_files.iter().try_for_each(|found| out.line(format_args!("~ {}", found.shown(None))))?;
         for (object, differences) in &self.differing {
-            let name = text::name(object.name());
+            let name = names::shown(object);
             for found in differences {
                 out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
             }
@@ -228,11 +229,11 @@ impl Findings<'_> {
 
     pub fn as_json(&self) -> Json {
         fn names<'f>(objects: &[Object<'f>]) -> Vec<&'f str> {
-            objects.iter().map(|object| object.name()).collect()
+            objects.iter().map(names::text).collect()
         }
         let differing = self.differing.iter().map(|(object, differences)| {
             let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
-            json!({ "name": object.name(), "differences": list })
+            json!({ "name": names::text(object), "differences": list })
         });
         json!({
             "same": self.same,

@@ -1,5 +1,6 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
+use crate::names;
 use crate::arguments::{check_matches, is_chosen, Cat, Extract};
 use crate::convert::{check_free, emit, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
@@ -19,7 +20,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     refuse_terminal("the bytes of a tensor")?;
     let file = remote::open(path)?;
-    let object = file.required(&arguments.name).map_err(at_path)?;
+    let object = names::find(&file, &arguments.name).map_err(at_path)?;
     let roles =
         || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
     let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", arguments.name));
@@ -73,7 +74,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
     check_matches(&arguments.globs, path, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let wanted = |object: &Object<'_>| is_chosen(&names::text(object), &arguments.globs);
     // Whatever cannot be written is refused before the first file is written.
     let (mut planned, mut targets) = (Vec::new(), HashSet::new());
     for object in file.objects().filter(wanted) {
@@ -85,7 +86,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
             let target = target(arguments, &object, &component)?;
             // Also where a file system takes large and small letters for the same.
             if !targets.insert(target.to_string_lossy().to_lowercase()) {
-                let name = text::name(object.name());
+                let name = names::shown(&object);
                 let why =
                     format!("object {name:?}: another one comes into the same file, {}", target.display());
                 return Err(Failure::at(path, why));
@@ -124,15 +125,15 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
 /// The file of a component: its name, made safe, in the folder. What would be another folder is none here.
 fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -> Outcome<PathBuf> {
     let name = match object.components().len() {
-        1 => object.name().to_owned(),
-        _ => format!("{}.{}", object.name(), component.role()),
+        1 => names::text(object).into_owned(),
+        _ => format!("{}.{}", names::text(object), component.role()),
     };
     let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
     let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
     let extension = if arguments.raw { "bin" } else { "npy" };
     let file_name = format!("{safe}.{extension}");
     if file_name.len() > 255 {
-        let shown = text::name(object.name()).into_owned();
+        let shown = names::shown(object);
         return Err(Failure::at(
             &arguments.file,
             format!("object {shown:?}: its name is too long for a file"),
@@ -144,7 +145,7 @@ fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -
 /// The header of a NumPy file of a component.
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
-        let (name, role) = (object.name(), component.role());
+        let (name, role) = (names::text(object), component.role());
         Failure::at(
             path,
             format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),

@@ -1,5 +1,6 @@
 //! `zt info`: everything about a file, or about some of its objects.
 
+use crate::names;
 use crate::arguments::Info;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
@@ -20,7 +21,7 @@ pub fn run(arguments: &Info) -> Outcome<()> {
         of_file(&mut out, path, &file)?;
     }
     for (at, name) in arguments.names.iter().enumerate() {
-        let object = file.required(name).map_err(|e| Failure::at(path, e))?;
+        let object = names::find(&file, name).map_err(|e| Failure::at(path, e))?;
         if at > 0 {
             out.put("\n")?;
         }
@@ -78,7 +79,7 @@ fn by_type(file: &File) -> BTreeMap<String, (u64, u64, u64)> {
 }
 
 fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> {
-    let name = out.toned(Tone::Heading, &text::name(object.name()));
+    let name = out.toned(Tone::Heading, &names::shown(object));
     out.line(format_args!("{name}"))?;
     fact(out, "format", text::name(object.format_name()))?;
     let elements = object.element_count().map_or(String::from("more than 2^64"), |count| count.to_string());

@@ -5,6 +5,7 @@
 //! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the paths of these, and
 //! `part` of a component is the place in that list of the one that it is in.
 
+use crate::names;
 use crate::failure::{report, Failure, Outcome};
 use crate::output::Output;
 use sha2::{Digest, Sha256};
@@ -73,7 +74,7 @@ pub fn write(
 fn object_head(object: &Object<'_>) -> Result<String> {
     Ok(format!(
         "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
-        text(object.name())?,
+        text(&names::text(object))?,
         object.shape(),
         text(object.format_name())?,
         attributes(object.attributes())?,

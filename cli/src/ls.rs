@@ -1,5 +1,6 @@
 //! `zt ls`: what files hold, as a table, as sums or as JSON.
 
+use crate::names;
 use crate::arguments::{is_chosen, GlobOrPath, Ls, Sort};
 use crate::elements::stored_size;
 use crate::failure::{report, Failure, Outcome};
@@ -61,7 +62,7 @@ fn globs(arguments: &Ls) -> impl Iterator<Item = &GlobMatcher> {
 /// Lists a file, and takes the globs that match one of its objects out of `unmatched`.
 fn list(out: &mut Output, path: &Path, arguments: &Ls, unmatched: &mut Vec<&GlobMatcher>) -> Outcome<()> {
     let file = remote::open(path)?;
-    unmatched.retain(|glob| !file.objects().any(|object| glob.is_match(object.name())));
+    unmatched.retain(|glob| !file.objects().any(|object| glob.is_match(&*names::text(&object))));
     let objects = chosen(&file, arguments);
     if arguments.json {
         return json::write(out, path, &file, &objects, arguments.sha256);
@@ -83,7 +84,7 @@ fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
     for object in objects {
         let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
         let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
-        tree.add(object.name(), depth, stored_size(object), what);
+        tree.add(&names::text(object), depth, stored_size(object), what);
     }
     tree
 }
@@ -110,10 +111,10 @@ fn by_type(objects: &[Object<'_>]) -> Table {
 
 /// The objects that are asked for, in the order that is asked for.
 fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), globs(arguments));
+    let wanted = |object: &Object<'_>| is_chosen(&names::text(object), globs(arguments));
     let mut objects: Vec<_> = file.objects().filter(wanted).collect();
     match arguments.sort {
-        Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
+        Some(Sort::Name) => objects.sort_by(|a, b| a.name_bytes().cmp(b.name_bytes())),
         Some(Sort::Offset) => objects.sort_by_key(first_offset),
         Some(Sort::Size) => objects.sort_by_key(stored_size),
         None => {}
@@ -150,7 +151,7 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
     }
     let mut table = Table::new(&columns);
     for object in objects {
-        let name = text::name(object.name()).into_owned();
+        let name = names::shown(object).into_owned();
         let format = text::name(object.format_name()).into_owned();
         let shape = text::shape(object.shape());
         let mut components = object.components();

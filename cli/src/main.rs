@@ -20,6 +20,7 @@ mod interrupt;
 mod json;
 mod ls;
 #[allow(dead_code)]
+mod names;
 mod notes;
 mod npy;
 mod output;

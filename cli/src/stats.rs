@@ -2,6 +2,7 @@
 
 mod summary;
 
+use crate::names;
 use crate::arguments::{check_matches, is_chosen, Stats};
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -26,7 +27,7 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
     check_matches(&arguments.globs, path, &[&file])?;
-    let objects = file.objects().filter(|object| is_chosen(object.name(), &arguments.globs));
+    let objects = file.objects().filter(|object| is_chosen(&names::text(object), &arguments.globs));
     let (numbers, others): (Vec<_>, Vec<_>) = objects
         .flat_map(|object| object.components().map(move |component| (object, component)))
         .partition(|(_, component)| elements::are_numbers(component));
@@ -145,7 +146,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
         let summary = &found.summary;
         let mut row = json!({
-            "name": object.name(),
+            "name": names::text(&object),
             "role": component.role(),
             "type": elements::type_name(component),
             "numbers": summary.count,
@@ -164,7 +165,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     };
     let other = |(object, component): &(Object<'_>, Component<'_>)| {
         json!({
-            "name": object.name(),
+            "name": names::text(&object),
             "role": component.role(),
             "type": elements::type_name(component),
         })

@@ -56,12 +56,14 @@ pub struct zt_open_options {
     pub shard_folder: *const c_char,
     /// When shards are opened: one of the ZT_SHARDS_ values.
     pub shards: u32,
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    pub allow_trailing: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
-    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards
+    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, allow_trailing
 );
 
 /// A mask of what may be opened; 0 is all.
@@ -107,6 +109,7 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
         shards: shards(options.shards)?,
+        allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,
             // SAFETY: "shard_folder: NUL-ended".

@@ -1,6 +1,7 @@
 //! Values on the command line: what is chosen by name, sizes, new names.
 
 use super::{GlobOrPath, Rename};
+use crate::names;
 use crate::failure::{Failure, Outcome};
 use crate::remote;
 use globset::{GlobBuilder, GlobMatcher};
@@ -22,7 +23,7 @@ pub fn is_chosen<'g>(name: &str, globs: impl IntoIterator<Item = &'g GlobMatcher
 /// Refuses a glob that no object matches: of a wrong name it would say that all is well.
 pub fn check_matches(globs: &[GlobMatcher], path: &Path, files: &[&File]) -> Outcome<()> {
     let matches = |glob: &&GlobMatcher| {
-        files.iter().flat_map(|file| file.objects()).any(|object| glob.is_match(object.name()))
+        files.iter().flat_map(|file| file.objects()).any(|object| glob.is_match(&*names::text(&object)))
     };
     match globs.iter().find(|glob| !matches(glob)) {
         Some(glob) => Err(Failure::at(path, format!("no object matches {:?}", glob.glob().glob()))),

@@ -1,6 +1,6 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
-use super::choice::Choice;
+use super::choice::{Choice, NOT_UTF8};
 use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
@@ -62,12 +62,12 @@ fn write_file(
         let object = choice.object;
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
         if let (true, Some(unknown)) = (encodes, object.components().find(is_unknown)) {
-            let (file, name, role) = (remote::shown(&job.arguments.input), object.name(), unknown.role());
+            let (file, shown, role) = (remote::shown(&job.arguments.input), choice.shown(), unknown.role());
             let why = "it has an unknown dtype or encoding, and is kept as it is stored";
-            job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
+            job.bar.suspend(|| report(&format!("{file}: {shown}: component {role:?}: {why}")));
         }
         let Some(name) = choice.text_name() else {
-            let why = format!("{}: its name is not UTF-8", choice.shown());
+            let why = format!("{}: .zt files cannot represent {NOT_UTF8}", choice.shown());
             job.leave_object_out(&choice.name, Failure::at(&job.arguments.input, why))?;
             continue;
         };

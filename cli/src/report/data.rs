@@ -1,6 +1,7 @@
 //! What the page knows of a file: a row for each component, short enough that a page can have a million of them.
 
 use super::page::Page;
+use crate::names;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::stats::Found;
@@ -97,7 +98,7 @@ impl<'f> FileData<'f> {
             _ => json!(self.texts.place(component.role())),
         };
         json!([
-            object.name(),
+            names::text(&object),
             role,
             self.texts.place(elements::type_name(component)),
             self.texts.place(object.format_name()),
