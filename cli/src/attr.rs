@@ -1,9 +1,9 @@
 //! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written again.
 
-use crate::names;
 use crate::arguments::AttrAction;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::Output;
 use crate::remote;
 use std::path::Path;

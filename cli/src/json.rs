@@ -5,8 +5,8 @@
 //! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the paths of these, and
 //! `part` of a component is the place in that list of the one that it is in.
 
-use crate::names;
 use crate::failure::{report, Failure, Outcome};
+use crate::names;
 use crate::output::Output;
 use sha2::{Digest, Sha256};
 use std::path::Path;

@@ -19,7 +19,6 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
-#[allow(dead_code)]
 mod names;
 mod notes;
 mod npy;

@@ -55,7 +55,8 @@ pub fn unescaped(shown: &str) -> Option<Vec<u8>> {
             'r' => out.push(b'\r'),
             't' => out.push(b'\t'),
             'x' => {
-                let digits = behind.get(1..3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+                let digits =
+                    behind.get(1..3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
                 out.push(u8::from_str_radix(digits, 16).ok()?);
                 letters = behind[3..].chars();
             }
@@ -91,7 +92,8 @@ mod tests {
     #[test]
     fn every_name_is_found_by_what_is_shown_of_it() {
         let mut seen = std::collections::BTreeSet::new();
-        let parts: [&[u8]; 9] = [b"a", b"\\", b"\xff", b"xff", b"\n", "\u{202e}".as_bytes(), b"{", b"\xe2\x82", b"\0"];
+        let parts: [&[u8]; 9] =
+            [b"a", b"\\", b"\xff", b"xff", b"\n", "\u{202e}".as_bytes(), b"{", b"\xe2\x82", b"\0"];
         for sequence in 0..parts.len().pow(4) {
             let of = |at: u32| parts[sequence / parts.len().pow(at) % parts.len()];
             let name = [of(0), of(1), of(2), of(3)].concat();

@@ -1,9 +1,9 @@
 //! `zt verify`: a line for each file and one for each failure, a summary, an exit status.
 
-use crate::names;
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{progress, text};

@@ -59,6 +59,7 @@ pub(crate) use for_copies::StoredPlace;
 pub(crate) use model_files::check_is_one_file;
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
+pub use crate::convert::Conversion;
 pub(crate) use crate::io::path::copy as copy_path;
 pub(crate) use crate::load::RowsMut;
 pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};

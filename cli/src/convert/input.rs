@@ -17,17 +17,18 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens what is at a path.
-    pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Input> {
+    /// Opens what is at a path; bytes behind its content may be passed over.
+    pub fn open(path: &Path, allow_trailing: bool, interrupt: &Interrupt) -> Outcome<Input> {
+        let options = OpenOptions { allow_trailing, ..OpenOptions::default() };
         let file = match is_standard(path) {
-            true => from_standard_input(interrupt)?,
+            true => from_standard_input(options, interrupt)?,
             false => {
                 let is_special = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
                 if std::fs::metadata(path).is_ok_and(is_special) {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                match remote::open(path) {
+                match remote::open_with(path, &options).map_err(|e| Failure::at(path, e)) {
                     Ok(file) => file,
                     Err(why) => other_formats::open(path, interrupt)?.ok_or(why)?,
                 }
@@ -43,9 +44,9 @@ impl Input {
 }
 
 /// A file that is redirected is read where it is; what comes through a pipe goes to a file that has no name.
-fn from_standard_input(interrupt: &Interrupt) -> Outcome<File> {
+fn from_standard_input(options: OpenOptions, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::Message(format!("standard input: {e}"));
-    let options = OpenOptions { name: Some(String::from("standard input")), ..OpenOptions::default() };
+    let options = OpenOptions { name: Some(String::from("standard input")), ..options };
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;

@@ -20,9 +20,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let mut tensors = Tensor::all(job, NAME, |tensor| match () {
         () if dtype_name(tensor.elements).is_none() => Err(Refusal::of_type(tensor)),
         () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
-        () if tensor.name == b"__metadata__" => {
-            Err(Refusal::Represent(String::from("the name")))
-        }
+        () if tensor.name == b"__metadata__" => Err(Refusal::Represent(String::from("the name"))),
         () => Ok(()),
     })?;
     let origin = if job.is_whole() { job.origin(NAME)? } else { None };
@@ -117,7 +115,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
             _ => {
                 let why =
                     "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
-                job.leave_out("attribute", job.attribute_refusal(key, why))?;
+                job.leave_attribute_out(key, why)?;
             }
         }
     }

@@ -1,9 +1,9 @@
 //! What the page knows of a file: a row for each component, short enough that a page can have a million of them.
 
 use super::page::Page;
-use crate::names;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::stats::Found;
 use crate::{elements, info, remote};
 use serde_json::{json, Value as Json};
