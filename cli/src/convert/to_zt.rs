@@ -71,7 +71,7 @@ fn write_file(
             job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            job.leave_object_out(choice, NOT_UTF8)?;
+            job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
             continue;
         };
         job.check_dtype(choice)?;

@@ -355,7 +355,10 @@ fn add_object(
     let size = layout.decoded_size.saturating_sub(layout.start);
     component.set_size((encoding != Encoding::Other).then_some(size));
     component.set_size_declared(encoding.is_compressed());
-    component.rare = add_layout(budget, manifest, rare, layout)?;
+    component.rare = match encoding {
+        Encoding::Other => manifest.add_rare_names(rare)?,
+        _ => add_layout(budget, manifest, rare, layout)?,
+    };
     let component_start = table_position(manifest.components.len())?;
     add(budget, &mut manifest.components, component)?;
     let format = Format::Dense;

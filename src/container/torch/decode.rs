@@ -77,7 +77,7 @@ pub fn decode(
 /// The refusal of a pickle without a tensor that names a function or class which has no meaning here.
 #[cold]
 fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
-    let (module, name) = heap.foreign_name(foreign).unwrap_or_default();
+    let (module, name) = heap.foreign_name(foreign).unwrap_or((b"torch", b"unknown"));
     fail!(
         Unsupported,
         "it has no tensor and names {}.{}, which is none of the functions and classes of plain checkpoints; nothing is \

@@ -131,7 +131,11 @@ fn of_utils(name: &str) -> Option<Global> {
         "_rebuild_sparse_tensor" | "_rebuild_sparse_csr_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
         "_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
         "_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
-        name if name.starts_with("_rebuild_") => Some(Global::Rebuild(Unreadable::Unknown)),
+        name if name.starts_with("_rebuild_")
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') =>
+        {
+            Some(Global::Rebuild(Unreadable::Unknown))
+        }
         _ => None,
     }
 }
@@ -166,7 +170,7 @@ mod tests {
             ("torch", "load"),
             ("torch", ""),
             ("torch", "Float128Storage"),
-            ("torch._utils", " _rebuild_tensor_v2"),
+            ("torch._utils", "_rebuild_tensor_v2 "),
             ("torch._utils", "_import_dotted_name"),
             ("torch.storage", "_load_from_bytes"),
             ("torch.cuda", "FloatStorage"),

@@ -148,6 +148,8 @@ pub struct Heap<'a> {
     numbers: Vec<u64>,
     /// The modules and names of foreign functions and classes.
     foreign: Vec<(Span, Span)>,
+    /// Whether there is a value that is not made here.
+    has_foreign: bool,
 }
 
 impl<'a> Heap<'a> {
@@ -159,7 +161,8 @@ impl<'a> Heap<'a> {
         let (chains, items) = (Vec::new(), Vec::new());
         let (storages, tensors, numbers) = (Vec::new(), Vec::new(), Vec::new());
         let foreign = Vec::new();
-        Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers, foreign })
+        let has_foreign = false;
+        Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers, foreign, has_foreign })
     }
 
     /// Gives back what was charged for its tables.
@@ -198,6 +201,7 @@ impl<'a> Heap<'a> {
     pub fn make(&mut self, kind: Kind) -> Result<Value> {
         let id = table_position(self.chains.len())?;
         push(self.budget, &mut self.chains, Chain::default())?;
+        self.has_foreign |= kind == Kind::Foreign;
         Ok(Value::Items(kind, id))
     }
 
@@ -251,9 +255,12 @@ impl<'a> Heap<'a> {
         Some((self.bytes(*module), self.bytes(*name)))
     }
 
-    /// The first foreign function or class that the pickle names.
+    /// The first foreign function or class that the pickle names, or a value without a name if one is not made here.
     pub fn first_foreign(&self) -> Option<Value> {
-        (!self.foreign.is_empty()).then_some(Value::Foreign(0))
+        match self.foreign.is_empty() {
+            true => self.has_foreign.then_some(Value::Opaque),
+            false => Some(Value::Foreign(0)),
+        }
     }
 
     /// The last item.
