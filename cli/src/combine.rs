@@ -10,7 +10,7 @@ use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::Output;
 use crate::remote;
-use crate::{elements, progress, text};
+use crate::{elements, models, progress, text};
 use std::cmp::Ordering;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::HashMap;
@@ -105,6 +105,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
     check_free(output, arguments.force)?;
+    let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
@@ -115,7 +116,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
                 let (name, other) = (names::text(&object), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
-            objects.push((object, path.as_path()));
+            objects.push((object, path));
         }
         merge_attributes(&mut attributes, &mut keys, file, &notes).map_err(|e| Failure::at(path, e))?;
     }

@@ -29,6 +29,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::notes::{Notes, What};
 use crate::output::{refuse_terminal, Output};
+use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
@@ -40,6 +41,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
+pub use temporary::without_name;
 pub use tensor::{emit, Elements};
 use ztensor::error::{Cause, Error};
 use ztensor::model::value::{OwnedValue, Value};
@@ -176,11 +178,6 @@ pub fn check_is_zt(path: &Path) -> Outcome<()> {
         Some(Target::Zt) => Ok(()),
         _ => Err(Failure::at(path, "only .zt files are written here; zt convert makes others of one")),
     }
-}
-
-/// Whether a path stands for standard input or output.
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<()> {

@@ -8,7 +8,7 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
 use crate::tree::Tree;
-use crate::{elements, info, json, text};
+use crate::{elements, info, json, models, text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Format;
@@ -20,6 +20,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
         arguments.more.iter().cloned().partition(|text| !forced && is_path(text));
     let more = more.into_iter().map(PathBuf::from);
     let paths: Vec<_> = std::iter::once(arguments.file.clone()).chain(more).collect();
+    let paths = models::once(&paths);
     let mut out = Output::new();
     let mut failed = false;
     let mut unmatched: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -71,6 +71,10 @@ pub struct OpenOptions {
     pub shard_folder: Option<PathBuf>,
     /// Whether bytes that follow the end of a file's content are passed over.
     pub allow_trailing: bool,
+    /// Open the file at the path alone, whatever it is a part of.
+    pub part: bool,
+    /// Include tensors that the files of a model hold and its index does not name.
+    pub include_unlisted: bool,
 }
 
 impl OpenOptions {
@@ -127,6 +131,8 @@ impl Default for OpenOptions {
             shards: Shards::default(),
             shard_folder: None,
             allow_trailing: false,
+            part: false,
+            include_unlisted: false,
         }
     }
 }
