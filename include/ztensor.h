@@ -41,7 +41,7 @@
  * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
  * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
- * paths are the platform's bytes.
+ * paths are the platform's bytes. The name of an object is the bytes of the file: see zt_object_name.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
  *
@@ -112,7 +112,8 @@ typedef enum zt_status_value {
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
     ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
-    ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
+    ZT_ERROR_LIMIT = 8,
     ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_STATE = 11, ///< A call out of order: of a writer that has failed, say.
@@ -375,7 +376,8 @@ typedef struct zt_open_options {
     /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
     /// zt_model_get_info counts them.
     uint32_t include_unlisted;
-    uint32_t reserved; ///< 0.
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    uint32_t allow_trailing;
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
@@ -457,7 +459,8 @@ size_t zt_object_count(const zt_file *file);
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
+/// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
@@ -636,7 +639,10 @@ const char *zt_encoding_name(zt_encoding encoding);
 //
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
+/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
+/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
+/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
+/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
@@ -841,10 +847,12 @@ zt_status zt_component_read_range(const zt_component *component, uint64_t offset
 
 /// Reads the component's elements as another dtype.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
-/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
-/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
-/// types are read exactly. A complex element becomes two.
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
 /// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
 /// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
@@ -1016,7 +1024,8 @@ typedef struct zt_quantized {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
+/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
+/// zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
@@ -1139,6 +1148,8 @@ typedef struct zt_read_request {
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
     /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
+    uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
+    uint32_t reserved; ///< 0
 } zt_read_request;
 
 /// What a batch did.
@@ -1884,8 +1895,10 @@ void zt_writer_abort(zt_writer *writer);
 /// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
-/// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
-/// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
+/// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
+/// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
+/// dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length, zt_encoding encoding, zt_digest digest, zt_dtype floats);
