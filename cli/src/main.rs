@@ -21,6 +21,7 @@ mod json;
 mod ls;
 mod models;
 mod names;
+mod new_files;
 mod notes;
 mod npy;
 mod output;

@@ -2,11 +2,11 @@
 
 use super::choice::{Choice, NOT_UTF8};
 use super::losses::floats_of;
-use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
 use crate::failure::Outcome;
+use crate::new_files::NewFile;
 use crate::notes::What;
 use std::io::Write;
 use ztensor::error::{Error, Result};
@@ -27,7 +27,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     let floats = job.arguments.floats();
     let parts = shards::group_for_files(job, choices, |choice| decoded_size(choice, floats))?;
-    let paths = shards::paths(output, parts.len(), EXTENSION);
+    let paths = shards::paths(output, parts.len(), EXTENSION)?;
     let mut written = Written::default();
     for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
         // What is said of the whole stands in the first.
@@ -38,7 +38,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         };
         let sink = file.as_ref().map_or_else(|| Box::new(StandardOutput) as Box<dyn ByteSink>, NewFile::sink);
         let summary = write_file(job, sink, attributes, choices)?;
-        written.files.extend(file);
+        written.files.files.extend(file);
         written.objects += summary.objects;
         written.data_bytes = written.data_bytes.saturating_add(summary.data_bytes);
         written.stored_bytes += summary.stored_bytes;
