@@ -5,6 +5,7 @@ use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
@@ -55,7 +56,7 @@ fn copy_all<'f>(
             is_refused |= is_damage && !damage.is_allowed;
             if is_damage && damage.is_allowed {
                 let reason = damage::reason(loss == Loss::DamagedObject);
-                damage.notes.add(What::Damaged, "object", object.name(), reason);
+                damage.notes.add(What::Damaged, "object", &crate::names::text(object), reason);
             }
             is_damage && damage.is_allowed
         };
@@ -107,12 +108,13 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
-    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name()).is_some()) {
+    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name_bytes()).is_some()) {
         if !arguments.replace {
-            let why = format!("object {:?} is there already; --replace takes it away first", object.name());
+            let why =
+                format!("object {:?} is there already; --replace takes it away first", names::text(object));
             return Err(Failure::at(path, why));
         }
-        writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
+        writer.remove_object(&names::text(object)).map_err(|e| Failure::at(path, e))?;
     }
     let damage = Damage::new(arguments.allow_damaged);
     note_unchecked(&damage.notes, &file);
@@ -143,7 +145,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
-                let (name, other) = (object.name(), remote::shown(other));
+                let (name, other) = (names::text(&object), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
             objects.push((object, path));

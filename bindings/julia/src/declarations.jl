@@ -206,7 +206,7 @@ struct zt_open_options
     shards::UInt32
     part::UInt32
     include_unlisted::UInt32
-    reserved::UInt32
+    allow_trailing::UInt32
 end
 
 struct zt_model_info
@@ -345,6 +345,8 @@ struct zt_read_request
     dst_stride::UInt64
     verify::UInt32
     convert::Int32
+    lossy::UInt32
+    reserved::UInt32
 end
 
 struct zt_read_stats

@@ -232,7 +232,7 @@ class zt_open_options(Structure):
         ("shards", c_uint32),
         ("part", c_uint32),
         ("include_unlisted", c_uint32),
-        ("reserved", c_uint32),
+        ("allow_trailing", c_uint32),
     ]
 
 
@@ -394,6 +394,8 @@ class zt_read_request(Structure):
         ("dst_stride", c_uint64),
         ("verify", c_uint32),
         ("convert", zt_dtype),
+        ("lossy", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
