@@ -22,6 +22,7 @@ mod loaded;
 mod manifest;
 mod model;
 mod model_files;
+mod numbers;
 mod object;
 mod open;
 mod open_options;
