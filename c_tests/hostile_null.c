@@ -106,11 +106,15 @@ static void objects_and_components(void)
     CHECK(zt_value_find_n(NULL, "a", 1) == NULL && zt_value_find_n(zt_file_attributes(file), NULL, 1) == NULL);
     {
         zt_identity identity;
+        zt_model_info info_of_model;
         INIT(identity);
+        INIT(info_of_model);
         CHECK_STATUS(zt_file_identity(NULL, &identity), INVALID);
         CHECK_STATUS(zt_file_identity(file, NULL), INVALID);
         CHECK_STATUS(zt_part_identity(NULL, 0, &identity), INVALID);
         CHECK_STATUS(zt_part_identity(file, 0, NULL), INVALID);
+        CHECK_STATUS(zt_model_get_info(NULL, &info_of_model), INVALID);
+        CHECK_STATUS(zt_model_get_info(file, NULL), INVALID);
         CHECK(identity.size == 0);
     }
     CHECK_STATUS(zt_component_measure(component, NULL, NULL, NULL), INVALID);

@@ -14,7 +14,8 @@ static const field zt_open_options_fields[] = {
     F(zt_open_options, max_decoded_size), F(zt_open_options, max_objects), F(zt_open_options, threads),
     F(zt_open_options, containers), F(zt_open_options, max_memory), F(zt_open_options, context),
     F(zt_open_options, progress), F(zt_open_options, name), F(zt_open_options, allocator),
-    F(zt_open_options, thread_hooks), F(zt_open_options, shard_folder), F(zt_open_options, shards)};
+    F(zt_open_options, thread_hooks), F(zt_open_options, shard_folder), F(zt_open_options, shards),
+    F(zt_open_options, part), F(zt_open_options, include_unlisted), F(zt_open_options, reserved)};
 static const field zt_allocator_fields[] = {
     F(zt_allocator, struct_size), F(zt_allocator, context), F(zt_allocator, allocate), F(zt_allocator, free)};
 static const field zt_thread_hooks_fields[] = {
@@ -29,6 +30,8 @@ static const field zt_component_info_fields[] = {
 static const field zt_identity_fields[] = {
     F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
     F(zt_identity, manifest_offset), F(zt_identity, manifest_hash), F(zt_identity, source_identity)};
+static const field zt_model_info_fields[] = {
+    F(zt_model_info, struct_size), F(zt_model_info, passed_over), F(zt_model_info, unlisted)};
 static const field zt_store_fields[] = {
     F(zt_store, struct_size), F(zt_store, context), F(zt_store, open), F(zt_store, list)};
 static const field zt_source_fields[] = {

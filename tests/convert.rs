@@ -272,7 +272,8 @@ fn elements_of_an_unknown_type_are_not_converted() {
     let component = common::data(&file, "o");
     assert_eq!(common::read(&component), [1, 2], "its bytes can be had");
     let object = file.find("o").unwrap();
-    for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)] {
+    for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)]
+    {
         let error = refused.unwrap_err();
         assert!(error.cause() == Cause::Unsupported && error.message().contains("f4_e2m1"), "{error}");
     }

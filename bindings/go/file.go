@@ -84,6 +84,20 @@ func (f *File) PartIdentity(part int) (Identity, error) {
 	return identity(func(i *C.zt_identity) C.zt_status { return C.zt_part_identity(f.handle, C.size_t(part), i) })
 }
 
+// ModelInfo counts what is not shown of a model.
+type ModelInfo struct {
+	PassedOver uint64 // Files of other models and of states of trainings in the folder by which it was opened.
+	Unlisted   uint64 // Tensors that its files hold and its index names nowhere.
+}
+
+// ModelInfo of a model that OpenModel opened.
+func (f *File) ModelInfo() (ModelInfo, error) {
+	var i C.zt_model_info
+	i.struct_size = C.sizeof_zt_model_info
+	err := call(func() C.zt_status { return C.zt_model_get_info(f.handle, &i) })
+	return ModelInfo{uint64(i.passed_over), uint64(i.unlisted)}, err
+}
+
 // Bytes lends all bytes of a part in the mapped file: read-only, but in ModePrivate, until Close.
 func (f *File) Bytes(part int) ([]byte, error) {
 	var data unsafe.Pointer

@@ -30,7 +30,7 @@ AT(zt_thread_hooks, context, 8);
 AT(zt_thread_hooks, on_start, 16);
 AT(zt_thread_hooks, on_end, 24);
 
-SIZE(zt_open_options, 120);
+SIZE(zt_open_options, 128);
 AT(zt_open_options, struct_size, 0);
 AT(zt_open_options, mode, 8);
 AT(zt_open_options, verify, 12);
@@ -49,6 +49,14 @@ AT(zt_open_options, allocator, 88);
 AT(zt_open_options, thread_hooks, 96);
 AT(zt_open_options, shard_folder, 104);
 AT(zt_open_options, shards, 112);
+AT(zt_open_options, part, 116);
+AT(zt_open_options, include_unlisted, 120);
+AT(zt_open_options, reserved, 124);
+
+SIZE(zt_model_info, 24);
+AT(zt_model_info, struct_size, 0);
+AT(zt_model_info, passed_over, 8);
+AT(zt_model_info, unlisted, 16);
 
 SIZE(zt_identity, 48);
 AT(zt_identity, struct_size, 0);

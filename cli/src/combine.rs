@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::remote;
-use crate::{elements, progress, text};
+use crate::{elements, models, progress, text};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -95,6 +95,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
     check_free(output, arguments.force)?;
+    let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
@@ -105,7 +106,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
                 let (name, other) = (object.name(), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
-            objects.push((object, path.as_path()));
+            objects.push((object, path));
         }
         merge_attributes(&mut attributes, &mut keys, file).map_err(|e| Failure::at(path, e))?;
     }

@@ -28,6 +28,7 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{refuse_terminal, Output};
+use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
@@ -37,6 +38,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
+pub use temporary::without_name;
 pub use tensor::{emit, Elements};
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
@@ -154,11 +156,6 @@ pub fn check_is_zt(path: &Path) -> Outcome<()> {
         Some(Target::Zt) => Ok(()),
         _ => Err(Failure::at(path, "only .zt files are written here; zt convert makes others of one")),
     }
-}
-
-/// Whether a path stands for standard input or output.
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {

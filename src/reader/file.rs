@@ -4,6 +4,7 @@ use super::identity::{self, Identity};
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::model::ModelInfo;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
 use crate::container::Capabilities;
@@ -21,6 +22,8 @@ pub struct File {
     /// No other file of this process has or had it.
     pub(super) number: u64,
     pub(super) parts: Parts,
+    /// What is beside it in its folder and in its parts, if it is a model.
+    pub(super) model: ModelInfo,
     /// What opens the shards among them.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
@@ -91,7 +94,7 @@ impl File {
             1 => Ok(&self.parts.first),
             count => Err(self.in_file(fail!(
                 Unsupported,
-                "a model of {count} files {cannot}; open one of its files instead"
+                "a model of {count} files {cannot}; open one of its files alone instead (zt_open_options.part, zt --part)"
             ))),
         }
     }

@@ -21,7 +21,6 @@ mod lazy_sizes;
 mod loaded;
 mod manifest;
 mod model;
-mod model_files;
 mod numbers;
 mod object;
 mod open;
@@ -48,6 +47,7 @@ pub use bytes::Caps;
 pub use file::File;
 pub use identity::Identity;
 pub use loaded::Loaded;
+pub use model::{part_of_set, ModelInfo};
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions, Shards};
 pub use parts::FilePart;
@@ -57,7 +57,7 @@ pub use verify_report::{VerifyOptions, VerifyReport};
 pub use view::{CooView, CsrView, QuantizedView, TensorView, ViewPart};
 
 pub(crate) use for_copies::StoredPlace;
-pub(crate) use model_files::check_is_one_file;
+pub(crate) use model::check_is_one_file;
 pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 
 pub(crate) use crate::io::path::copy as copy_path;

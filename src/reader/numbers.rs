@@ -30,7 +30,8 @@ impl<'f> Object<'f> {
             return self.required("data");
         }
         let format = self.format_name();
-        Err(self.wrap(fail!(Unsupported, "its format is {format:?}; only a dense object can be read as numbers")))
+        Err(self
+            .wrap(fail!(Unsupported, "its format is {format:?}; only a dense object can be read as numbers")))
     }
 }
 
@@ -40,8 +41,8 @@ impl Component<'_> {
         let block = self.known_block()?;
         let shape = self.object().shape();
         let size = self.object().element_count().and_then(|count| block.size(count));
-        let size =
-            size.ok_or_else(|| broken!(Rule::DenseSize, "the shape {shape:?} takes no whole number of bytes"))?;
+        let size = size
+            .ok_or_else(|| broken!(Rule::DenseSize, "the shape {shape:?} takes no whole number of bytes"))?;
         // Its dtype is known if its block is.
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         Ok((size, converted_size(size, from, to)?))

@@ -69,6 +69,10 @@ pub struct OpenOptions {
     pub shards: Shards,
     /// The folder that shards are in; none for the one of the file that names them.
     pub shard_folder: Option<PathBuf>,
+    /// Open the file at the path alone, whatever it is a part of.
+    pub part: bool,
+    /// Include tensors that the files of a model hold and its index does not name.
+    pub include_unlisted: bool,
 }
 
 impl OpenOptions {
@@ -123,6 +127,8 @@ impl Default for OpenOptions {
             name: None,
             shards: Shards::default(),
             shard_folder: None,
+            part: false,
+            include_unlisted: false,
         }
     }
 }

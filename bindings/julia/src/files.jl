@@ -118,6 +118,12 @@ end
 identity(file::File) = identity_by(found -> zt_file_identity(live(file), found))
 "The same of one of the files of a model, from 1."
 identity(file::File, part::Integer) = identity_by(found -> zt_part_identity(live(file), part - 1, found))
+"What is not shown of a model: passed_over, files in its folder, and unlisted, tensors that its index names nowhere."
+function model_info(file::File)
+    found = sized(zt_model_info)
+    check(zt_model_get_info(live(file), found))
+    return report(found)
+end
 "All bytes of a part in the mapped file, until it is closed."
 function borrowed(file::File, part::Integer = 1)
     data, size = Ref{Ptr{Cvoid}}(C_NULL), Ref{UInt64}(0)
