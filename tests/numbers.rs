@@ -43,9 +43,12 @@ fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
                 let names = data.map(|d| (d.dtype_name(), d.logical_name())).into_iter();
                 let names = names.flat_map(|(dtype, logical)| [Some(dtype), logical]).flatten();
                 let names: Vec<&str> = [object.format_name()].into_iter().chain(names).collect();
-                assert!(names.iter().any(|name| size.message().contains(name)), "{size}: {names:?}");
+                assert!(
+                    names.iter().any(|name| size.message().contains(&name.escape_debug().to_string())),
+                    "{size}: {names:?}"
+                );
             } else {
-                assert!([Cause::Limit, Cause::Corrupt].contains(&size.cause()), "{size}");
+                assert!(matches!(size.cause(), Cause::Limit | Cause::Broken(_)), "{size}");
             }
         }
         (Err(size), Ok(_)) => panic!("read what has no size: {size}"),
@@ -103,7 +106,6 @@ fn a_component_that_is_called_data_does_not_make_an_object_an_array() {
             let bytes = vec![0; count as usize * dtype.size() * logical.map_or(1, Logical::ratio) as usize];
             sample.parts.insert(0, Part { role: "data", dtype, logical, bytes });
         }
-        samples.push(Sample { name: "other".into(), format: "mine", shape: vec![2], ..samples[4].clone() });
         let file = common::open(common::file_of(&WriterOptions::default(), &samples));
         for (object, sample) in file.objects().zip(&samples) {
             for to in Dtype::ALL {
