@@ -168,9 +168,9 @@ pub struct Convert {
     /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
     /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
     pub input: PathBuf,
-    /// What to write: .zt, .safetensors, .gguf or .npz, by its name; `-` for standard output
+    /// What to write: .zt, .safetensors, .gguf or .npz, by its extension; `-` for standard output
     pub output: PathBuf,
-    /// What to write, whatever its name is
+    /// What to write, for another extension, none, or standard output
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Target>,
     /// The version of a .zt file
@@ -200,7 +200,8 @@ pub struct Convert {
     /// Leave out what the output cannot represent, with a line for each, instead of writing nothing
     #[arg(long)]
     pub lossy: bool,
-    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
+    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood. Files
+    /// without an index (.zt, .gguf) replace none
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
     /// Compress a .zt file with zstd; levels -7 to 22, 3 if none is given

@@ -1,11 +1,11 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
 use crate::arguments::{check_matches, is_chosen, Add, Compact, Merge};
-use crate::convert::{check_free, check_is_zt};
 use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
 use crate::output::Output;
 use crate::remote;
 use crate::{elements, models, progress, text};
@@ -65,6 +65,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = remote::open(input)?;
     check_matches(&arguments.globs, input, &[&file])?;
     let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
@@ -94,6 +95,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     };
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
+    check_whole(output)?;
     check_free(output, arguments.force)?;
     let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
@@ -117,11 +119,14 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
         false => usual.version,
     };
     let options = WriterOptions { version, ..usual };
-    let mut writer = Writer::create(output, &options).map_err(|e| Failure::at(output, e))?;
+    let new = NewFile::create(output, arguments.force, arguments.durable)?;
+    let mut writer = Writer::to_sink(new.sink(), &options).map_err(|e| Failure::at(output, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
     copy_all(&mut writer, &objects, output, &interrupt)?;
-    check_free(output, arguments.force)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
+    let new = NewFiles { files: vec![new], ..NewFiles::default() };
+    drop(new.open()?);
+    new.publish()?;
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
 }
 
@@ -172,6 +177,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     let identity = file_identity(path)?;
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
@@ -190,13 +196,16 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let (alignment, large_alignment) = alignments(&file);
     let durable = arguments.durable;
     let options = WriterOptions { version, durable, alignment, large_alignment, ..WriterOptions::default() };
-    let mut writer = Writer::create(path, &options).map_err(at_path)?;
+    let new = NewFile::create(path, true, durable)?;
+    let mut writer = Writer::to_sink(new.sink(), &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
     copy_all(&mut writer, &objects, path, &interrupt)?;
+    let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
+    drop(new.open()?); // by itself, as its name may be that of a part
     if file_identity(path)? != identity {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
-    let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
+    new.publish()?;
     report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
 }
 

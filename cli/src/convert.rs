@@ -27,13 +27,13 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::{check_free, NewFiles};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
-pub use output::{check_free, NewFile};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
@@ -58,10 +58,8 @@ pub struct Job<'a> {
 /// What was written.
 #[derive(Default)]
 pub struct Written {
-    /// The files with tensors, whole but for their names; none on standard output.
-    pub files: Vec<NewFile>,
-    /// What says which of them has which tensor.
-    pub index: Option<NewFile>,
+    /// The files, whole but for their names; none on standard output.
+    pub files: NewFiles,
     pub objects: u64,
     pub data_bytes: u64,
     pub stored_bytes: u64,
@@ -100,13 +98,14 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
 
 /// Gives all files their names, once they are what they should be; how many there are.
 fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
-    if job.arguments.verify {
-        compare::compare(job, written)?;
+    let files = std::mem::take(&mut written.files);
+    if files.is_empty() {
+        return Ok(0);
     }
+    compare::compare(job, &files.open()?)?;
     job.interrupt.check()?;
-    let files: Vec<_> = std::mem::take(&mut written.files).into_iter().chain(written.index.take()).collect();
-    let count = files.len();
-    NewFile::publish_all(files).map(|()| count)
+    let count = files.count();
+    files.publish().map(|()| count)
 }
 
 /// What was done, in a line: on standard output, unless that is the output.
@@ -138,23 +137,15 @@ fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
 }
 
-/// What the name of a file says is in it; none if that is something which is not written here.
+/// The container that the extension of a name stands for, in any case of its letters.
 fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     match extension.as_deref().and_then(|e| e.to_str()) {
+        Some("zt") => Some(Target::Zt),
         Some("safetensors") => Some(Target::Safetensors),
         Some("gguf") => Some(Target::Gguf),
         Some("npz") => Some(Target::Npz),
-        Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "json") => None,
-        _ => Some(Target::Zt),
-    }
-}
-
-/// Refuses a name that says another container, of what writes .zt files alone.
-pub fn check_is_zt(path: &Path) -> Outcome<()> {
-    match target_of(path) {
-        Some(Target::Zt) => Ok(()),
-        _ => Err(Failure::at(path, "only .zt files are written here; zt convert makes others of one")),
+        _ => None,
     }
 }
 
@@ -172,7 +163,14 @@ impl Convert {
         if let Some(target) = self.to {
             return Ok(target);
         }
-        let why = "such files are not written here; --to says what else it shall be";
+        if is_standard(&self.output) {
+            let why = "standard output: it has no extension that chooses the format; --to chooses it";
+            return Err(Failure::Message(String::from(why)));
+        }
+        if self.output.is_dir() {
+            return Err(Failure::at(&self.output, "it is a folder"));
+        }
+        let why = "the extension is none of .zt, .safetensors, .gguf and .npz; --to chooses the format";
         target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }
 
@@ -293,9 +291,9 @@ mod tests {
                     _ => to_gguf::write(&job).unwrap(),
                 };
                 if is_damaged {
-                    let new = written.files[0].open().unwrap();
+                    let new = written.files.files[0].open().unwrap();
                     let at = new.objects().map(|o| o.components().next().unwrap().offset()).max().unwrap();
-                    let path = written.files[0].temporary_path();
+                    let path = written.files.files[0].temporary_path();
                     let mut bytes = std::fs::read(&path).unwrap();
                     bytes[at as usize] ^= 1;
                     std::fs::write(&path, bytes).unwrap();

@@ -1,9 +1,10 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
 use crate::arguments::{check_matches, is_chosen, Cat, Extract};
-use crate::convert::{check_free, emit, Elements, NewFile};
+use crate::convert::{emit, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::{check_free, NewFile, NewFiles};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
@@ -42,27 +43,57 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// A new folder. When this is dropped, the folder and the parents that were made with it are removed, unless it is kept or
-/// has files in it.
-struct NewFolder(Vec<PathBuf>);
+/// The folder that files come into. A new one has a hidden name until all files are in it. When this is dropped before, it
+/// goes again, and so do the parents that were made with it.
+struct Folder {
+    to: PathBuf,
+    /// A new folder by its hidden name, and its parents that are new, too.
+    hidden: Option<PathBuf>,
+    made: Vec<PathBuf>,
+}
 
-impl NewFolder {
-    fn make(path: &Path) -> Outcome<NewFolder> {
-        let new = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-        let folder = NewFolder(new.map(Path::to_owned).collect());
-        std::fs::create_dir_all(path).map_err(|e| Failure::at(path, e))?;
+impl Folder {
+    fn make(to: &Path) -> Outcome<Folder> {
+        let mut folder = Folder { to: to.to_owned(), hidden: None, made: Vec::new() };
+        if to.exists() {
+            return Ok(folder);
+        }
+        let failed = |e| Failure::at(to, e);
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let new = parent.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        folder.made = new.map(Path::to_owned).collect();
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let hidden = parent.join(format!(".{name:.50}.{}.tmp", std::process::id()));
+        std::fs::create_dir(&hidden).map_err(failed)?;
+        folder.hidden = Some(hidden);
         Ok(folder)
     }
 
-    fn keep(mut self) {
-        self.0.clear();
+    /// Where the files are for now.
+    fn path(&self) -> &Path {
+        self.hidden.as_deref().unwrap_or(&self.to)
+    }
+
+    /// Gives a new folder its name.
+    fn publish(mut self) -> Outcome<()> {
+        if let Some(hidden) = &self.hidden {
+            std::fs::rename(hidden, &self.to).map_err(|e| Failure::at(&self.to, e))?;
+        }
+        self.hidden = None;
+        self.made.clear();
+        Ok(())
     }
 }
 
-impl Drop for NewFolder {
+impl Drop for Folder {
     fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = std::fs::remove_dir(path); // a failure cannot be reported here
+        // A failure cannot be reported here.
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_dir_all(hidden);
+        }
+        for path in &self.made {
+            let _ = std::fs::remove_dir(path);
         }
     }
 }
@@ -90,17 +121,26 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                     format!("object {name:?}: another one comes into the same file, {}", target.display());
                 return Err(Failure::at(path, why));
             }
-            check_free(&target, arguments.force)?;
             planned.push((component, header, target));
         }
     }
     if planned.is_empty() {
         return Err(Failure::at(path, "it has no tensors"));
     }
-    let folder = NewFolder::make(&arguments.to)?;
+    let is_one = planned.len() == 1;
+    planned.iter().try_for_each(|(.., target)| match is_one {
+        true => check_free(target, arguments.force),
+        false if target.symlink_metadata().is_err() => Ok(()),
+        false => {
+            let why = "it is there already, and several files do not replace it as one; choose a new folder";
+            Err(Failure::at(target, why))
+        }
+    })?;
+    let folder = Folder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
     for (component, header, target) in planned {
-        let new = NewFile::create(&target, arguments.force, false)?;
+        let target = folder.path().join(target.file_name().unwrap_or_default());
+        let new = NewFile::create(&target, arguments.force && is_one, false)?;
         new.write(&header)?;
         let mut put = |chunk: &[u8]| {
             interrupt.check()?;
@@ -111,10 +151,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         new.close()?;
         files.push(new);
     }
-    interrupt.check()?;
     let what = text::count(files.len() as u64, "file");
-    NewFile::publish_all(files)?;
-    folder.keep();
+    let files = NewFiles { files, ..NewFiles::default() };
+    if !arguments.raw {
+        files.open_each()?;
+    }
+    interrupt.check()?;
+    files.publish()?;
+    folder.publish()?;
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();
     out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
@@ -163,5 +207,8 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise
         (false, false) if size % block.bytes == 0 => vec![size / block.bytes],
         _ => return Err(refused(&format!("{size} bytes in the shape {:?}", object.shape()))),
     };
-    Ok(npy::header(elements, &shape))
+    match npy::refusal(&shape) {
+        Some(what) => Err(refused(&what)),
+        None => Ok(npy::header(elements, &shape)),
+    }
 }

@@ -20,6 +20,7 @@ mod interrupt;
 mod json;
 mod ls;
 mod models;
+mod new_files;
 #[allow(dead_code)]
 mod notes;
 mod npy;

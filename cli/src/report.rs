@@ -4,11 +4,11 @@ mod data;
 mod page;
 
 use crate::arguments::{Diff, Report};
-use crate::convert::check_free;
 use crate::diff;
 use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::check_free;
 use crate::output::Output;
 use crate::remote;
 use crate::stats;

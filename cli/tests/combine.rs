@@ -107,8 +107,8 @@ fn objects_of_other_files_are_added_and_merged() {
     run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
     for wrong in ["a.safetensors", "a.gguf", "a.pt"] {
         let wrong = path.with_file_name(wrong);
-        run(&[&"merge", &one, &input, &wrong]).bad(&["only .zt files", "zt convert"]);
-        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&["only .zt files", "zt convert"]);
+        run(&[&"merge", &one, &input, &wrong]).bad(&[".zt files alone", "zt convert"]);
+        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&[".zt files alone", "zt convert"]);
     }
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);

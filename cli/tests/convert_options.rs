@@ -62,7 +62,7 @@ fn what_cannot_be_represented_is_named_and_nothing_is_written() {
         (&sparse, "out.gguf", &["GGUF cannot represent the format \"sparse_"]),
         (&blocks, "out.safetensors", &["safetensors cannot represent the type \"gguf."]),
         (&blocks, "out.npz", &["npz cannot represent the type \"", "--dtype f32"]),
-        (&from, "out.onnx", &["such files are not written here"]),
+        (&from, "out.onnx", &["the extension is none of .zt, .safetensors, .gguf and .npz", "--to"]),
     ];
     for (input, output, parts) in cases {
         run(&[&"convert", &input, &folder.join(output)]).bad(parts);
@@ -187,5 +187,6 @@ fn two_tensors_of_one_name_are_refused_by_every_target() {
         run(&[&"convert", &twice, &to]).bad(&["two tensors would have the name"]);
     }
     assert!(names_in(&folder).is_empty());
-    run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")]).bad(&["not written here"]);
+    run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")])
+        .bad(&["the extension is none of"]);
 }

@@ -233,7 +233,13 @@ fn extract_writes_files_that_open_and_leaves_what_is_there() {
     assert_eq!(names_in(&to), ["x_.._y.npy", "z.npy"]);
     let listed = run(&[&"ls", &to.join("z.npy")]).good();
     assert!(listed.contains("f32") && listed.contains("[2]"), "{listed}");
-    run(&[&"extract", &path, &"--to", &to]).bad(&["there already", "--force"]);
+    for several in [&[][..], &["--force"]] {
+        let mut command = common::zt();
+        command.arg("extract").arg(&path).arg("--to").arg(&to).args(several);
+        common::Ran::of(command.output().unwrap()).bad(&["there already", "a new folder"]);
+    }
+    run(&[&"extract", &path, &"z", &"--to", &to]).bad(&["there already", "--force"]);
+    run(&[&"extract", &path, &"z", &"--to", &to, &"--force"]).good();
     run(&[&"extract", &path, &"z", &"--to", &to, &"--force", &"--raw"]).good();
     assert_eq!(std::fs::read(to.join("z.bin")).unwrap(), bytes_of(&[2.0, 3.0]));
     run(&[&"extract", &path, &"none*", &"--to", &to]).bad(&["no object matches \"none*\""]);

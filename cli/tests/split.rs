@@ -46,9 +46,21 @@ fn nothing_is_replaced_or_left_behind_unless_that_is_wanted() {
     let folder = folder("split-not");
     let (input, output) = (data().join("v1.2/py-1.2.3-1000.zt"), folder.join("m.zt"));
     std::fs::write(folder.join("m-00001-of-00001.zt"), "mine").unwrap();
-    run(&[&"split", &input, &output, &"--size", &"1G"]).bad(&["m-00001-of-00001.zt", "--force"]);
-    assert_eq!(names_in(&folder), ["m-00001-of-00001.zt"]);
+    for force in [&[][..], &["--force"]] {
+        let mut split = common::zt();
+        split.arg("split").args([&input, &output]).args(["--size", "1G"]).args(force);
+        common::Ran::of(split.output().unwrap()).bad(&["m-00001-of-00001.zt", "choose a new folder"]);
+        assert_eq!(names_in(&folder), ["m-00001-of-00001.zt"]);
+    }
+    // If there is an old root it is replaced. What it did not name stays, and takes no part in the new model.
+    run(&[&"convert", &data().join("v1.2/py-1.2.3-sparse.zt"), &output]).good();
+    run(&[&"split", &input, &output, &"--size", &"1G"]).bad(&["m.zt", "--force"]);
     run(&[&"split", &input, &output, &"--size", &"1G", &"--force"]).good();
+    assert_eq!(names_in(&folder), ["m-00001-of-00001.zt", "m-r2-00001-of-00001.zt", "m.zt"]);
     assert_same(&input, &output);
+    assert_same(&input, &folder);
+    run(&[&"split", &input, &output, &"--size", &"1G", &"--force"]).good();
+    assert_eq!(names_in(&folder), ["m-00001-of-00001.zt", "m-r3-00001-of-00001.zt", "m.zt"]);
+    assert_same(&input, &folder);
     run(&[&"split", &folder.join("none.zt"), &output, &"--size", &"1G"]).bad(&["none.zt"]);
 }

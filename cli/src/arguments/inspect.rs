@@ -121,13 +121,13 @@ pub struct Extract {
     /// Only objects whose name matches one of these; `*` matches dots and slashes, too
     #[arg(value_name = "GLOB", value_parser = glob)]
     pub globs: Vec<GlobMatcher>,
-    /// The folder that the files come into; it is made if it is not there
+    /// The folder that the files come into; a new one gets its name when all are in it
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
     /// The bytes alone, name.bin, in place of NumPy files
     #[arg(long)]
     pub raw: bool,
-    /// Replace files that are there
+    /// Replace a single file that is there; several files replace none
     #[arg(long)]
     pub force: bool,
 }
@@ -248,7 +248,7 @@ pub struct Split {
     /// Most bytes of tensors in a shard; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub size: u64,
-    /// Replace files that are there; what is there stays until the new ones are whole
+    /// Replace the file and its shards; what is there stays until the new ones are whole
     #[arg(long)]
     pub force: bool,
     /// Sync files and folder to the disk before the end

@@ -5,6 +5,7 @@ use super::tensor::{Refusal, Tensor};
 use super::zip::{central, end, local, Member};
 use super::{Job, Written};
 use crate::failure::Outcome;
+use crate::new_files::{check_whole, NewFiles};
 use crate::npy;
 
 const NAME: &str = "npz";
@@ -18,12 +19,13 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         () if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
         }
-        () => Ok(()),
+        () => npy::refusal(tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),
     })?;
     for (key, _) in job.attributes() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
         job.leave_out("attribute", job.attribute_refusal(key, why))?;
     }
+    check_whole(&job.arguments.output)?;
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();
     for tensor in &tensors {
@@ -48,6 +50,6 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     sink.write(&end(members.len() as u64, directory, sink.position - directory))?;
     let total = tensors.iter().map(|tensor| tensor.size).sum();
     let (objects, size) = (tensors.len() as u64, sink.position);
-    let files = sink.close()?.into_iter().collect();
+    let files = NewFiles { files: sink.close()?.into_iter().collect(), ..NewFiles::default() };
     Ok(Written { files, objects, data_bytes: total, stored_bytes: total, size, ..Written::default() })
 }

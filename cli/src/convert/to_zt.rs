@@ -1,10 +1,10 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
 use super::choice::Choice;
-use super::output::NewFile;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::failure::{report, Failure, Outcome};
+use crate::new_files::NewFile;
 use crate::{elements, remote};
 use std::io::Write;
 use ztensor::error::{Error, Result};
@@ -25,7 +25,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     let floats = job.arguments.floats();
     let parts = shards::group_for_files(job, choices, |choice| decoded_size(choice, floats))?;
-    let paths = shards::paths(output, parts.len(), EXTENSION);
+    let paths = shards::paths(output, parts.len(), EXTENSION)?;
     let mut written = Written::default();
     for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
         // What is said of the whole stands in the first.
@@ -36,7 +36,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         };
         let sink = file.as_ref().map_or_else(|| Box::new(StandardOutput) as Box<dyn ByteSink>, NewFile::sink);
         let summary = write_file(job, sink, attributes, choices)?;
-        written.files.extend(file);
+        written.files.files.extend(file);
         written.objects += summary.objects;
         written.data_bytes = written.data_bytes.saturating_add(summary.data_bytes);
         written.stored_bytes += summary.stored_bytes;

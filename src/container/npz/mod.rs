@@ -6,7 +6,7 @@
 
 mod arrays;
 mod descr;
-mod header;
+pub mod header;
 mod literal;
 #[cfg(test)]
 mod tests;

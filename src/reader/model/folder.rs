@@ -50,6 +50,15 @@ impl<'l> Candidate<'l> {
         matches!(self.kind, Kind::Index(_))
     }
 
+    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was stopped leaves
+    /// `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
+    fn may_have_left(&self, other: &Candidate<'_>, behind_stem: &str) -> bool {
+        let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);
+        let is_zt = self.name.ends_with(".zt") && other.name.ends_with(".zt");
+        is_own && is_zt && matches!((&self.kind, &other.kind), (Kind::File(_), Kind::Set(_)))
+    }
+
     /// Whether it is a form of the same model that comes before `other`.
     fn is_preferred_to(&self, other: &Candidate<'_>) -> bool {
         let (Some(one), Some(two)) = (self.family, other.family) else { return false };
@@ -64,9 +73,10 @@ impl<'l> Candidate<'l> {
                 }
                 (Kind::Index(_), Kind::Index(_)) => false,
                 (Kind::Index(_), _) => true,
-                _ => false,
+                _ => self.may_have_left(other, ""),
             },
-            Some(variant) => variant.starts_with('.') && !self.stem.is_empty(),
+            Some(variant) if variant.starts_with('.') => !self.stem.is_empty(),
+            Some(behind) => self.may_have_left(other, behind),
             None => false,
         }
     }
