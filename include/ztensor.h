@@ -696,6 +696,30 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
+/// Reads all numbers of an object as elements of another dtype, row-major.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
+/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
+/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
+/// was, also on failure, when the content of dst in front of it is undefined.
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
+zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size, size_t *written);
+
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
+/// nothing: they follow from the shape.
+/// size: receives them; not NULL, untouched on failure.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
+/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
+/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
+/// leaves 64 bits. Threads: any. Since 0.9.
+zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
+
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
 /// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
@@ -714,7 +738,7 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 // 5. Bytes, cheapest first
 //
 // zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
-// read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.
+// read a part, zt_component_load gives a buffer, zt_object_read_as converts. zt_component_caps says what works.
 
 /// The component's decoded bytes can be lent: zt_component_ptr works.
 #define ZT_CAP_MAP 1
@@ -844,21 +868,6 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
-
-/// Reads the component's elements as another dtype.
-///
-/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
-/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
-/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
-/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
-/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
-/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
-/// number of elements, else as zt_component_read.
-/// Threads: any. Since 0.9.
-zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst, size_t dst_size);
 
 /// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
@@ -1065,7 +1074,7 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
 // memory.
 
-/// What is known of an object without touching its bytes; the fields from offset on are of component.
+/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
@@ -1076,7 +1085,7 @@ typedef struct zt_object_info {
     size_t rank; ///< As zt_object_rank.
     const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
     size_t component_count; ///< As zt_component_count.
-    /// "data" of a dense object, the first component of any other; NULL if it has none.
+    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
@@ -1146,7 +1155,7 @@ typedef struct zt_read_request {
     /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
-    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
     uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
     uint32_t reserved; ///< 0
