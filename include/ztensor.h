@@ -352,15 +352,15 @@ typedef struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
@@ -369,6 +369,13 @@ typedef struct zt_open_options {
     const zt_thread_hooks *thread_hooks; ///< Called on threads that are started for the file; NULL: none. Copied.
     const char *shard_folder; ///< The folder that shards are in; NULL: that of the file that names them. Copied.
     uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
+    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
+    /// whole model.
+    uint32_t part;
+    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
+    /// zt_model_get_info counts them.
+    uint32_t include_unlisted;
+    uint32_t reserved; ///< 0.
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
@@ -475,14 +482,17 @@ typedef enum zt_shards_value {
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
 /// verified and copied as those of one. What is in which part: zt_component_part.
 ///
-/// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
-/// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
-/// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
+/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
+/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
+/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
+/// the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
-/// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
-/// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
+/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
+/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
 /// Threads: any. Since 0.9.
 zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -501,6 +511,22 @@ const char *zt_part_path(const zt_file *file, size_t part);
 
 /// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
 uint64_t zt_part_size(const zt_file *file, size_t part);
+
+/// What a model has beside what is shown of it.
+typedef struct zt_model_info {
+    size_t struct_size; ///< sizeof (zt_model_info), set by the caller.
+    /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
+    uint64_t passed_over;
+    /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
+    /// zt_open_options.include_unlisted makes them objects. A tensor that the index takes from another file does not count.
+    uint64_t unlisted;
+} zt_model_info;
+
+/// Counts what zt_open_model and zt_open_model_from left out of a model.
+/// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_model_get_info(const zt_file *file, zt_model_info *info);
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
 typedef struct zt_identity {
@@ -805,7 +831,7 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
 /// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
 /// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/performance.md).
+/// components; a small component is read whole (docs/tuning.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
@@ -1691,7 +1717,7 @@ typedef struct zt_writer_options {
     uint32_t threads;
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/performance.md).
+    /// whoever reads it next reads it from the disk (docs/tuning.md).
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
     /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.

@@ -22,6 +22,12 @@ pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
+    /// Open a file by itself, although it is a part of a model
+    #[arg(long, global = true, display_order = 901)]
+    pub part: bool,
+    /// Of a model with an index: also tensors that its files hold and the index names nowhere
+    #[arg(long, global = true, display_order = 902)]
+    pub include_unlisted: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -87,7 +93,7 @@ pub struct ReadWithCompat {
 #[derive(Args)]
 #[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
-    /// The file; or a model of several: an index, one of several numbered files, a folder
+    /// The file, `-` for standard input; of a model of several files any one, its index or its folder
     pub file: PathBuf,
     /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder,
     /// and a URL, is one more to list

@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
 use crate::output::Output;
 use crate::remote;
-use crate::{elements, progress, text};
+use crate::{elements, models, progress, text};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -97,6 +97,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_is_zt(output)?;
     check_whole(output)?;
     check_free(output, arguments.force)?;
+    let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
@@ -107,7 +108,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
                 let (name, other) = (object.name(), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
-            objects.push((object, path.as_path()));
+            objects.push((object, path));
         }
         merge_attributes(&mut attributes, &mut keys, file).map_err(|e| Failure::at(path, e))?;
     }

@@ -29,6 +29,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, NewFiles};
 use crate::output::{refuse_terminal, Output};
+use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
@@ -37,6 +38,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
+pub use temporary::without_name;
 pub use tensor::{emit, Elements};
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
@@ -145,11 +147,6 @@ fn target_of(path: &Path) -> Option<Target> {
         Some("npz") => Some(Target::Npz),
         _ => None,
     }
-}
-
-/// Whether a path stands for standard input or output.
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {

@@ -85,7 +85,8 @@ impl Failure {
 
 fn begins_with(message: &str, path: &Path) -> bool {
     let shown = remote::shown(path);
-    let names: &[&str] = if shown == "-" { &["standard output", "-"] } else { &[shown.as_str()] };
+    let names: &[&str] =
+        if shown == "-" { &["standard output", "standard input", "-"] } else { &[shown.as_str()] };
     names.iter().any(|name| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 

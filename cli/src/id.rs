@@ -3,7 +3,7 @@
 use crate::arguments::Id;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::{remote, text};
+use crate::{models, remote, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use unicode_normalization::is_nfc;
@@ -22,7 +22,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
     let mut out = Output::new();
     let mut all = Vec::new();
     let (mut is_broken, mut is_missing) = (false, false);
-    for path in &arguments.files {
+    for path in models::once(&arguments.files) {
         let found = match find(path, &arguments.digest) {
             Ok(found) => found,
             Err(error) => {

@@ -7,7 +7,7 @@ use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
 use crate::tree::Tree;
-use crate::{elements, info, json, text};
+use crate::{elements, info, json, models, text};
 use globset::GlobMatcher;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,6 +20,7 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
         GlobOrPath::Glob(_) => None,
     });
     let paths: Vec<_> = std::iter::once(&arguments.file).chain(more).collect();
+    let paths = models::once(&paths);
     let mut out = Output::new();
     let mut failed = false;
     let mut unmatched: Vec<_> = globs(arguments).collect();

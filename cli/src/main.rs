@@ -20,6 +20,7 @@ mod interrupt;
 mod json;
 mod ls;
 mod new_files;
+mod models;
 #[allow(dead_code)]
 mod notes;
 mod npy;
@@ -30,6 +31,7 @@ mod remote;
 mod repair;
 mod report;
 mod split;
+mod standard_input;
 mod stats;
 mod table;
 mod text;
@@ -49,7 +51,10 @@ fn main() -> ExitCode {
     };
     let run = || {
         arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;
-        run(&arguments.command)
+        models::choose(arguments.part, arguments.include_unlisted);
+        let outcome = run(&arguments.command);
+        models::report();
+        outcome
     };
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,

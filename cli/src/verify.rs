@@ -5,12 +5,12 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
-use crate::{progress, text};
+use crate::{models, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use ztensor::error::{Error, Result};
+use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 /// The result for one file.
@@ -33,7 +33,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
     let mut all = Vec::new();
-    for path in &arguments.files {
+    for path in models::once(&arguments.files) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
         match found.failures.is_empty() {
@@ -131,6 +131,19 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
         threads: arguments.threads,
         ..VerifyOptions::default()
     };
+    let unlisted = file.model_info().unlisted;
+    if arguments.strict && unlisted > 0 {
+        let (names, count) = (models::unlisted_names(&file), text::count(unlisted, "object"));
+        let shown: Vec<_> = names.iter().take(8).map(|name| format!("{name:?}")).collect();
+        let error = Error::new(
+            Cause::Unsupported,
+            format_args!(
+                "its files hold {count} that the index names nowhere: {} (--include-unlisted checks them, too)",
+                shown.join(", ")
+            ),
+        );
+        listed(&file, None, None, &error);
+    }
     let outcome = file.verify_all(
         &options,
         &|done, _| {
@@ -175,6 +188,7 @@ impl Found {
             "digests_absent": self.report.digests_absent,
             "digests_unknown": self.report.digests_unknown,
             "padding_not_zero": self.report.padding_nonzero,
+            "left_out": models::left_out(path),
         })
     }
 }

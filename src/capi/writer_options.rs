@@ -79,7 +79,7 @@ pub struct zt_writer_options {
     pub threads: u32,
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/performance.md).
+    /// whoever reads it next reads it from the disk (docs/tuning.md).
     pub durable: u32,
     /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
     /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.

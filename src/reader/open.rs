@@ -6,21 +6,21 @@ use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
-use super::model::ModelInfo;
+use super::model::{self, ModelInfo};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::{file, recovery, short_frames, structure};
-use crate::container::Limits;
-use crate::error::Result;
+use crate::container::{self, Limits};
+use crate::error::{Cause, Error, Result};
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
 use crate::source::memory::MemorySource;
-use crate::source::ByteSource;
+use crate::source::{with_range, ByteSource};
 use std::path::Path;
 
 impl File {
@@ -193,12 +193,30 @@ fn read_part(
     let (frame, manifest) = match read {
         Ok(read) => read,
         Err(e) if label.is_empty() => return Err(e),
-        Err(e) => return Err(e.within(format_args!("{label}"))),
+        Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
     let mut part = FilePart::new(source, frame, container, label);
     part.version = manifest.version_text;
     Ok((part, manifest))
+}
+
+/// The failure of a file that looks like a download that is not complete, with a word on that.
+#[cold]
+fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -> Error {
+    const LOOKED_AT: u64 = 4096;
+    if !matches!(error.cause(), Cause::Broken(_) | Cause::NotZtensor) {
+        return error;
+    }
+    if model::is_unfinished(label) {
+        return error.within(format_args!("its name is that of a download that is not complete"));
+    }
+    let start = source.size().saturating_sub(LOOKED_AT);
+    let ends_in_zeros = with_range(source, start..source.size(), |end| Ok(container::is_zero(end)));
+    match ends_in_zeros {
+        Ok(true) => error.within(format_args!("it ends in zeros, as a download does that is not complete")),
+        _ => error,
+    }
 }
 
 /// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded

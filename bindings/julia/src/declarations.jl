@@ -203,6 +203,15 @@ struct zt_open_options
     thread_hooks::Ptr{zt_thread_hooks}
     shard_folder::Ptr{UInt8}
     shards::UInt32
+    part::UInt32
+    include_unlisted::UInt32
+    reserved::UInt32
+end
+
+struct zt_model_info
+    struct_size::Csize_t
+    passed_over::UInt64
+    unlisted::UInt64
 end
 
 struct zt_identity
@@ -640,6 +649,7 @@ zt_open_parts(paths, count, options, file) = ccall((:zt_open_parts, libztensor),
 zt_part_count(file) = ccall((:zt_part_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
 zt_part_path(file, part) = ccall((:zt_part_path, libztensor), Cstring, (Ptr{Cvoid}, Csize_t), file, part)
 zt_part_size(file, part) = ccall((:zt_part_size, libztensor), UInt64, (Ptr{Cvoid}, Csize_t), file, part)
+zt_model_get_info(file, info) = ccall((:zt_model_get_info, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_model_info}), file, info)
 zt_file_identity(file, identity) = ccall((:zt_file_identity, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_identity}), file, identity)
 zt_part_identity(file, part, identity) = ccall((:zt_part_identity, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_identity}), file, part, identity)
 zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)

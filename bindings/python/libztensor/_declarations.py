@@ -229,6 +229,17 @@ class zt_open_options(Structure):
         ("thread_hooks", POINTER(zt_thread_hooks)),
         ("shard_folder", c_char_p),
         ("shards", c_uint32),
+        ("part", c_uint32),
+        ("include_unlisted", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class zt_model_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("passed_over", c_uint64),
+        ("unlisted", c_uint64),
     ]
 
 
@@ -738,6 +749,7 @@ FUNCTIONS = {
     "zt_part_count": (c_size_t, [c_void_p]),
     "zt_part_path": (c_char_p, [c_void_p, c_size_t]),
     "zt_part_size": (c_uint64, [c_void_p, c_size_t]),
+    "zt_model_get_info": (zt_status, [c_void_p, POINTER(zt_model_info)]),
     "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
     "zt_part_identity": (zt_status, [c_void_p, c_size_t, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),

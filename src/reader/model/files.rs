@@ -181,17 +181,20 @@ impl<'a> Finder<'a> {
         };
         let found = self.indexes().all(folder, listing, &|_, index| rules(index, name))?;
         let (mut ruling, mut broken) = (Vec::new(), None);
-        for FoundIndex { name, index } in found {
+        for FoundIndex { name: index_name, index } in found {
             match index {
                 Ok(index) => {
                     ruling.try_reserve(1)?;
-                    ruling.push((name, index));
+                    ruling.push((index_name, index));
                 }
-                Err(e) if is_index_name(name) => broken = broken.or(Some(e)),
+                // It may be the index of this file.
+                Err(e) if is_index_name(index_name) && folder::is_one_model(index_name, name)? => {
+                    broken = broken.or(Some(e));
+                }
                 Err(_) => {}
             }
         }
-        if let (true, Some(_), Some(why)) = (ruling.is_empty(), numbered, broken) {
+        if let (true, Some(why)) = (ruling.is_empty(), broken) {
             return Err(unreadable(why));
         }
         let Some((name, index)) = folder::preferred_index(ruling)? else { return Ok(None) };

@@ -82,6 +82,14 @@ impl<'l> Candidate<'l> {
     }
 }
 
+/// Whether two names are of forms of one model.
+pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
+    let ((one, _), (other, _)) = (stem(one)?, stem(other)?);
+    let is_variant =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
+    Ok(one == other || is_variant(&one, &other) || is_variant(&other, &one))
+}
+
 /// The index that rules, of several that name a file.
 pub fn preferred_index<'l>(found: Vec<(&'l str, ShardIndex)>) -> Result<Option<(&'l str, ShardIndex)>> {
     let mut all = Vec::new();

@@ -16,7 +16,7 @@ const SNIFFED: u64 = 64 << 10;
 /// The most JSON files whose content is looked at. In a folder of more, indexes are known by their names.
 const MAX_SNIFFED: usize = 256;
 /// The most indexes of one folder that are read.
-pub const MAX_INDEXES: usize = 64;
+const MAX_INDEXES: usize = 64;
 const KEY: &[u8] = b"\"weight_map\"";
 
 /// An index in a folder.

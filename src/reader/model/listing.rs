@@ -46,7 +46,7 @@ const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "d
 /// The most names that are kept of a folder.
 const MAX_NAMES: usize = 200_000;
 /// How many names a message lists.
-pub const MAX_LISTED: usize = 8;
+pub(super) const MAX_LISTED: usize = 8;
 
 /// Which files are of one model if they have the same stem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

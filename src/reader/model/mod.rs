@@ -9,6 +9,7 @@ mod numbered;
 mod roots;
 
 pub use files::check_is_one_file;
+pub use listing::is_unfinished;
 pub use numbered::part_of_set;
 
 use crate::container::{self, Limits, ShardIndex};
