@@ -19,8 +19,8 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
-mod new_files;
 mod models;
+mod new_files;
 #[allow(dead_code)]
 mod notes;
 mod npy;
