@@ -112,7 +112,8 @@ typedef enum zt_status_value {
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
     ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
-    ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
+    ZT_ERROR_LIMIT = 8,
     ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_STATE = 11, ///< A call out of order: of a writer that has failed, say.
@@ -841,10 +842,12 @@ zt_status zt_component_read_range(const zt_component *component, uint64_t offset
 
 /// Reads the component's elements as another dtype.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
-/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
-/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
-/// types are read exactly. A complex element becomes two.
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
 /// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
 /// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
@@ -1139,6 +1142,8 @@ typedef struct zt_read_request {
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
     /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
+    uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
+    uint32_t reserved; ///< 0
 } zt_read_request;
 
 /// What a batch did.
@@ -1884,8 +1889,10 @@ void zt_writer_abort(zt_writer *writer);
 /// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
-/// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
-/// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
+/// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
+/// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
+/// dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length, zt_encoding encoding, zt_digest digest, zt_dtype floats);
@@ -2193,8 +2200,8 @@ typedef struct zt_store {
     /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
     /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
-    /// NULL: there are none.
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
+    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
     zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
 } zt_store;
 

@@ -4,7 +4,6 @@ mod inspect;
 mod values;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use globset::GlobMatcher;
 use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
 
@@ -12,8 +11,8 @@ pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
     Report, Split, Stats,
 };
-use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
-pub use values::{check_matches, is_chosen};
+use values::{alignment, encoding, frame_size, rename, size};
+pub use values::{is_path, Chosen, Meaning};
 
 /// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
@@ -95,10 +94,12 @@ pub struct ReadWithCompat {
 pub struct Ls {
     /// The file, `-` for standard input; of a model of several files any one, its index or its folder
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder,
-    /// and a URL, is one more to list
-    #[arg(value_name = "GLOB", value_parser = glob_or_path)]
-    pub more: Vec<GlobOrPath>,
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too.
+    /// What is there as a file or folder, and a URL, is one more to list, but not with --glob or --exact
+    #[arg(value_name = "NAME")]
+    pub more: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Sums by name prefix, to this depth [default: 3]
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "3", conflicts_with_all = ["json", "sort", "totals"])]
     pub tree: Option<usize>,
@@ -123,13 +124,6 @@ pub struct Ls {
     /// Add the SHA-256 of every component's decoded bytes to the JSON
     #[arg(long, requires = "json")]
     pub sha256: bool,
-}
-
-/// What chooses objects, or one more file.
-#[derive(Clone)]
-pub enum GlobOrPath {
-    Glob(GlobMatcher),
-    Path(PathBuf),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -182,24 +176,32 @@ pub struct Convert {
     /// Replace the output if it is there; what is there stays until the new file is whole
     #[arg(long)]
     pub force: bool,
-    /// Only tensors whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub include: Vec<GlobMatcher>,
-    /// No tensors whose name matches one of these
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub exclude: Vec<GlobMatcher>,
-    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for
+    /// Only these tensors: the name of one or, if no tensor has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(long, value_name = "NAME")]
+    pub include: Vec<String>,
+    /// None of these tensors
+    #[arg(long, value_name = "NAME")]
+    pub exclude: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for, unless a tensor has
+    /// exactly that name
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub rename: Vec<Rename>,
-    /// Convert dense tensors of floats to this dtype
+    /// Convert dense tensors of floats, also those of 8 bits, to this dtype. If finite numbers would become infinite,
+    /// nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
-    /// Leave out what the output cannot represent, with a line for each, instead of writing nothing
+    /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a line for
+    /// each, instead of writing nothing
     #[arg(long)]
     pub lossy: bool,
+    /// The summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood. Files
     /// without an index (.zt, .gguf) replace none
     #[arg(long, value_name = "N", value_parser = size)]
@@ -311,9 +313,12 @@ pub enum Spec {
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
-    /// Take an object away, before all else; its bytes stay in the file until it is converted
+    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until it is
+    /// compacted
     #[arg(long, value_name = "NAME")]
     pub remove: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Give an object another name; names after this one are the new ones
     #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
     pub rename: Vec<String>,
@@ -345,7 +350,8 @@ impl Edit {
     /// None of the changes.
     fn nothing(file: &Path, durable: bool) -> Edit {
         let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Edit { file: file.to_owned(), remove, rename, unset, set, durable }
+        let meaning = Meaning::default();
+        Edit { file: file.to_owned(), remove, meaning, rename, unset, set, durable }
     }
 }
 

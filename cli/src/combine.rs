@@ -1,16 +1,18 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
-use crate::arguments::{check_matches, is_chosen, Add, Compact, Merge};
+use crate::arguments::{Add, Chosen, Compact, Merge};
 use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
+use crate::notes::{Notes, What};
 use crate::output::Output;
 use crate::remote;
 use crate::{elements, models, progress, text};
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
@@ -67,8 +69,8 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     check_may_change(path)?;
     check_is_zt(path)?;
     let file = remote::open(input)?;
-    check_matches(&arguments.globs, input, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, input, &[&file])?;
+    let wanted = |object: &Object<'_>| chosen.has(object);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
         return Err(Failure::at(input, "it has no tensors"));
@@ -86,7 +88,13 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     copy_all(&mut writer, &objects, path, &interrupt)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
     let what = format!("{} added", text::count(objects.len() as u64, "object"));
-    report(path, &what, &summary)
+    report(path, &what, &summary)?;
+    let notes = Notes::default();
+    for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
+        notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
+    }
+    notes.report();
+    Ok(())
 }
 
 pub fn merge(arguments: &Merge) -> Outcome<()> {
@@ -101,7 +109,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
-    let (mut attributes, mut keys) = (Attributes::default(), BTreeSet::new());
+    let (mut attributes, mut keys, notes) = (Attributes::default(), BTreeMap::new(), Notes::default());
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
@@ -110,7 +118,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
             }
             objects.push((object, path));
         }
-        merge_attributes(&mut attributes, &mut keys, file).map_err(|e| Failure::at(path, e))?;
+        merge_attributes(&mut attributes, &mut keys, file, &notes).map_err(|e| Failure::at(path, e))?;
     }
     // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
     let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
@@ -127,7 +135,9 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let new = NewFiles { files: vec![new], ..NewFiles::default() };
     drop(new.open()?);
     new.publish()?;
-    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
+    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)?;
+    notes.report();
+    Ok(())
 }
 
 /// The key of an attribute, of any kind.
@@ -153,19 +163,32 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
+fn shown_key(key: Value<'_>) -> String {
+    key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned)
+}
+
 /// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file was made from, or
 /// which part of a model it is, are left out: they are not true of the merged file.
 fn merge_attributes<'f>(
     attributes: &mut Attributes,
-    keys: &mut BTreeSet<Key<'f>>,
+    keys: &mut BTreeMap<Key<'f>, Value<'f>>,
     file: &'f File,
+    notes: &Notes,
 ) -> Result<()> {
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
     let is_of_file =
         |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
     for (key, value) in own.filter(|(key, _)| !is_of_file(*key)) {
-        if keys.insert(Key(key)) {
-            attributes.push(key, value)?;
+        let left_out = |why: &str| notes.add(What::LeftOut, "attribute", &shown_key(key), why);
+        match keys.entry(Key(key)) {
+            Entry::Vacant(entry) => {
+                entry.insert(value);
+                attributes.push(key, value)?;
+            }
+            Entry::Occupied(first) if order(*first.get(), value).is_ne() => {
+                left_out("a file before has another value of it");
+            }
+            Entry::Occupied(_) => {}
         }
     }
     Ok(())

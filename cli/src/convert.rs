@@ -28,12 +28,15 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, NewFiles};
+use crate::notes::{Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
+use losses::Converted;
+use serde_json::json;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
@@ -53,6 +56,9 @@ pub struct Job<'a> {
     pub bar: ProgressBar,
     /// Names of objects that the output lacks, as it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
+    pub notes: Notes,
+    /// What `--dtype` did.
+    pub converted: Converted,
 }
 
 /// What was written.
@@ -82,8 +88,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let choices = choice::choose(&input, arguments)?;
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
-    let left_out = RefCell::default();
-    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+    let job = Job::new(arguments, &input, choices, &interrupt, bar);
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),
@@ -93,7 +98,8 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     job.bar.finish_and_clear();
     let mut written = written?;
     let files = publish(&job, &mut written)?;
-    report(arguments, &written, files, started)
+    job.note_lost_digests(target);
+    report(&job, &written, files, started)
 }
 
 /// Gives all files their names, once they are what they should be; how many there are.
@@ -109,27 +115,42 @@ fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
 }
 
 /// What was done, in a line: on standard output, unless that is the output.
-fn report(arguments: &Convert, written: &Written, files: usize, started: Instant) -> Outcome<()> {
+fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> Outcome<()> {
+    let arguments = job.arguments;
     let shown = arguments.output.display().to_string();
-    let files = match files {
+    let of_files = match files {
         0 | 1 => String::from("file"),
         count => format!("{count} files"),
     };
     let line = format!(
-        "{}: {}, {} stored as {}, {files} of {} in {:.2} s",
+        "{}: {}, {} stored as {}, {of_files} of {} in {:.2} s{}",
         text::one_line(&shown),
         text::count(written.objects, "object"),
         text::size(written.data_bytes),
         text::size(written.stored_bytes),
         text::size(written.size),
         started.elapsed().as_secs_f64(),
+        arguments.floats().map_or(String::new(), |to| job.converted.line(to)),
     );
-    if is_standard(&arguments.output) {
-        return Ok(());
+    if !is_standard(&arguments.output) {
+        let facts = json!({
+            "file": shown,
+            "objects": written.objects,
+            "files": files,
+            "size": written.size,
+            "data_bytes": written.data_bytes,
+            "stored_bytes": written.stored_bytes,
+            "converted": job.converted.json(arguments.floats()),
+        });
+        let mut out = Output::new();
+        match arguments.json {
+            true => out.json(&format!("{:#}\n", job.notes.with(facts)))?,
+            false => out.line(format_args!("{line}"))?,
+        }
+        out.flush()?;
     }
-    let mut out = Output::new();
-    out.line(format_args!("{line}"))?;
-    out.flush()
+    job.notes.report();
+    Ok(())
 }
 
 /// An attribute for messages.
@@ -206,6 +227,26 @@ impl Convert {
 }
 
 impl<'a> Job<'a> {
+    fn new(
+        arguments: &'a Convert,
+        input: &'a Input,
+        choices: Vec<Choice<'a>>,
+        interrupt: &'a Interrupt,
+        bar: ProgressBar,
+    ) -> Job<'a> {
+        let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
+        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
+    }
+
+    /// Notes digests of the input that the output has no place for.
+    fn note_lost_digests(&self, target: Target) {
+        let components = self.choices.iter().flat_map(|choice| choice.object.components());
+        let digests = components.filter(|component| component.digest().is_some()).count();
+        if target != Target::Zt && digests > 0 {
+            self.notes.add_count(What::LeftOut, "digest", digests as u64, "only .zt files have digests");
+        }
+    }
+
     /// What is read.
     pub fn file(&self) -> &'a File {
         &self.input.file
@@ -224,9 +265,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The failure of an attribute that cannot be written.
-    pub fn attribute_refusal(&self, key: Value<'_>, why: impl std::fmt::Display) -> Failure {
-        self.refusal(format!("{}: {why}", shown_key(key)))
+    /// Leaves out an attribute of the file, or fails with why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
+        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
+        self.leave_out("attribute", &shown_key(key), &name, why)
     }
 
     /// A failure of what is to be written.
@@ -283,8 +325,7 @@ mod tests {
             let input = Input::open(&arguments.input, &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
-            let (arguments, left_out) = (&arguments, RefCell::default());
-            let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+            let job = Job::new(&arguments, &input, choices, &interrupt, bar);
             for is_damaged in [true, false] {
                 let mut written = match target {
                     "zt" => to_zt::write(&job).unwrap(),

@@ -1,16 +1,19 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{check_matches, is_chosen, Cat, Extract};
+use crate::arguments::{Cat, Chosen, Extract};
 use crate::convert::{emit, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, NewFile, NewFiles};
+use crate::notes::{Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use unicode_normalization::UnicodeNormalization;
+use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
 
 /// Writes one component to standard output.
@@ -20,7 +23,12 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     refuse_terminal("the bytes of a tensor")?;
     let file = remote::open(path)?;
-    let object = file.required(&arguments.name).map_err(at_path)?;
+    let chosen = Chosen::some_of(std::slice::from_ref(&arguments.name), arguments.meaning, path, &[&file])?;
+    let mut objects = file.objects().filter(|object| chosen.has(object));
+    let object = match (objects.next(), objects.next()) {
+        (Some(object), None) => object,
+        _ => return Err(Failure::at(path, format!("several objects match {:?}", arguments.name))),
+    };
     let roles =
         || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
     let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", arguments.name));
@@ -111,28 +119,39 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
-    check_matches(&arguments.globs, path, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
+    let wanted = |object: &Object<'_>| chosen.has(object);
+    let (notes, mut attributes) = (Notes::default(), count_of(file.attributes()));
     // Whatever cannot be written is refused before the first file is written.
-    let (mut planned, mut targets) = (Vec::new(), HashSet::new());
+    let (mut planned, mut names, mut is_complete) = (Vec::new(), FileNames::default(), true);
     for object in file.objects().filter(wanted) {
+        attributes += count_of(object.attributes());
+        if object.components().len() == 0 {
+            notes.add(What::LeftOut, "object", object.name(), "it has no component");
+        }
         for component in object.components() {
             let header = match arguments.raw {
                 true => Vec::new(),
                 false => header(path, &object, &component, "--raw writes bytes alone")?,
             };
-            let target = target(arguments, &object, &component)?;
-            // Also where a file system takes large and small letters for the same.
-            if !targets.insert(target.to_string_lossy().to_lowercase()) {
-                let name = text::name(object.name());
-                let why =
-                    format!("object {name:?}: another one comes into the same file, {}", target.display());
-                return Err(Failure::at(path, why));
+            let name = match object.components().len() {
+                1 => object.name().to_owned(),
+                _ => format!("{}.{}", object.name(), component.role()),
+            };
+            let Some((file_name, is_numbered)) = names.next(&name, arguments.raw) else {
+                notes.add(What::LeftOut, "object", object.name(), "its name is too long for a file");
+                is_complete = false;
+                continue;
+            };
+            if is_numbered {
+                let why = format!("{file_name}, as a file system may not tell its name from another one");
+                notes.add(What::Renamed, "object", &name, why);
             }
+            let target = arguments.to.join(file_name);
             planned.push((component, header, target));
         }
     }
-    if planned.is_empty() {
+    if planned.is_empty() && is_complete {
         return Err(Failure::at(path, "it has no tensors"));
     }
     let is_one = planned.len() == 1;
@@ -170,27 +189,54 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();
     out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
-    out.flush()
+    out.flush()?;
+    if attributes > 0 {
+        notes.add_count(What::LeftOut, "attribute", attributes, "only tensors are extracted");
+    }
+    notes.report();
+    match is_complete {
+        true => Ok(()),
+        false => Err(Failure::Reported),
+    }
 }
 
-/// The file of a component: its name, made safe, in the folder. What would be another folder is none here.
-fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -> Outcome<PathBuf> {
-    let name = match object.components().len() {
-        1 => object.name().to_owned(),
-        _ => format!("{}.{}", object.name(), component.role()),
-    };
-    let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
-    let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
-    let extension = if arguments.raw { "bin" } else { "npy" };
-    let file_name = format!("{safe}.{extension}");
-    if file_name.len() > 255 {
-        let shown = text::name(object.name()).into_owned();
-        return Err(Failure::at(
-            &arguments.file,
-            format!("object {shown:?}: its name is too long for a file"),
-        ));
+fn count_of(attributes: Option<Value<'_>>) -> u64 {
+    attributes.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64
+}
+
+/// Names of files that every file system can tell apart.
+#[derive(Default)]
+struct FileNames {
+    /// In small letters and in Unicode's normal form C.
+    taken: HashSet<String>,
+    /// The last number that was put behind a name.
+    numbers: HashMap<String, u64>,
+}
+
+impl FileNames {
+    /// The file of a component: its name, made safe, and a number where that is taken, and whether it has one. None if
+    /// it is too long for a file.
+    fn next(&mut self, name: &str, raw: bool) -> Option<(String, bool)> {
+        const MAX_SIZE: usize = 255;
+        let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
+        let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+        let extension = if raw { "bin" } else { "npy" };
+        let folded = |name: &str| name.to_lowercase().nfc().collect::<String>();
+        let number = self.numbers.entry(folded(&safe)).or_insert(0);
+        loop {
+            *number += 1;
+            let file = match *number {
+                1 => format!("{safe}.{extension}"),
+                number => format!("{safe}-{number}.{extension}"),
+            };
+            if file.len() > MAX_SIZE {
+                return None;
+            }
+            if self.taken.insert(folded(&file)) {
+                return Some((file, *number > 1));
+            }
+        }
     }
-    Ok(arguments.to.join(file_name))
 }
 
 /// The header of a NumPy file of a component.

@@ -55,6 +55,15 @@ impl Failure {
         Failure::Message(format!("standard output: {error}"))
     }
 
+    /// Its message, without a line of its own.
+    pub fn text(&self) -> String {
+        match self {
+            Failure::Message(message) => message.clone(),
+            Failure::Usage(message) => (*message).to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// Says what there is to say, and gives the exit status.
     pub fn report(&self) -> ExitCode {
         match self {

@@ -1,6 +1,6 @@
 //! `zt info`: everything about a file, or about some of its objects.
 
-use crate::arguments::Info;
+use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -19,12 +19,15 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     if arguments.names.is_empty() {
         of_file(&mut out, path, &file)?;
     }
-    for (at, name) in arguments.names.iter().enumerate() {
-        let object = file.required(name).map_err(|e| Failure::at(path, e))?;
-        if at > 0 {
-            out.put("\n")?;
+    let mut is_first = true;
+    for text in &arguments.names {
+        let chosen = Chosen::some_of(std::slice::from_ref(text), arguments.meaning, path, &[&file])?;
+        for object in file.objects().filter(|object| chosen.has(object)) {
+            if !std::mem::take(&mut is_first) {
+                out.put("\n")?;
+            }
+            of_object(&mut out, path, &object)?;
         }
-        of_object(&mut out, path, &object)?;
     }
     out.flush()
 }

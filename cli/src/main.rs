@@ -21,7 +21,6 @@ mod json;
 mod ls;
 mod models;
 mod new_files;
-#[allow(dead_code)]
 mod notes;
 mod npy;
 mod output;

@@ -30,7 +30,7 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
 /// The paths without those that lead to a model that an earlier one leads to.
 pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     let options = with_choice(&OpenOptions::default());
-    let mut seen = HashSet::new();
+    let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
     let is_new = |path: &&Path| {
         if options.part || paths.len() < 2 || remote::is_url(path) {
             return true;
@@ -42,7 +42,11 @@ pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
         // What is wrong with a path is said when it is opened.
         let files = File::model_paths(path, &options).unwrap_or_default();
         let places: Vec<_> = files.iter().map(|file| place(file)).collect();
-        let is_known = places.iter().any(|place| seen.contains(place));
+        if places == [own.clone()] {
+            alone.insert(own); // a file that is named twice is taken twice
+            return true;
+        }
+        let is_known = places.iter().any(|place| seen.contains(place) || alone.contains(place));
         seen.extend(places);
         seen.insert(own);
         !is_known
@@ -127,5 +131,10 @@ pub fn report() {
 /// What was left out of the model at a path, as notes in JSON.
 pub fn left_out(path: &Path) -> serde_json::Value {
     let shown = remote::shown(path);
-    serde_json::from_str(&note_all(|path| path == shown).json()).unwrap_or_default()
+    note_all(|path| path == shown).json()
+}
+
+/// What was left out of all models that were opened, as notes in JSON.
+pub fn all_left_out() -> serde_json::Value {
+    note_all(|_| true).json()
 }

@@ -2,8 +2,9 @@
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
-use crate::{failure, text};
+use crate::{failure, models, remote, text};
 use std::cell::RefCell;
+use std::path::Path;
 
 /// What became of the objects or files that a note names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,7 @@ impl What {
 }
 
 /// One fact about things that share a reason.
+#[derive(Clone)]
 struct Note {
     what: What,
     /// The singular of what is counted: "object", "file", "attribute", "byte".
@@ -46,7 +48,7 @@ struct Note {
 }
 
 /// The notes of one command, in the order in which they arose.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Notes {
     notes: RefCell<Vec<Note>>,
 }
@@ -90,10 +92,35 @@ impl Notes {
         }
     }
 
+    /// As [`Notes::report`], for one of several files.
+    pub fn report_of(&self, path: &Path) {
+        for note in self.notes.borrow().iter() {
+            failure::report(&format!("{}: {}", remote::shown(path), note.line()));
+        }
+    }
+
     /// The notes as a JSON array.
-    pub fn json(&self) -> String {
-        let items: Vec<_> = self.notes.borrow().iter().map(Note::json).collect();
-        serde_json::Value::Array(items).to_string()
+    pub fn json(&self) -> serde_json::Value {
+        self.notes.borrow().iter().map(Note::json).collect()
+    }
+
+    /// A JSON object with the notes in it, and with those about models that were opened.
+    pub fn with(&self, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::all_left_out(), facts)
+    }
+
+    /// As [`Notes::with`], about one of several files.
+    pub fn with_of(&self, path: &Path, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::left_out(path), facts)
+    }
+
+    fn and(&self, more: serde_json::Value, mut facts: serde_json::Value) -> serde_json::Value {
+        let (mut all, mut more) = (self.json(), more);
+        if let (Some(all), Some(more)) = (all.as_array_mut(), more.as_array_mut()) {
+            all.append(more);
+        }
+        facts["notes"] = all;
+        facts
     }
 }
 
@@ -140,7 +167,7 @@ mod tests {
             "not covered: 1 byte",
         ];
         assert_eq!(lines, expected);
-        let json: serde_json::Value = serde_json::from_str(&notes.json()).unwrap();
+        let json = notes.json();
         assert_eq!(json[0]["names"], serde_json::json!(["a", "b"]));
         assert_eq!(json[2]["count"], 1);
     }

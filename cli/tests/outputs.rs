@@ -153,7 +153,8 @@ fn convert_in_all_ways(input: &Path, folder: &Path) -> usize {
     let arrays = folder.join("arrays");
     let _ = std::fs::remove_dir_all(&arrays);
     let ran = run(&[&"extract", &input, &"--to", &arrays]);
-    if ran.status != 0 {
+    // The others of a name that is too long for a file are written.
+    if ran.status != 0 && !ran.err.contains("too long for a file") {
         assert!(!arrays.exists(), "{} {ran:?}", input.display());
         return converted;
     }

@@ -301,10 +301,12 @@ pub unsafe extern "C" fn zt_component_read_range(
 
 /// Reads the component's elements as another dtype.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
-/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
-/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
-/// types are read exactly. A complex element becomes two.
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
 /// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
 /// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole

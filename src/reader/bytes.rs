@@ -2,7 +2,7 @@
 
 use super::object::Component;
 use crate::codec::{Codec, Coding, KnownSize};
-use crate::convert;
+use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
@@ -264,7 +264,7 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Fills the front of `dst` with the elements as `to`.
+    /// Fills the front of `dst` with the elements as `to`. Fails if that loses numbers: see [`Conversion`].
     pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
         if self.entry.logical == LogicalType::Other {
             let name = self.logical_name().unwrap_or_default();
@@ -279,8 +279,36 @@ impl<'f> Component<'f> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
     }
 
-    /// As [`Component::for_each_decoded`], with its elements converted to `to`.
+    /// As [`Component::for_each_decoded`], with its elements converted to `to`, whatever that loses.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.for_each_pair(to, &mut |_, converted, _| body(converted))
+    }
+
+    /// What a conversion of its elements to `to` does to them. Reads all of it.
+    pub fn conversion(&self, to: Dtype) -> Result<Conversion> {
+        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
+        let mut found = Conversion::default();
+        self.for_each_pair(to, &mut |decoded, converted, lost| {
+            found.add(decoded, from, to, converted, lost);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Fails if a conversion of its elements to `to` loses numbers.
+    pub(crate) fn check_conversion(&self, to: Dtype) -> Result<()> {
+        let mut lost = 0u64;
+        if convert::may_lose((self.entry.dtype.unwrap_or(to), self.known_logical()), to) {
+            self.for_each_pair(to, &mut |_, _, more| {
+                lost = lost.saturating_add(more);
+                Ok(())
+            })?;
+        }
+        convert::refuse_loss(lost, to, false).map_err(|e| self.wrap(e))
+    }
+
+    /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
+    fn for_each_pair(&self, to: Dtype, body: &mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
         self.for_each_decoded(&mut |chunk| {
@@ -289,8 +317,8 @@ impl<'f> Component<'f> {
             converted.try_reserve(in_memory(size)?)?;
             converted.resize(in_memory(size)?, 0);
             // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk were all.
-            convert::convert(chunk, from, to, &mut converted, size)?;
-            body(&converted)
+            let lost = convert::convert(chunk, from, to, &mut converted, size)?;
+            body(chunk, &converted, lost)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::file::File;
 use super::parts::FilePart;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::dtype::{Dtype, Logical};
+use crate::model::dtype::{Class, Dtype, Logical, Numbers};
 use crate::model::manifest::{self, element_count, Encoding, Format, LogicalType, RareNames};
 use crate::model::value::Value;
 use crate::source::ByteSource;
@@ -164,6 +164,16 @@ impl<'f> Component<'f> {
     /// Its logical type where this version knows it.
     pub fn known_logical(&self) -> Option<Logical> {
         self.entry.known_logical()
+    }
+
+    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits.
+    pub fn is_of_floats(&self) -> bool {
+        let is_float = |dtype: Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
+        match self.entry.logical {
+            LogicalType::Absent | LogicalType::SameAsDtype => self.entry.dtype.is_some_and(is_float),
+            LogicalType::Known(logical) => matches!(logical.numbers(), Numbers::Float8(_)),
+            LogicalType::Other => false,
+        }
     }
 
     /// Its logical type's name; none where it is absent.

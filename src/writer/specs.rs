@@ -61,8 +61,10 @@ pub struct Recode {
     pub encoding: Option<Encoding>,
     /// The digest; the outer none for the kind that it has, the inner one for no digest.
     pub digest: Option<Option<Algorithm>>,
-    /// The dtype of the data of dense objects of floats; none for the one that it has.
+    /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
     pub floats: Option<Dtype>,
+    /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
+    pub lossy: bool,
 }
 
 /// What was written.

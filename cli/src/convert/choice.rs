@@ -1,10 +1,11 @@
 //! Which objects are converted, and their names in what is written.
 
 use super::input::Input;
-use crate::arguments::{is_chosen, Convert, Rename};
+use crate::arguments::{Chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
+use std::borrow::Cow;
 use std::collections::HashSet;
-use ztensor::reader::Object;
+use ztensor::reader::{File, Object};
 
 /// An object that is converted.
 pub struct Choice<'f> {
@@ -19,21 +20,28 @@ impl<'f> Choice<'f> {
         std::str::from_utf8(&self.name).ok()
     }
 
+    /// Its new name for people.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.name)
+    }
+
     /// Its name for messages.
     pub fn shown(&self) -> String {
-        format!("object {:?}", String::from_utf8_lossy(&self.name))
+        format!("object {:?}", self.shown_name())
     }
 }
 
 /// The objects that the options choose, in their order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
     let (include, exclude) = (&arguments.include, &arguments.exclude);
-    let wanted = |name: &str| is_chosen(name, include) && !exclude.iter().any(|glob| glob.is_match(name));
+    let chosen = |texts: &[String]| Chosen::of(texts, arguments.meaning, &arguments.input, &[&input.file]);
+    let (wanted, unwanted) = (chosen(include)?, chosen(exclude)?);
     let mut choices = Vec::new();
+    let rules: Vec<_> = arguments.rename.iter().map(|rule| exact(rule, &input.file)).collect();
     for object in input.file.objects() {
         let name = object.name_bytes();
-        if wanted(&String::from_utf8_lossy(name)) {
-            let renamed = std::str::from_utf8(name).ok().and_then(|name| renamed(name, &arguments.rename));
+        if wanted.has(&object) && !unwanted.names(&object) {
+            let renamed = std::str::from_utf8(name).ok().and_then(|name| renamed(name, &rules));
             choices
                 .push(Choice { object, name: renamed.map_or_else(|| name.to_owned(), String::into_bytes) });
         }
@@ -48,6 +56,20 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
         return Err(Failure::at(&arguments.input, why));
     }
     Ok(choices)
+}
+
+/// A rule whose old name is exactly that of an object is for that object alone, although it has a `*`.
+fn exact(rule: &Rename, file: &File) -> Rename {
+    match rule {
+        Rename::Around((before, behind), (new_before, new_behind)) => {
+            let old = format!("{before}*{behind}");
+            match file.find(&old) {
+                Some(_) => Rename::Whole(old, format!("{new_before}*{new_behind}")),
+                None => rule.clone(),
+            }
+        }
+        Rename::Whole(..) => rule.clone(),
+    }
 }
 
 /// The new name by the first rule that fits, if one does.

@@ -218,10 +218,7 @@ impl<'a> Keys<'a> {
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         for (key, value) in job.attributes() {
-            let refused = |why: &str| {
-                let why = format!("GGUF cannot represent {why}");
-                job.leave_out("attribute", job.attribute_refusal(key, why))
-            };
+            let refused = |why: &str| job.leave_attribute_out(key, &format!("GGUF cannot represent {why}"));
             let name = match name_of(key) {
                 Some(name) if !name.is_empty() => name,
                 _ => {

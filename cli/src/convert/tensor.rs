@@ -6,7 +6,7 @@ use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::text;
 use ztensor::error::{Cause, Error};
-use ztensor::model::dtype::{Block, Class, Dtype, Logical};
+use ztensor::model::dtype::{Block, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
 use ztensor::model::value::Value;
 use ztensor::reader::Component;
@@ -89,21 +89,20 @@ impl<'f> Tensor<'f> {
     ) -> Outcome<Vec<Tensor<'f>>> {
         let mut tensors = Vec::new();
         for choice in &job.choices {
-            let shown = choice.shown();
-            let refusal = |what: &str| job.refusal(format!("{shown}: {container} cannot represent {what}"));
             match Tensor::of(job, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
                     for (key, _) in attributes.filter(|(key, _)| !restates_type(key.as_text())) {
                         let key = shown_key(key);
-                        job.leave_out(
-                            "attribute",
-                            refusal(&format!("attributes of a tensor, as its {key}")),
-                        )?;
+                        let why =
+                            format!("{container} cannot represent attributes of a tensor, as its {key}");
+                        job.leave_out("attribute", &choice.shown(), &choice.shown_name(), &why)?;
                     }
                     tensors.push(tensor);
                 }
-                Err(Refusal::Represent(what)) => job.leave_object_out(&choice.name, refusal(&what))?,
+                Err(Refusal::Represent(what)) => {
+                    job.leave_object_out(choice, &format!("{container} cannot represent {what}"))?;
+                }
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
@@ -116,7 +115,6 @@ impl<'f> Tensor<'f> {
     }
 
     fn of(job: &Job<'f>, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
-        let floats = job.arguments.floats();
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
         let mut components = object.components();
@@ -125,9 +123,9 @@ impl<'f> Tensor<'f> {
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
             _ => return Err(refused(format!("the format {:?}", object.format_name()))),
         };
-        let Some(dtype) = component.dtype() else {
+        if component.dtype().is_none() {
             return Err(refused(format!("the unknown dtype {:?}", component.dtype_name())));
-        };
+        }
         if component.encoding() == Encoding::Other {
             return Err(refused(format!("the unknown encoding {:?}", component.encoding_name())));
         }
@@ -135,17 +133,21 @@ impl<'f> Tensor<'f> {
             let name = component.logical_name().unwrap_or_default();
             return Err(refused(format!("the unknown type {name:?}")));
         };
-        let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
-        let converted = floats.filter(|to| elements == Elements::Plain(dtype) && is_float && *to != dtype);
         let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
         let size = |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
         if size(elements) != Some(stored) {
             let shape = object.shape();
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
+        let converted = job.check_dtype(choice).map_err(Refusal::Failed)?;
         elements = converted.map_or(elements, Elements::Plain);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
         Ok(Tensor { name: choice.name.clone(), shape: object.shape(), elements, size, component, converted })
+    }
+
+    /// Whether `--dtype` converts it.
+    pub fn is_of_floats(&self) -> bool {
+        self.component.is_of_floats()
     }
 
     /// Whether nobody knows which bytes of its blocks are turned.

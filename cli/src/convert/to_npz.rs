@@ -14,7 +14,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let tensors = Tensor::all(job, NAME, |tensor| match () {
         () if npy::descr(tensor.elements).is_none() => {
             let name = tensor.elements.name();
-            Err(Refusal::Represent(format!("the type {name:?}; --dtype f32 converts floats")))
+            let more = if tensor.is_of_floats() { "; --dtype f32 converts it" } else { "" };
+            Err(Refusal::Represent(format!("the type {name:?}{more}")))
         }
         () if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
@@ -23,7 +24,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     })?;
     for (key, _) in job.attributes() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
-        job.leave_out("attribute", job.attribute_refusal(key, why))?;
+        job.leave_attribute_out(key, why)?;
     }
     check_whole(&job.arguments.output)?;
     let mut sink = Sink::create(job)?;

@@ -124,7 +124,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
             _ => {
                 let why =
                     "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
-                job.leave_out("attribute", job.attribute_refusal(key, why))?;
+                job.leave_attribute_out(key, why)?;
             }
         }
     }

@@ -1,15 +1,17 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
 use super::choice::Choice;
+use super::losses::floats_of;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
-use crate::failure::{report, Failure, Outcome};
+use crate::elements;
+use crate::failure::Outcome;
 use crate::new_files::NewFile;
-use crate::{elements, remote};
+use crate::notes::What;
 use std::io::Write;
 use ztensor::error::{Error, Result};
-use ztensor::model::dtype::{Class, Dtype};
-use ztensor::model::manifest::{Encoding, Format, Version};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
@@ -62,15 +64,17 @@ fn write_file(
         let object = choice.object;
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
         if let (true, Some(unknown)) = (encodes, object.components().find(is_unknown)) {
-            let (file, name, role) = (remote::shown(&job.arguments.input), object.name(), unknown.role());
-            let why = "it has an unknown dtype or encoding, and is kept as it is stored";
-            job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
+            let why = format!(
+                "component {:?} has an unknown dtype or encoding, and stays as it is stored",
+                unknown.role()
+            );
+            job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            let why = format!("{}: its name is not UTF-8", choice.shown());
-            job.leave_object_out(&choice.name, Failure::at(&job.arguments.input, why))?;
+            job.leave_object_out(choice, "its name is not UTF-8")?;
             continue;
         };
+        job.check_dtype(choice)?;
         // A file of 2 has digests: those of the objects or, where they have none, the usual ones.
         let lacks_digests =
             job.arguments.spec == Some(Spec::V2) && object.components().all(|c| c.digest().is_none());
@@ -90,12 +94,10 @@ fn write_file(
 
 /// Bytes of an object without compression, as it will be; stored ones where nobody knows.
 fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
-    let dense = choice.object.format() == Format::Dense;
     let size = |component: Component<'_>| {
         let size = component.size().unwrap_or(component.stored_size());
-        let is_float = |dtype: &Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
-        match (floats, component.dtype().filter(is_float)) {
-            (Some(to), Some(from)) if dense => (size / from.size() as u64).saturating_mul(to.size() as u64),
+        match (floats.filter(|to| floats_of(&choice.object, *to).is_some()), component.dtype()) {
+            (Some(to), Some(from)) => (size / from.size() as u64).saturating_mul(to.size() as u64),
             _ => size,
         }
     };
@@ -177,7 +179,12 @@ impl Convert {
     }
 
     fn recode(&self) -> Recode {
-        Recode { encoding: self.encoding(), digest: self.digest().map(Some), floats: self.floats() }
+        Recode {
+            encoding: self.encoding(),
+            digest: self.digest().map(Some),
+            floats: self.floats(),
+            lossy: true,
+        }
     }
 }
 

@@ -122,11 +122,9 @@ impl Writer {
         if narrow && object.format().is_index(component.role()) && widens_indices(object, to.index_dtypes) {
             return Ok(Some(Dtype::U64));
         }
-        let Recode { encoding, digest, floats } = *recode;
-        let is_plain = matches!(entry.logical, LogicalType::Absent | LogicalType::SameAsDtype);
-        let is_float = is_plain && matches!(dtype.class(), Class::Float | Class::Bfloat);
+        let Recode { encoding, digest, floats, lossy: _ } = *recode;
         let is_data = object.format() == Format::Dense && component.role() == "data";
-        if let Some(to) = floats.filter(|to| is_data && is_float && *to != dtype) {
+        if let Some(to) = floats.filter(|to| is_data && component.is_of_floats() && *to != dtype) {
             return Ok(Some(to));
         }
         let is_recoded =
@@ -252,9 +250,18 @@ impl Writer {
         if algorithm.is_some() {
             component.verify_digest()?; // a new one would hide that the old one does not agree
         }
-        let size = convert::converted_size(component.size()?, (from, None), dtype)?;
+        let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
+        if becomes_floats && !recode.lossy {
+            component.check_conversion(dtype)?;
+        }
+        let size = convert::converted_size(
+            component.size()?,
+            (from, component.known_logical().filter(|_| becomes_floats)),
+            dtype,
+        )?;
         let spec = ComponentSpec {
             logical: match component.logical() {
+                LogicalType::Known(_) if becomes_floats => None,
                 LogicalType::Known(known) if known.is_block_type() => None,
                 LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
