@@ -344,6 +344,8 @@ struct zt_read_request
     dst_stride::UInt64
     verify::UInt32
     convert::Int32
+    lossy::UInt32
+    reserved::UInt32
 end
 
 struct zt_read_stats

@@ -393,6 +393,8 @@ class zt_read_request(Structure):
         ("dst_stride", c_uint64),
         ("verify", c_uint32),
         ("convert", zt_dtype),
+        ("lossy", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
