@@ -41,7 +41,7 @@
  * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
  * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
- * paths are the platform's bytes.
+ * paths are the platform's bytes. The name of an object is the bytes of the file: see zt_object_name.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
  *
@@ -376,7 +376,8 @@ typedef struct zt_open_options {
     /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
     /// zt_model_get_info counts them.
     uint32_t include_unlisted;
-    uint32_t reserved; ///< 0.
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    uint32_t allow_trailing;
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
@@ -458,7 +459,8 @@ size_t zt_object_count(const zt_file *file);
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
+/// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
@@ -637,7 +639,10 @@ const char *zt_encoding_name(zt_encoding encoding);
 //
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
+/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
+/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
+/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
+/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
@@ -1019,7 +1024,8 @@ typedef struct zt_quantized {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
+/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
+/// zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
@@ -2200,8 +2206,8 @@ typedef struct zt_store {
     /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
     /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
-    /// NULL: there are none.
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
+    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
     zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
 } zt_store;
 

@@ -51,7 +51,7 @@ AT(zt_open_options, shard_folder, 104);
 AT(zt_open_options, shards, 112);
 AT(zt_open_options, part, 116);
 AT(zt_open_options, include_unlisted, 120);
-AT(zt_open_options, reserved, 124);
+AT(zt_open_options, allow_trailing, 124);
 
 SIZE(zt_model_info, 24);
 AT(zt_model_info, struct_size, 0);

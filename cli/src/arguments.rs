@@ -195,6 +195,12 @@ pub struct Convert {
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
+    /// Leave out tensors that cannot be read, with a line for each, instead of writing nothing
+    #[arg(long)]
+    pub skip_unreadable: bool,
+    /// Pass over bytes behind the content of the input
+    #[arg(long)]
+    pub allow_trailing: bool,
     /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a line for
     /// each, instead of writing nothing
     #[arg(long)]

@@ -5,6 +5,7 @@ use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
 use crate::notes::{Notes, What};
 use crate::output::Output;
@@ -78,12 +79,13 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
-    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name()).is_some()) {
+    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name_bytes()).is_some()) {
         if !arguments.replace {
-            let why = format!("object {:?} is there already; --replace takes it away first", object.name());
+            let why =
+                format!("object {:?} is there already; --replace takes it away first", names::text(object));
             return Err(Failure::at(path, why));
         }
-        writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
+        writer.remove_object(&names::text(object)).map_err(|e| Failure::at(path, e))?;
     }
     copy_all(&mut writer, &objects, path, &interrupt)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
@@ -113,7 +115,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
-                let (name, other) = (object.name(), remote::shown(other));
+                let (name, other) = (names::text(&object), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
             objects.push((object, path));

@@ -4,6 +4,7 @@ use crate::arguments::{Cat, Chosen, Extract};
 use crate::convert::{emit, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::new_files::{check_free, NewFile, NewFiles};
 use crate::notes::{Notes, What};
 use crate::output::{refuse_terminal, Output};
@@ -119,7 +120,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     for object in file.objects().filter(wanted) {
         attributes += count_of(object.attributes());
         if object.components().len() == 0 {
-            notes.add(What::LeftOut, "object", object.name(), "it has no component");
+            notes.add(What::LeftOut, "object", &names::text(&object), "it has no component");
         }
         for component in object.components() {
             let header = match arguments.raw {
@@ -127,11 +128,11 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 false => header(path, &object, &component, "--raw writes bytes alone")?,
             };
             let name = match object.components().len() {
-                1 => object.name().to_owned(),
-                _ => format!("{}.{}", object.name(), component.role()),
+                1 => names::text(&object).into_owned(),
+                _ => format!("{}.{}", names::text(&object), component.role()),
             };
             let Some((file_name, is_numbered)) = names.next(&name, arguments.raw) else {
-                notes.add(What::LeftOut, "object", object.name(), "its name is too long for a file");
+                notes.add(What::LeftOut, "object", &names::text(&object), "its name is too long for a file");
                 is_complete = false;
                 continue;
             };
@@ -234,7 +235,7 @@ impl FileNames {
 /// The header of a NumPy file of a component.
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
-        let (name, role) = (object.name(), component.role());
+        let (name, role) = (names::text(object), component.role());
         Failure::at(
             path,
             format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),

@@ -1,5 +1,6 @@
 //! Models of several files: which arguments are one model, and what was left out of those that were opened.
 
+use crate::names;
 use crate::notes::{Notes, What};
 use crate::remote;
 use std::collections::HashSet;
@@ -30,7 +31,7 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
 /// The paths without those that lead to a model that an earlier one leads to.
 pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     let options = with_choice(&OpenOptions::default());
-    let mut seen = HashSet::new();
+    let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
     let is_new = |path: &&Path| {
         if options.part || paths.len() < 2 || remote::is_url(path) {
             return true;
@@ -42,7 +43,11 @@ pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
         // What is wrong with a path is said when it is opened.
         let files = File::model_paths(path, &options).unwrap_or_default();
         let places: Vec<_> = files.iter().map(|file| place(file)).collect();
-        let is_known = places.iter().any(|place| seen.contains(place));
+        if places == [own.clone()] {
+            alone.insert(own); // a file that is named twice is taken twice
+            return true;
+        }
+        let is_known = places.iter().any(|place| seen.contains(place) || alone.contains(place));
         seen.extend(places);
         seen.insert(own);
         !is_known
@@ -92,7 +97,7 @@ pub fn remember(path: &Path, file: &File) {
 
 /// The names of tensors that the files of a model hold and its index names nowhere, as far as they are kept.
 pub fn unlisted_names(file: &File) -> Vec<String> {
-    file.model_info().unlisted_names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    file.model_info().unlisted_names.iter().map(|name| names::of_bytes(name).into_owned()).collect()
 }
 
 impl LeftOut {

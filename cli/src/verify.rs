@@ -3,6 +3,7 @@
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{models, progress, text};
@@ -101,7 +102,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
         let component =
             object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
         let broken = Broken {
-            object: object.map(|object| object.name().to_owned()),
+            object: object.map(|object| names::text(&object).into_owned()),
             role: component.map(|component| component.role().to_owned()),
             ..Broken::of(error)
         };

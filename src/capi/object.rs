@@ -28,7 +28,10 @@ impl zt_object {
     }
 }
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
+/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
+/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
+/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
+/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]

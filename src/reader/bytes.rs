@@ -133,6 +133,11 @@ impl<'f> Component<'f> {
         Coding::of(self.entry.encoding).ok_or_else(unknown)
     }
 
+    /// Why no read of it works: its dtype, type or encoding is unknown here. None if reads work.
+    pub fn unreadable(&self) -> Option<Error> {
+        self.coding().err()
+    }
+
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
     pub fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types

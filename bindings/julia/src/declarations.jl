@@ -205,7 +205,7 @@ struct zt_open_options
     shards::UInt32
     part::UInt32
     include_unlisted::UInt32
-    reserved::UInt32
+    allow_trailing::UInt32
 end
 
 struct zt_model_info

@@ -231,7 +231,7 @@ class zt_open_options(Structure):
         ("shards", c_uint32),
         ("part", c_uint32),
         ("include_unlisted", c_uint32),
-        ("reserved", c_uint32),
+        ("allow_trailing", c_uint32),
     ]
 
 

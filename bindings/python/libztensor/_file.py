@@ -227,7 +227,7 @@ class File(Handle, Mapping[str, Object]):
         return listed(self._live, lib.zt_object_list, c.zt_object_info, lambda info: field_text(info, "name"))
 
     def __getitem__(self, name: str) -> Object:
-        found = lib.zt_object_find_n(self._live(), *sized(name))
+        found = lib.zt_object_find_n(self._live(), *sized(name, "surrogateescape"))
         if not found:
             raise NotFound(f"there is no object {name!r}")
         return Object(self, found)

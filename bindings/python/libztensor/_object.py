@@ -55,7 +55,7 @@ class Object(Handle, Mapping[str, Component]):
     def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
-    name: str = property(lambda s: ctypes.string_at(_name(s._live()), lib.zt_object_name_length(s._handle)).decode())
+    name: str = property(lambda s: ctypes.string_at(_name(s._live()), lib.zt_object_name_length(s._handle)).decode(errors="surrogateescape"))
     format: str = property(lambda s: text(lib.zt_object_format_name(s._live())))
     attributes: dict[str, Any] = property(lambda s: attributes(s._file, lib.zt_object_attributes(s._live())))
     element_count: int = property(lambda s: lib.zt_object_element_count(s._live()))

@@ -7,6 +7,7 @@ import functools
 import math
 import operator
 import os
+import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Optional
@@ -18,6 +19,8 @@ from ._library import AnyPath, Handle, NotFound, Unsupported, ZTensorError, bloc
 from ._object import numbers
 from ._writer import Writer
 
+_ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
+
 # What safetensors calls types.
 NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16", "i8": "I8", "u64": "U64",
          "u32": "U32", "u16": "U16", "u8": "U8", "bool": "BOOL", "f8_e4m3fn": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0",
@@ -25,8 +28,8 @@ NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64",
 
 
 class Weight(NamedTuple):
-    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes. element: what it is called.
-    block: elements and bytes of a block, if rows are whole blocks."""
+    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes; "" if it cannot be read. element:
+    what it is called. block: elements and bytes of a block, if rows are whole blocks."""
 
     name: str
     object: int
@@ -45,13 +48,18 @@ def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
     several = lib.zt_part_count(file._live()) > 1
 
     def made(info) -> Optional[Weight]:
-        if info.format in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
+        if info.format in _ARRAYS or _is_unknown(info):
             return _weight(_name(info), info, several)
         if refuse:
             raise no_array(_name(info), info.format)
         return None
 
     return filter(None, listed(file._live, lib.zt_object_list, c.zt_object_info, made))
+
+
+def _is_unknown(info) -> bool:
+    """Whether it is a tensor of a type that is unknown, as GGUF may have it."""
+    return info.format == c.ZT_FORMAT_OTHER and info.dtype == c.ZT_DTYPE_OTHER and bool(info.component)
 
 
 def no_array(name: str, format: int) -> Unsupported:
@@ -68,6 +76,7 @@ def _element(dtype: int, type: int) -> tuple:
 
 def _weight(name: str, info, several: bool) -> Weight:
     element, (elements, width) = _element(info.dtype, info.type)
+    encoding = info.encoding
     shape = tuple(info.shape[:info.rank])
     size = info.size
     if size == c.ZT_UNKNOWN_SIZE:  # as of an unknown encoding, which is listed and cannot be read
@@ -78,6 +87,10 @@ def _weight(name: str, info, several: bool) -> Weight:
         block = (elements, width) if row % elements == 0 else None
         shape = (*shape[:-1], row // elements * width) if block else (size,)
     part = lib.zt_component_part(info.component) if several else 0
+    is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(info.component) & c.ZT_CAP_READ
+    if not element or encoding == c.ZT_ENCODING_OTHER or not is_read:
+        element = text(lib.zt_component_dtype_name(info.component)) or "unknown"
+        return Weight(name, info.object, "", element, tuple(info.shape[:info.rank]), info.component, 0, part, info.offset, None)
     return Weight(name, info.object, kind, element, shape, info.component, size, part, info.offset, block)
 
 
@@ -98,10 +111,19 @@ def weight(file: File, name: str) -> Weight:
     part = lib.zt_component_at(found, 0)
     info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found),
                            rank=lib.zt_object_rank(found), component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
-                           size=lib.zt_component_size(part), offset=lib.zt_component_offset(part))
-    if info.format not in (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS):
+                           size=lib.zt_component_size(part), offset=lib.zt_component_offset(part),
+                           encoding=lib.zt_component_encoding(part))
+    if info.format not in _ARRAYS and not _is_unknown(info):
         raise no_array(name, info.format)
     return _weight(name, info, True)
+
+
+def _refuse(of: Weight) -> None:
+    """Refuses a tensor that cannot be read."""
+    if not of.type:
+        encoding = text(lib.zt_component_encoding_name(of.component))
+        what = f"its type {of.element!r} is unknown" if encoding == "raw" else f"its type is {of.element!r}, its encoding {encoding!r}"
+        raise Unsupported(f"{of.name!r} cannot be read: {what}; skip_unreadable=True leaves it out")
 
 
 def read_into(file: File, wanted: list, **how: Any) -> None:
@@ -184,6 +206,7 @@ class Slice(Handle):
 
     def __getitem__(self, index: Any) -> Any:
         of, opened = self._of, self._opened
+        _refuse(of)
         wanted = places(index, of.shape)
         if of.type != of.element:
             raise Unsupported(f"{of.name!r} is in blocks of {of.element}: get_tensor gives all of it")
@@ -280,6 +303,8 @@ def _check_size(of: Weight, size: int) -> None:
 
 def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
+    for of in wanted:
+        _refuse(of)
     if framework.uploads(wanted):
         return framework.upload(wanted)
     made, due = {}, []
@@ -297,9 +322,17 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
     return {name: framework.finished(tensor) for name, tensor in made.items()}
 
 
-def load(file: File, framework, mapped: Optional[Mapped]) -> dict[str, Any]:
-    """All tensors of a file or model."""
-    return take(file, list(weights(file, refuse=True)), framework, mapped)
+def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool = False) -> dict[str, Any]:
+    """All tensors of a file or model. One that cannot be read is an error or, with skip_unreadable, left out with a warning."""
+    wanted = list(weights(file, refuse=not skip_unreadable))
+    if skip_unreadable:
+        names = {of.name for of in wanted}
+        left_out = [f"{of.name!r} ({of.element})" for of in wanted if not of.type]
+        wanted = [of for of in wanted if of.type]
+        left_out += [f"{o.name!r} ({o.format})" for o in file.values() if o.name not in names]
+        if left_out:
+            warnings.warn(f"left out, as they cannot be read: {', '.join(left_out)}", stacklevel=4)
+    return take(file, wanted, framework, mapped)
 
 
 def is_mapped(backend: str) -> bool:
@@ -309,12 +342,12 @@ def is_mapped(backend: str) -> bool:
     return backend == "mmap"
 
 
-def load_file(filename: AnyPath, framework, mapped: bool) -> dict:
+def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False) -> dict:
     """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
     far ahead then: otherwise a disk is asked for little at a time."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
     with File.open_model(os.fspath(filename), mode=mode, advice=advice) as file:
-        return load(file, framework, Mapped(file) if mapped else None)
+        return load(file, framework, Mapped(file) if mapped else None, skip_unreadable)
 
 
 def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of) -> Iterator[tuple]:
@@ -336,6 +369,7 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
         return [(g[0].name, framework.finished(g[2])) for g in group]
 
     for of in sorted(weights(file), key=lambda of: (of.part, of.offset)):
+        _refuse(of)
         along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
         slabs, shape = None, of.shape
         if along is not None:

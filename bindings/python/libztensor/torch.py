@@ -162,21 +162,22 @@ def _sharing(tensors) -> List[List[str]]:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True,
-              backend: str = "mmap") -> Dict[str, Any]:
+              backend: str = "mmap", skip_unreadable: bool = False) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
     change the file, and nobody may cut the file short while one lives. mapped=False, or backend="pread", reads all at once, into memory of
     their own. What is compressed is read in any case, and what goes to another device: to a CUDA device through pinned memory, on several
-    threads. Blocks of quantized numbers come as bytes, in rows."""
+    threads. Blocks of quantized numbers come as bytes, in rows. A tensor that cannot be read, such as one of an unknown type, is an error;
+    skip_unreadable leaves it out with a warning."""
     framework = _Torch(device)
-    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu)
+    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu, skip_unreadable)
 
 
-def load(data: bytes) -> Dict[str, Any]:
-    """All tensors of what save gave, or of any file in memory."""
+def load(data: bytes, *, skip_unreadable: bool = False) -> Dict[str, Any]:
+    """All tensors of what save gave, or of any file in memory. skip_unreadable: as for load_file."""
     with File.open_memory(data) as file:
-        return _weights.load(file, _Torch("cpu"), None)
+        return _weights.load(file, _Torch("cpu"), None, skip_unreadable)
 
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu", *,

@@ -1,6 +1,6 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
-use super::choice::Choice;
+use super::choice::{Choice, NOT_UTF8};
 use super::losses::floats_of;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
@@ -71,7 +71,7 @@ fn write_file(
             job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            job.leave_object_out(choice, "its name is not UTF-8")?;
+            job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
             continue;
         };
         job.check_dtype(choice)?;

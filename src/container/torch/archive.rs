@@ -168,8 +168,8 @@ impl<'d> Archive<'d> {
         let stored = regions.bytes(member.stored()).and_then(|stored| match member.method() {
             Method::Stored => Ok(stored),
             Method::Deflated => self.inflate(member, stored, scratch),
-            Method::Other(method) => {
-                Err(fail!(Unsupported, "it is compressed by method {method}, which is not read here"))
+            Method::Unread(reason) => {
+                Err(fail!(Unsupported, "it is stored as {reason}, which is not read here"))
             }
         });
         let checked = stored.and_then(|bytes| {
