@@ -81,10 +81,6 @@ impl Notes {
         at.names.extend(name.map(str::to_owned));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.notes.borrow().is_empty()
-    }
-
     /// Writes the notes to standard error, a line each. Call it last.
     pub fn report(&self) {
         for note in self.notes.borrow().iter() {
@@ -155,7 +151,7 @@ mod tests {
     #[test]
     fn things_with_one_reason_are_one_line() {
         let notes = Notes::default();
-        assert!(notes.is_empty());
+        assert!(notes.notes.borrow().is_empty());
         notes.add(What::NotConverted, "object", "a", "gguf.q8_0");
         notes.add(What::LeftOut, "attribute", "k", "npz has no attributes");
         notes.add(What::NotConverted, "object", "b", "gguf.q8_0");
