@@ -206,7 +206,7 @@ fn is_lost(value: Number, to: Dtype) -> bool {
     match (value, converted(value, to)) {
         _ if to == Dtype::Bool => false,
         (Number::Integer(a), Number::Integer(b)) => a != b,
-        (Number::Float(a), Number::Integer(b)) => a.is_nan() || a.round_ties_even() as i128 != b.into(),
+        (Number::Float(a), Number::Integer(b)) => a.is_nan() || a.round_ties_even() as i128 != b,
         (Number::Integer(_), Number::Float(b)) => b.is_infinite(),
         (Number::Float(a), Number::Float(b)) => a.is_finite() && b.is_infinite(),
     }

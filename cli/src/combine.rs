@@ -180,12 +180,8 @@ fn merge_attributes<'f>(
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
     let is_of_file =
         |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
-    for (key, value) in own {
+    for (key, value) in own.filter(|(key, _)| !is_of_file(*key)) {
         let left_out = |why: &str| notes.add(What::LeftOut, "attribute", &shown_key(key), why);
-        if is_of_file(key) {
-            left_out("it is not true of the merged file");
-            continue;
-        }
         match keys.entry(Key(key)) {
             Entry::Vacant(entry) => {
                 entry.insert(value);

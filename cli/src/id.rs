@@ -111,11 +111,14 @@ fn is_composed(name: &str) -> bool {
 
 impl Found {
     fn as_json(&self, path: &Path) -> Json {
-        self.notes.with(json!({
-            "file": remote::shown(path),
-            "content_digest": self.digest.as_ref().ok(),
-            "why_no_digest": self.digest.as_ref().err(),
-            "why_not_canonical": self.violation,
-        }))
+        self.notes.with_of(
+            path,
+            json!({
+                "file": remote::shown(path),
+                "content_digest": self.digest.as_ref().ok(),
+                "why_no_digest": self.digest.as_ref().err(),
+                "why_not_canonical": self.violation,
+            }),
+        )
     }
 }

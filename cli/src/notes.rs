@@ -2,7 +2,7 @@
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
-use crate::{failure, remote, text};
+use crate::{failure, models, remote, text};
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -104,9 +104,22 @@ impl Notes {
         self.notes.borrow().iter().map(Note::json).collect()
     }
 
-    /// A JSON object with the notes in it.
-    pub fn with(&self, mut facts: serde_json::Value) -> serde_json::Value {
-        facts["notes"] = self.json();
+    /// A JSON object with the notes in it, and with those about models that were opened.
+    pub fn with(&self, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::all_left_out(), facts)
+    }
+
+    /// As [`Notes::with`], about one of several files.
+    pub fn with_of(&self, path: &Path, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::left_out(path), facts)
+    }
+
+    fn and(&self, more: serde_json::Value, mut facts: serde_json::Value) -> serde_json::Value {
+        let (mut all, mut more) = (self.json(), more);
+        if let (Some(all), Some(more)) = (all.as_array_mut(), more.as_array_mut()) {
+            all.append(more);
+        }
+        facts["notes"] = all;
         facts
     }
 }

@@ -86,12 +86,12 @@ fn objects_of_other_files_are_added_and_merged() {
     let before = names(&path);
     let input = data().join("../../examples/data/minilm-small.safetensors");
     let more = names(&input);
-    run(&[&"add", &path, &input, &more[0]]).good();
+    run(&[&"add", &path, &input, &more[0]]).noted("left out");
     assert_eq!(names(&path), [before.clone(), vec![more[0].clone()]].concat());
     let bytes = std::fs::read(&path).unwrap();
     run(&[&"add", &path, &input]).bad(&["file.zt", &more[0], "--replace"]);
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
-    run(&[&"add", &path, &input, &"--replace"]).good();
+    run(&[&"add", &path, &input, &"--replace"]).noted("left out");
     assert_eq!(names(&path), [before.clone(), more.clone()].concat());
     assert_same(&input, &path, &more);
     run(&[&"add", &path, &input, &more[0], &"none*", &"--replace"]).bad(&["no object matches \"none*\""]);
@@ -250,7 +250,7 @@ fn a_merged_model_is_no_part_of_one() {
     run(&[&"merge", &part, &merged]).good();
     run(&[&"convert", &merged, &back]).good();
     assert_eq!(names(&back).len(), names(&merged).len());
-    run(&[&"diff", &part, &back]).good();
+    run(&[&"diff", &part, &back]).noted("not compared");
     assert!(run(&[&"attr", &"get", &part]).good().contains("\"split.count\":3"));
     for made in [&merged, &back] {
         assert!(!run(&[&"attr", &"get", made]).good().contains("split."));
@@ -304,6 +304,6 @@ fn a_hundred_thousand_attributes_are_merged_and_the_first_file_s_stay() {
         path
     };
     let (one, two, merged) = (with("one.zt", 0), with("two.zt", 7), folder.join("merged.zt"));
-    run(&[&"merge", &one, &two, &merged]).good();
+    run(&[&"merge", &one, &two, &merged]).noted("left out");
     assert_eq!(run(&[&"attr", &"get", &merged]).good(), run(&[&"attr", &"get", &one]).good());
 }

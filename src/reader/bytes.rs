@@ -313,7 +313,7 @@ impl<'f> Component<'f> {
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
-    fn for_each_pair(&self, to: Dtype, body: &mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>) -> Result<()> {
+    fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
         self.for_each_decoded(&mut |chunk| {
@@ -421,6 +421,9 @@ impl<'f> Component<'f> {
 fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
+
+/// Receives decoded bytes, what they were converted to, and how many numbers that lost.
+type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// What is lent for an empty component: aligned, and not NULL.
 #[repr(align(64))]
