@@ -2206,8 +2206,8 @@ typedef struct zt_store {
     /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
     /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
-    /// NULL: there are none.
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
+    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
     zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
 } zt_store;
 

@@ -31,7 +31,7 @@ pub fn with_choice(options: &OpenOptions) -> OpenOptions {
 /// The paths without those that lead to a model that an earlier one leads to.
 pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     let options = with_choice(&OpenOptions::default());
-    let mut seen = HashSet::new();
+    let (mut seen, mut alone) = (HashSet::new(), HashSet::new());
     let is_new = |path: &&Path| {
         if options.part || paths.len() < 2 || remote::is_url(path) {
             return true;
@@ -43,7 +43,11 @@ pub fn once<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
         // What is wrong with a path is said when it is opened.
         let files = File::model_paths(path, &options).unwrap_or_default();
         let places: Vec<_> = files.iter().map(|file| place(file)).collect();
-        let is_known = places.iter().any(|place| seen.contains(place));
+        if places == [own.clone()] {
+            alone.insert(own); // a file that is named twice is taken twice
+            return true;
+        }
+        let is_known = places.iter().any(|place| seen.contains(place) || alone.contains(place));
         seen.extend(places);
         seen.insert(own);
         !is_known

@@ -4,7 +4,7 @@ use super::identity::{self, Identity};
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
-use super::model::ModelInfo;
+use super::model_info::ModelInfo;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
 use crate::container::Capabilities;

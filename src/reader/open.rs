@@ -1,26 +1,27 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
+use super::download::unfinished_download;
 use super::ends::ReadEnds;
 use super::file::File;
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
-use super::model::{self, ModelInfo};
+use super::model_info::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::{file, recovery, short_frames, structure};
-use crate::container::{self, Limits};
-use crate::error::{Cause, Error, Result};
+use crate::container::Limits;
+use crate::error::Result;
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
 use crate::source::memory::MemorySource;
-use crate::source::{with_range, ByteSource};
+use crate::source::ByteSource;
 use std::path::Path;
 
 impl File {
@@ -90,7 +91,7 @@ impl File {
             add_shards(&mut parts, &manifest, &|_| path, options, &budget)
                 .map_err(|e| parts.first.named(e))?;
         }
-        File::of_parts(parts, None, manifest, shards, budget, options)
+        File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
     }
 
     /// The file whose parts were read, and whose manifest is that of all of them.
@@ -98,6 +99,7 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
+        model: ModelInfo,
         shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
@@ -112,7 +114,7 @@ impl File {
             number: file::next_number(),
             mode: parts.mode(),
             parts,
-            model: ModelInfo::default(),
+            model,
             shards: ShardOpener {
                 store: None,
                 limits: options.limits(),
@@ -199,24 +201,6 @@ fn read_part(
     let mut part = FilePart::new(source, frame, container, label);
     part.version = manifest.version_text;
     Ok((part, manifest))
-}
-
-/// The failure of a file that looks like a download that is not complete, with a word on that.
-#[cold]
-fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -> Error {
-    const LOOKED_AT: u64 = 4096;
-    if !matches!(error.cause(), Cause::Broken(_) | Cause::NotZtensor) {
-        return error;
-    }
-    if model::is_unfinished(label) {
-        return error.within(format_args!("its name is that of a download that is not complete"));
-    }
-    let start = source.size().saturating_sub(LOOKED_AT);
-    let ends_in_zeros = with_range(source, start..source.size(), |end| Ok(container::is_zero(end)));
-    match ends_in_zeros {
-        Ok(true) => error.within(format_args!("it ends in zeros, as a download does that is not complete")),
-        _ => error,
-    }
 }
 
 /// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded

@@ -1,6 +1,6 @@
 //! What is said of a folder that holds no model: where there are models below it, and downloads that are not complete.
 
-use super::files::Finder;
+use super::finder::Finder;
 use super::listing::{family, is_index_name, is_state, listed, Listing, MAX_LISTED};
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;

@@ -5,121 +5,19 @@
 //! left beside the model is passed over, and counted. If several models are left, the caller has to name one.
 
 use super::below;
-use super::files::{Finder, Found, ModelFiles};
+use super::finder::{extras, Finder, Found, ModelFiles};
+use super::forms::{reduce, Candidate, Kind};
 use super::indexes::FoundIndex;
-use super::listing::{add_name, family, is_state, listed, stem, Family, Listing};
+use super::listing::{add_name, family, is_state, listed, Listing};
 use super::numbered::NumberedName;
 use super::roots;
-use crate::container::ShardIndex;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
 use crate::model::sort::{sort, sort_by};
 use std::path::Path;
 
-/// The most models of which one is chosen by its form.
-const MAX_COMPARED: usize = 256;
 /// The most files that are opened to see which of them are shards.
 const MAX_OPENED: usize = 64;
-
-/// What a folder may be opened as.
-struct Candidate<'l> {
-    name: &'l str,
-    stem: String,
-    family: Option<Family>,
-    kind: Kind<'l>,
-}
-
-enum Kind<'l> {
-    Index(Result<ShardIndex>),
-    Set(NumberedName<'l>),
-    /// With its shards, where it is known to have such.
-    File(Vec<String>),
-}
-
-impl<'l> Candidate<'l> {
-    fn new(name: &'l str, kind: Kind<'l>) -> Result<Candidate<'l>> {
-        let (stem, found) = stem(name)?;
-        let of_index = match &kind {
-            Kind::Index(Ok(index)) => family(index.file(0)),
-            _ => None,
-        };
-        Ok(Candidate { name, stem, family: found.or(of_index), kind })
-    }
-
-    fn is_index(&self) -> bool {
-        matches!(self.kind, Kind::Index(_))
-    }
-
-    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was stopped leaves
-    /// `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
-    fn may_have_left(&self, other: &Candidate<'_>, behind_stem: &str) -> bool {
-        let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);
-        let is_zt = self.name.ends_with(".zt") && other.name.ends_with(".zt");
-        is_own && is_zt && matches!((&self.kind, &other.kind), (Kind::File(_), Kind::Set(_)))
-    }
-
-    /// Whether it is a form of the same model that comes before `other`.
-    fn is_preferred_to(&self, other: &Candidate<'_>) -> bool {
-        let (Some(one), Some(two)) = (self.family, other.family) else { return false };
-        if !one.is_same(two) {
-            return false;
-        }
-        match other.stem.strip_prefix(self.stem.as_str()) {
-            Some("") => match (&self.kind, &other.kind) {
-                _ if one != two => one.is_preferred_to(two),
-                (Kind::Index(Ok(index)), Kind::Index(Ok(others))) => {
-                    index.is_same(others) && self.name < other.name
-                }
-                (Kind::Index(_), Kind::Index(_)) => false,
-                (Kind::Index(_), _) => true,
-                _ => self.may_have_left(other, ""),
-            },
-            Some(variant) if variant.starts_with('.') => !self.stem.is_empty(),
-            Some(behind) => self.may_have_left(other, behind),
-            None => false,
-        }
-    }
-}
-
-/// Whether two names are of forms of one model.
-pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
-    let ((one, _), (other, _)) = (stem(one)?, stem(other)?);
-    let is_variant =
-        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
-    Ok(one == other || is_variant(&one, &other) || is_variant(&other, &one))
-}
-
-/// The index that rules, of several that name a file.
-pub fn preferred_index<'l>(found: Vec<(&'l str, ShardIndex)>) -> Result<Option<(&'l str, ShardIndex)>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(found.len())?;
-    for (name, index) in found {
-        all.push(Candidate::new(name, Kind::Index(Ok(index)))?);
-    }
-    reduce(&mut all)?;
-    if all.len() > 1 {
-        let names = listed(all.iter().map(|candidate| candidate.name));
-        return Err(fail!(InvalidArgument, "several indexes name it, so name one of them: {names}"));
-    }
-    Ok(all.pop().and_then(|candidate| match candidate.kind {
-        Kind::Index(Ok(index)) => Some((candidate.name, index)),
-        _ => None,
-    }))
-}
-
-/// Takes away those to which another one is preferred.
-fn reduce(all: &mut Vec<Candidate<'_>>) -> Result<()> {
-    if all.len() > MAX_COMPARED {
-        return Ok(());
-    }
-    let mut stays = Vec::new();
-    stays.try_reserve_exact(all.len())?;
-    stays.extend(all.iter().map(|candidate| !all.iter().any(|other| other.is_preferred_to(candidate))));
-    let mut stays = stays.into_iter();
-    all.retain(|_| stays.next() == Some(true));
-    Ok(())
-}
 
 /// The files of the model in a folder.
 pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<ModelFiles> {
@@ -132,11 +30,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
     for FoundIndex { name, index } in indexes {
         if let Ok(index) = &index {
             claim(listing, &mut taken, (0..index.file_count()).map(|at| index.file(at)));
-            claim(
-                listing,
-                &mut taken,
-                super::files::extras(index, Some(listing), finder.budget)?.into_iter(),
-            );
+            claim(listing, &mut taken, extras(index, Some(listing), finder.budget)?.into_iter());
         }
         push(&mut known, name)?;
         push(&mut all, Candidate::new(name, Kind::Index(index))?)?;
@@ -198,6 +92,7 @@ fn ambiguous(all: &mut [Candidate<'_>]) -> Error {
 }
 
 /// The names of all files of what was chosen, and the files that are opened.
+#[inline(never)] // its stack frame is gone before the next step
 fn open_as(
     finder: &Finder<'_>,
     folder: &Path,
@@ -232,6 +127,7 @@ fn open_as(
 type Root<'l> = (&'l str, Vec<String>);
 
 /// Marks the shards of files in the folder as taken: those that a file names, and those that no file names any more.
+#[inline(never)] // its stack frame is gone before the next step
 fn take_shards<'l>(
     finder: &Finder<'_>,
     folder: &Path,

@@ -5,6 +5,7 @@ use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
 use crate::memory::Budget;
 use crate::model::sort::sort;
+use crate::reader::download::is_unfinished;
 use crate::reader::store::Store;
 use std::fmt;
 use std::path::Path;
@@ -41,8 +42,6 @@ const STATES: [&str; 16] = [
 ];
 /// What the name of such a state has in it.
 const STATE_WITHIN: &str = "_optim_states";
-/// The extensions of downloads that are not complete.
-const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "download", "aria2", "tmp"];
 /// The most names that are kept of a folder.
 const MAX_NAMES: usize = 200_000;
 /// How many names a message lists.
@@ -96,7 +95,7 @@ impl Listing {
 
     /// Lists the folder that a file is in; none if it cannot be listed. A file can be opened in a folder that may not
     /// be listed.
-    pub fn beside(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
+    pub fn around(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
         let here = Path::new(if store.is_near() { "." } else { "" });
         let folder = if folder.as_os_str().is_empty() { here } else { folder };
         let listed = |folder: &Path| match Listing::read(store, folder, budget) {
@@ -105,7 +104,10 @@ impl Listing {
             found => found,
         };
         match listed(folder)? {
-            None if !store.is_near() => listed(&path::join(folder, Path::new(""))?),
+            // Some stores know folders by the slash behind them.
+            None if !store.is_near() && !folder.as_os_str().is_empty() => {
+                listed(&path::join(folder, Path::new(""))?)
+            }
             found => Ok(found),
         }
     }
@@ -151,20 +153,14 @@ pub fn is_index_name(name: &str) -> bool {
     is_json(name) && name.contains(".index.")
 }
 
-/// Whether a file of that name is an unfinished download.
-pub fn is_unfinished(name: &str) -> bool {
-    name.rsplit_once('.')
-        .is_some_and(|(_, end)| UNFINISHED.iter().any(|known| end.eq_ignore_ascii_case(known)))
-}
-
 /// Whether a file of that name is the state of a training and no model.
 pub fn is_state(name: &str) -> bool {
-    let begins = |state: &&str| {
+    let begins = |state: &str| {
         let start = name.get(..state.len()).unwrap_or_default();
         let next = name.as_bytes().get(state.len());
         start.eq_ignore_ascii_case(state) && !next.is_some_and(|byte| byte.is_ascii_alphabetic())
     };
-    name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(&state))
+    name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(state))
 }
 
 /// What is left of the name of a model's file, of its set or of its index without number and extension, with the family.
@@ -245,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn states_of_a_training_are_told_by_their_names() {
+    fn states_of_a_training_are_known_by_their_names() {
         for name in [
             "optimizer.pt",
             "optimizer_0.bin",

@@ -2,14 +2,15 @@
 
 mod below;
 mod files;
+mod finder;
 mod folder;
+mod forms;
 mod indexes;
 mod listing;
 mod numbered;
 mod roots;
 
 pub use files::check_is_one_file;
-pub use listing::is_unfinished;
 pub use numbered::part_of_set;
 
 use crate::container::{self, Limits, ShardIndex};
@@ -19,32 +20,20 @@ use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::{Manifest, Object};
 use crate::reader::file::File;
 use crate::reader::index::NameIndex;
+use crate::reader::model_info::ModelInfo;
 use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
 use crate::reader::parts::{FilePart, Parts};
 use crate::reader::shards::{add_shards, ShardStore};
 use crate::reader::store::{FileSystem, Store};
 use crate::threads;
-use files::{model_files, ModelFiles};
+use files::model_files;
+use finder::ModelFiles;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file of the model, and its manifest.
 type ReadPart = (FilePart, Manifest);
-
-/// What a model has beside what is shown of it.
-#[derive(Debug, Default)]
-pub struct ModelInfo {
-    /// Other models in the folder that was named, and states of trainings: their names.
-    pub passed_over: Vec<String>,
-    /// How many tensors its files hold that its index names nowhere, and that are not shown.
-    pub unlisted: u64,
-    /// The names of the first few of them.
-    pub unlisted_names: Vec<Vec<u8>>,
-}
-
-/// How many names of tensors that the index omits are kept.
-const MAX_UNLISTED_NAMES: usize = 1000;
 
 /// What every thread needs to read the files of a model.
 struct ReadContext<'a> {
@@ -136,9 +125,7 @@ fn open_files(
     let joined = join_all(read, &files, &mut info, options, limits, &budget, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
-    let mut file = File::of_parts(parts, Some(label), manifest, shards, budget, options)?;
-    file.model = info;
-    Ok(file)
+    File::of_parts(parts, Some(label), manifest, info, shards, budget, options)
 }
 
 /// One file of all that were read, if they agree.
@@ -316,21 +303,6 @@ fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()>
         part.hidden.push(component.offset..component.end());
     }
     Ok(())
-}
-
-impl ModelInfo {
-    fn add_unlisted(&mut self, name: &[u8], budget: &Budget) -> Result<()> {
-        self.unlisted = self.unlisted.saturating_add(1);
-        if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
-            budget.charge(name.len() as u64, "the names of tensors that the index omits")?;
-            let mut copy = Vec::new();
-            copy.try_reserve_exact(name.len())?;
-            copy.extend_from_slice(name);
-            self.unlisted_names.try_reserve(1)?;
-            self.unlisted_names.push(copy);
-        }
-        Ok(())
-    }
 }
 
 /// The parts, and the manifest of all of them.

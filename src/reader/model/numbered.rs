@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn each_spelling_is_a_number_a_count_and_the_names_of_the_others() {
+    fn each_form_is_a_number_a_count_and_the_names_of_the_others() {
         let cases = [
             ("m-00001-of-00005.gguf", (1, 5), "m-00003-of-00005.gguf"),
             ("m_00002-of-00003.safetensors", (2, 3), "m_00003-of-00003.safetensors"),

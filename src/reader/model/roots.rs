@@ -1,6 +1,6 @@
 //! Files of zTensor 2 and their shards: `STEM.zt` names its shards `STEM-NAME.zt`.
 
-use super::files::Finder;
+use super::finder::Finder;
 use super::listing::Listing;
 use super::numbered::NumberedName;
 use crate::error::{try_format, Cause, Result};
