@@ -1582,6 +1582,9 @@ zt_dtype zt_value_dtype(const zt_value *value);
 #define ZT_VERIFY_PADDING 4
 /// Compare all bytes of shards with their digests, too.
 #define ZT_VERIFY_SHARDS 8
+/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
+/// CRC-32 that can be checked.
+#define ZT_VERIFY_REQUIRE_DIGESTS 16
 
 /// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
@@ -1620,13 +1623,17 @@ typedef struct zt_verify_report {
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
+    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
+    /// not found.
+    uint64_t bytes_not_covered;
 } zt_verify_report;
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
-/// have are looked at once, and counted for each.
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -1707,7 +1714,8 @@ typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none, in zTensor 2 xxh3.
+    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
+    ZT_DIGEST_DEFAULT = 0,
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
@@ -1730,7 +1738,9 @@ typedef struct zt_writer_options {
     /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
+    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
+    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
+    zt_digest digest;
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
@@ -1753,7 +1763,10 @@ typedef struct zt_writer_options {
     /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
     /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
-    uint32_t reserved; ///< Must be 0.
+    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
+    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
+    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    uint32_t allow_damaged;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
@@ -1800,6 +1813,7 @@ typedef struct zt_write_summary {
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_writer_options.allow_damaged).
 } zt_write_summary;
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -1873,13 +1887,16 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was.
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
-/// zt_writer_add_dense and zt_component_read.
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);

@@ -239,8 +239,14 @@ fn a_digest_that_does_not_agree_is_not_replaced_by_one_that_does() {
     common::written(&WriterOptions::default(), |w| {
         let recode = Recode { encoding: Some(Encoding::Zstd), ..Recode::default() };
         assert_eq!(w.copy_as(object, "d", &recode).unwrap_err().cause(), Cause::DigestMismatch);
-        w.copy(object, "as it is").unwrap();
+        assert_eq!(w.copy(object, "as it is").unwrap_err().cause(), Cause::DigestMismatch);
     });
+    let allow = WriterOptions { allow_damaged: true, ..WriterOptions::default() };
+    let copied = common::written(&allow, |w| w.copy(object, "as it is").unwrap());
+    let copied = common::open(copied);
+    let kept = copied.required("as it is").unwrap().component("data").unwrap();
+    assert_eq!(kept.digest(), object.component("data").unwrap().digest());
+    assert_eq!(kept.verify_digest().unwrap_err().cause(), Cause::DigestMismatch);
 }
 
 #[test]
