@@ -21,6 +21,7 @@
 
 pub mod capabilities;
 pub mod cbor;
+pub mod contents;
 mod detect;
 #[cfg(test)]
 mod differential;

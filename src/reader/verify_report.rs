@@ -38,6 +38,8 @@ pub struct VerifyReport {
     pub digests_unknown: u64,
     /// Padding bytes that are not zero.
     pub padding_nonzero: u64,
+    /// Components, objects and shards that could not be checked, or not in full.
+    pub not_checked: u64,
 }
 
 impl VerifyReport {
@@ -49,5 +51,6 @@ impl VerifyReport {
         self.digests_absent = self.digests_absent.saturating_add(other.digests_absent);
         self.digests_unknown = self.digests_unknown.saturating_add(other.digests_unknown);
         self.padding_nonzero = self.padding_nonzero.saturating_add(other.padding_nonzero);
+        self.not_checked = self.not_checked.saturating_add(other.not_checked);
     }
 }
