@@ -352,15 +352,15 @@ typedef struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
@@ -805,7 +805,7 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
 /// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
 /// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/performance.md).
+/// components; a small component is read whole (docs/tuning.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
@@ -1536,8 +1536,11 @@ zt_dtype zt_value_dtype(const zt_value *value);
 #define ZT_VERIFY_PADDING 4
 /// Compare all bytes of shards with their digests, too.
 #define ZT_VERIFY_SHARDS 8
+/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
+/// CRC-32 that can be checked.
+#define ZT_VERIFY_REQUIRE_DIGESTS 16
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
@@ -1565,8 +1568,8 @@ typedef struct zt_verify_options {
 /// What was verified.
 typedef struct zt_verify_report {
     size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
-    uint64_t objects; ///< Objects that were checked.
-    uint64_t components; ///< Components that were checked.
+    uint64_t objects; ///< Objects that were checked in full.
+    uint64_t components; ///< Components that were checked in full.
     uint64_t bytes; ///< Stored bytes that were read.
     uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
     uint64_t digests_absent; ///< Components without a digest or CRC-32.
@@ -1574,21 +1577,31 @@ typedef struct zt_verify_report {
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
+    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
+    /// not found.
+    uint64_t bytes_not_covered;
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
+    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    uint64_t not_checked;
 } zt_verify_report;
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
-/// have are looked at once, and counted for each.
-/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
+/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
+/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
+/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
+/// format that the library does not know has no rules but those of its components.
+/// What this function has checked, every read accepts.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// other. A component without a digest is no failure. With progress or a choice of checks:
 /// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 zt_status zt_object_verify(const zt_object *object);
@@ -1661,7 +1674,8 @@ typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none, in zTensor 2 xxh3.
+    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
+    ZT_DIGEST_DEFAULT = 0,
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
@@ -1684,14 +1698,16 @@ typedef struct zt_writer_options {
     /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
+    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
+    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
+    zt_digest digest;
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
     uint32_t threads;
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/performance.md).
+    /// whoever reads it next reads it from the disk (docs/tuning.md).
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
     /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
@@ -1707,7 +1723,10 @@ typedef struct zt_writer_options {
     /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
     /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
-    uint32_t reserved; ///< Must be 0.
+    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
+    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
+    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    uint32_t allow_damaged;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
@@ -1754,6 +1773,7 @@ typedef struct zt_write_summary {
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_writer_options.allow_damaged).
 } zt_write_summary;
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -1827,13 +1847,16 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was.
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
-/// zt_writer_add_dense and zt_component_read.
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);
@@ -1857,7 +1880,8 @@ void zt_writer_abort(zt_writer *writer);
 /// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
+/// it has, or the writer's if it has none.
 /// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
 /// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.

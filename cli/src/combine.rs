@@ -6,6 +6,7 @@ use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
 use crate::{elements, progress, text};
@@ -18,7 +19,20 @@ use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
 use ztensor::model::value::{order, Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
-use ztensor::writer::{Summary, Writer, WriterOptions};
+use ztensor::writer::{Loss, Recode, Summary, Writer, WriterOptions};
+
+/// What becomes of damaged objects, and what the last lines say.
+#[derive(Default)]
+struct Damage {
+    is_allowed: bool,
+    notes: Notes,
+}
+
+impl Damage {
+    fn new(is_allowed: bool) -> Damage {
+        Damage { is_allowed, ..Damage::default() }
+    }
+}
 
 /// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
 fn copy_all<'f>(
@@ -26,6 +40,7 @@ fn copy_all<'f>(
     objects: &[(Object<'f>, &Path)],
     output: &Path,
     interrupt: &Interrupt,
+    damage: &Damage,
 ) -> Outcome<()> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
@@ -33,8 +48,23 @@ fn copy_all<'f>(
     let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
     for (object, input) in objects {
         interrupt.check()?;
-        let copied = object.text_name().and_then(|name| writer.copy(*object, name));
-        copied.map_err(|e| failure(interrupt, input, output, e))?;
+        let mut is_refused = false;
+        let mut agree = |loss: Loss, _: &Error| {
+            let is_damage = matches!(loss, Loss::Damage | Loss::DamagedObject);
+            is_refused |= is_damage && !damage.is_allowed;
+            if is_damage && damage.is_allowed {
+                let reason = damage::reason(loss == Loss::DamagedObject);
+                damage.notes.add(What::Damaged, "object", object.name(), reason);
+            }
+            is_damage && damage.is_allowed
+        };
+        let copied = object
+            .text_name()
+            .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
+        copied.map_err(|e| match is_refused {
+            true => damage::refused(failure(interrupt, input, output, e)),
+            false => failure(interrupt, input, output, e),
+        })?;
         object.components().for_each(|component| elements::release(&component));
         bar.inc(stored_size(object));
     }
@@ -82,10 +112,14 @@ pub fn add(arguments: &Add) -> Outcome<()> {
         }
         writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
     }
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    note_unchecked(&damage.notes, &file);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
     let what = format!("{} added", text::count(objects.len() as u64, "object"));
-    report(path, &what, &summary)
+    report(path, &what, &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 pub fn merge(arguments: &Merge) -> Outcome<()> {
@@ -118,10 +152,14 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let options = WriterOptions { version, ..usual };
     let mut writer = Writer::create(output, &options).map_err(|e| Failure::at(output, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
-    copy_all(&mut writer, &objects, output, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    files.iter().for_each(|file| note_unchecked(&damage.notes, file));
+    copy_all(&mut writer, &objects, output, &interrupt, &damage)?;
     check_free(output, arguments.force)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
-    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
+    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 /// The key of an attribute, of any kind.
@@ -191,12 +229,16 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let options = WriterOptions { version, durable, alignment, large_alignment, ..WriterOptions::default() };
     let mut writer = Writer::create(path, &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     if file_identity(path)? != identity {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
-    report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
+    let freed = before.saturating_sub(summary.file_size);
+    report(path, &format!("{} given back", text::size(freed)), &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 /// Size, time of the last change and inode: they differ if another program has written the file.

@@ -27,6 +27,7 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::notes::{note_unchecked, Notes};
 use crate::output::{refuse_terminal, Output};
 use crate::{progress, text};
 use choice::Choice;
@@ -51,6 +52,9 @@ pub struct Job<'a> {
     pub bar: ProgressBar,
     /// Names of objects that the output lacks, as it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
+    /// What the last lines say.
+    pub notes: Notes,
+    pub target: Target,
 }
 
 /// What was written.
@@ -83,7 +87,9 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
     let left_out = RefCell::default();
-    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+    let notes = Notes::default();
+    note_unchecked(&notes, &input.file);
+    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out, notes, target };
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),
@@ -93,7 +99,9 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     job.bar.finish_and_clear();
     let mut written = written?;
     let files = publish(&job, &mut written)?;
-    report(arguments, &written, files, started)
+    report(arguments, &written, files, started)?;
+    job.notes.report();
+    Ok(())
 }
 
 /// Gives all files their names, once they are what they should be; how many there are.
@@ -289,7 +297,17 @@ mod tests {
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
             let (arguments, left_out) = (&arguments, RefCell::default());
-            let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+            let notes = Notes::default();
+            let job = Job {
+                arguments,
+                input: &input,
+                choices,
+                interrupt: &interrupt,
+                bar,
+                left_out,
+                notes,
+                target: arguments.target().unwrap(),
+            };
             for is_damaged in [true, false] {
                 let mut written = match target {
                     "zt" => to_zt::write(&job).unwrap(),

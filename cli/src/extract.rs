@@ -4,6 +4,7 @@ use crate::arguments::{check_matches, is_chosen, Cat, Extract};
 use crate::convert::{check_free, emit, Elements, NewFile};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
@@ -91,7 +92,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 return Err(Failure::at(path, why));
             }
             check_free(&target, arguments.force)?;
-            planned.push((component, header, target));
+            planned.push((component, header, target, object.name().to_owned()));
         }
     }
     if planned.is_empty() {
@@ -99,7 +100,8 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     }
     let folder = NewFolder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
-    for (component, header, target) in planned {
+    let notes = Notes::default();
+    for (component, header, target, name) in planned {
         let new = NewFile::create(&target, arguments.force, false)?;
         new.write(&header)?;
         let mut put = |chunk: &[u8]| {
@@ -107,6 +109,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
             bytes += chunk.len() as u64;
             new.write(chunk)
         };
+        if let Err(why) = component.check_source() {
+            let is_damage = why.is_damage();
+            match arguments.allow_damaged && is_damage {
+                true => notes.add(What::Damaged, "object", &name, "the bytes do not agree with a checksum"),
+                false if is_damage => return Err(damage::refused(Failure::at(path, why))),
+                false => return Err(Failure::at(path, why)),
+            }
+        }
         emit(&component, None, false, &mut put, &|e| Failure::at(path, e))?;
         new.close()?;
         files.push(new);
@@ -118,7 +128,9 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();
     out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
-    out.flush()
+    out.flush()?;
+    notes.report();
+    Ok(())
 }
 
 /// The file of a component: its name, made safe, in the folder. What would be another folder is none here.

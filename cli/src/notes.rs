@@ -92,8 +92,12 @@ impl Notes {
 
     /// The notes as a JSON array.
     pub fn json(&self) -> String {
-        let items: Vec<_> = self.notes.borrow().iter().map(Note::json).collect();
-        serde_json::Value::Array(items).to_string()
+        self.as_json().to_string()
+    }
+
+    /// As [`Notes::json`], before it is a text.
+    pub fn as_json(&self) -> serde_json::Value {
+        serde_json::Value::Array(self.notes.borrow().iter().map(Note::json).collect())
     }
 }
 
@@ -118,6 +122,38 @@ impl Note {
         serde_json::json!({
             "what": self.what.label(), "noun": self.noun, "count": self.count, "names": self.names, "why": self.why,
         })
+    }
+}
+
+/// What commands say of bytes that do not agree with a checksum of their file.
+pub mod damage {
+    use crate::failure::Failure;
+
+    /// Why an object is listed as damaged.
+    pub fn reason(left_out: bool) -> &'static str {
+        match left_out {
+            false => "the bytes do not agree with a checksum of the input, and get no new digest",
+            true => "the bytes do not agree with a checksum of the input, and are left out",
+        }
+    }
+
+    /// The failure of a command that does not go on past damage.
+    pub fn refused(why: Failure) -> Failure {
+        match why {
+            Failure::Message(why) => {
+                Failure::Message(format!("{why}; --allow-damaged goes on past damaged bytes and lists them"))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Notes the objects of a file whose writer left the checksums out that such files have.
+pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
+    let lacks = |object: &ztensor::reader::Object<'_>| object.components().any(|c| c.lacks_checksum());
+    let count = file.objects().filter(lacks).count() as u64;
+    if count > 0 {
+        notes.add_count(What::NotChecked, "object", count, "the archive was written without CRC-32s");
     }
 }
 

@@ -190,7 +190,7 @@ mod library {
         LIBRARY.get_or_init(load).as_ref().ok_or_else(|| {
             Error::new(
                 Cause::Unsupported,
-                format_args!("URLs need {NAME}, which is not installed (make install-remote)"),
+                format_args!("URLs need {NAME}, which is not installed (make -C remote install)"),
             )
         })
     }

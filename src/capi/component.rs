@@ -279,7 +279,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
 /// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
 /// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/performance.md).
+/// components; a small component is read whole (docs/tuning.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do

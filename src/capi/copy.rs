@@ -14,7 +14,8 @@ use std::ffi::c_char;
 /// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
+/// it has, or the writer's if it has none.
 /// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
 /// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.

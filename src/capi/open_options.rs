@@ -30,17 +30,17 @@ pub struct zt_open_options {
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     pub max_memory: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,

@@ -353,6 +353,12 @@ impl<'f> Component<'f> {
         }
     }
 
+    /// Whether its writer was told to leave out the checksum that such files have.
+    pub fn lacks_checksum(&self) -> bool {
+        let is_optional = self.file_part().capabilities().checksums_optional;
+        is_optional && self.stored_size() > 0 && self.checksum().is_none()
+    }
+
     /// The CRC-32 that an archive has of its bytes, if it has one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum

@@ -6,6 +6,7 @@ use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
+use super::source_checks::SourceChecks;
 use crate::container::Capabilities;
 use crate::error::{fail, Error, Result};
 use crate::load::FrameIndexCache;
@@ -39,6 +40,7 @@ pub struct File {
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
+    pub(super) source_checks: SourceChecks,
 }
 
 /// A number that was not given before.

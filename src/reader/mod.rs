@@ -35,6 +35,7 @@ mod recovery;
 mod regions;
 mod shards;
 mod short_frames;
+mod source_checks;
 mod store;
 mod structure;
 mod verified;

@@ -9,6 +9,7 @@ use super::manifest::read_after_ends;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
+use super::source_checks::SourceChecks;
 use super::store::{with_mode, FileSystem, Store};
 use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
@@ -128,6 +129,7 @@ impl File {
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
+            source_checks: SourceChecks::default(),
         };
         if let Some(store) = shards {
             file.open_shards(store, options)?;

@@ -53,10 +53,12 @@ pub(super) struct Verified {
     first: usize,
     aliases: Aliases,
     facts: Vec<Mutex<Facts>>,
-    /// The outcome of each checksum of an archive, by its part and the start of the bytes that it is of.
+    /// The outcome of each checksum of an archive, by its part and the start of its bytes.
     checksums: Vec<(PartAndStart, Outcome)>,
     /// Bytes that were decoded to check the order within rows.
     rows_decoded: AtomicU64,
+    /// The outcome for each shard whose digest was checked, by part.
+    shards: Mutex<Vec<(usize, Result<()>)>>,
     /// The failures of shards that could not be opened, by part.
     unopened: Mutex<Failures>,
 }
@@ -130,6 +132,20 @@ impl Verified {
             Ok(()) => Ok(()),
             Err(e) => Err(e.again()),
         }
+    }
+
+    /// Checks all bytes of a shard once.
+    pub fn shard(&self, part: usize, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let again = |outcome: &Result<()>| outcome.as_ref().map_err(Error::again).copied();
+        let mut shards = self.shards.lock();
+        if let Some((_, outcome)) = shards.iter().find(|(other, _)| *other == part) {
+            return again(outcome);
+        }
+        shards.try_reserve(1)?;
+        let outcome = check();
+        let answer = again(&outcome);
+        shards.push((part, outcome));
+        answer
     }
 
     /// What is known of a component's bytes; none if no other component shares them.

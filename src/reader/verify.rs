@@ -382,7 +382,7 @@ impl Component<'_> {
                 Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
-                    return Ok(None);
+                    return unchecked(self.count_not_covered(state, report));
                 }
             },
             Some(Ok(claim)) => {
@@ -391,12 +391,26 @@ impl Component<'_> {
             Some(Err(_)) => self.verify_digest(), // which says what is wrong
         };
         let why = unchecked(checked)?;
-        let count = match why {
-            None => &mut report.digests_verified,
-            Some(_) => &mut report.digests_unknown,
-        };
-        *count = count.saturating_add(1);
+        match why {
+            None => report.digests_verified = report.digests_verified.saturating_add(1),
+            Some(_) => {
+                report.digests_unknown = report.digests_unknown.saturating_add(1);
+                unchecked(self.count_not_covered(state, report))?;
+            }
+        }
         Ok(why)
+    }
+
+    /// Counts its bytes, which nothing covers, or refuses them.
+    fn count_not_covered(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+        let size = self.stored_size();
+        report.bytes_not_covered = report.bytes_not_covered.saturating_add(size);
+        match size > 0 && state.options.require_digests {
+            true => {
+                Err(self.wrap(fail!(Unsupported, "no digest that can be checked covers its {size} bytes")))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Checks the digest, and reports what is done where that takes a while.

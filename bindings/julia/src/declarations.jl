@@ -16,6 +16,7 @@ const ZT_VERIFY_DIGESTS = 1
 const ZT_VERIFY_CONTENTS = 2
 const ZT_VERIFY_PADDING = 4
 const ZT_VERIFY_SHARDS = 8
+const ZT_VERIFY_REQUIRE_DIGESTS = 16
 const ZT_OK = 0
 const ZT_ERROR_INVALID_ARGUMENT = 1
 const ZT_ERROR_IO = 2
@@ -451,6 +452,8 @@ struct zt_verify_report
     digests_absent::UInt64
     digests_unknown::UInt64
     padding_nonzero::UInt64
+    bytes_not_covered::UInt64
+    not_checked::UInt64
 end
 
 struct zt_repair_options
@@ -486,7 +489,7 @@ struct zt_writer_options
     progress::Ptr{Cvoid}
     thread_hooks::Ptr{zt_thread_hooks}
     canonical::UInt32
-    reserved::UInt32
+    allow_damaged::UInt32
 end
 
 struct zt_component_desc
@@ -526,6 +529,7 @@ struct zt_write_summary
     components::UInt64
     stored_bytes::UInt64
     data_bytes::UInt64
+    damaged::UInt64
 end
 
 struct zt_quantized_desc

@@ -166,7 +166,7 @@ end
 """
 Checks every digest and all contents; what was looked at. progress: a function of (done, total); on_failure: of
 (object, component, error), called for each failure, where object and component may be nothing. Both may return false to stop; then
-the call uses one thread. checks: of :digests, :contents and :padding.
+the call uses one thread. checks: of :digests, :contents, :padding, :shards and :require_digests.
 """
 function verify(file::File; checks = (), threads = 0, progress = nothing, on_failure = nothing, object = nothing, component = nothing)
     wrapped = on_failure === nothing ? nothing : (o, c, status, message) -> on_failure(o == C_NULL ? nothing : Object(file, o),

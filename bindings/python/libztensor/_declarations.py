@@ -19,6 +19,7 @@ ZT_VERIFY_DIGESTS = 1
 ZT_VERIFY_CONTENTS = 2
 ZT_VERIFY_PADDING = 4
 ZT_VERIFY_SHARDS = 8
+ZT_VERIFY_REQUIRE_DIGESTS = 16
 ZT_OK = 0
 ZT_ERROR_INVALID_ARGUMENT = 1
 ZT_ERROR_IO = 2
@@ -520,6 +521,8 @@ class zt_verify_report(Structure):
         ("digests_absent", c_uint64),
         ("digests_unknown", c_uint64),
         ("padding_nonzero", c_uint64),
+        ("bytes_not_covered", c_uint64),
+        ("not_checked", c_uint64),
     ]
 
 
@@ -561,7 +564,7 @@ class zt_writer_options(Structure):
         ("progress", zt_progress_callback),
         ("thread_hooks", POINTER(zt_thread_hooks)),
         ("canonical", c_uint32),
-        ("reserved", c_uint32),
+        ("allow_damaged", c_uint32),
     ]
 
 
@@ -607,6 +610,7 @@ class zt_write_summary(Structure):
         ("components", c_uint64),
         ("stored_bytes", c_uint64),
         ("data_bytes", c_uint64),
+        ("damaged", c_uint64),
     ]
 
 

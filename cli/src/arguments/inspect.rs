@@ -130,6 +130,9 @@ pub struct Extract {
     /// Replace files that are there
     #[arg(long)]
     pub force: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input and list them
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -222,6 +225,9 @@ pub struct Add {
     /// Sync the file to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -236,6 +242,9 @@ pub struct Merge {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -264,6 +273,9 @@ pub struct Compact {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
