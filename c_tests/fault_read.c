@@ -38,6 +38,7 @@ static void write_source(void)
     o.large_size = 10000;
     o.frame_size = 32768;
     o.threads = 1;
+    o.digest = ZT_DIGEST_NONE; /* for components that name none */
     CHECK_STATUS(zt_writer_create(in_folder("source.zt"), &o, &w), ZT_OK);
     INIT(object);
     INIT(component);

@@ -63,7 +63,7 @@ fn a_byte_that_does_not_fit_its_digest_is_found_by_every_verification() {
 
 #[test]
 fn damage_without_a_digest_is_found_where_the_bytes_show_it() {
-    let zstd = WriterOptions { encoding: Encoding::Zstd, ..WriterOptions::default() };
+    let zstd = WriterOptions { encoding: Encoding::Zstd, ..common::without_digests() };
     let mut bytes = common::file_of(&zstd, &[new_object("z")]);
     let at = common::data(&common::open(bytes.clone()), "z").offset() as usize;
     bytes[at..at + 4].fill(0x28); // no zstd magic

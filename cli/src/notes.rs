@@ -65,6 +65,19 @@ impl Notes {
         self.entry(what, noun, why.into(), count, None);
     }
 
+    /// Notes `count` parts of one thing by its name: bytes of a file.
+    pub fn add_part(&self, what: What, noun: &'static str, count: u64, name: &str, why: impl Into<String>) {
+        self.entry(what, noun, why.into(), count, Some(name));
+    }
+
+    /// Adds the notes of another part of the command.
+    pub fn absorb(&self, other: Notes) {
+        for Note { what, noun, why, count, names } in other.notes.into_inner() {
+            self.entry(what, noun, why.clone(), count, None);
+            names.iter().for_each(|name| self.entry(what, noun, why.clone(), 0, Some(name)));
+        }
+    }
+
     fn entry(&self, what: What, noun: &'static str, why: String, count: u64, name: Option<&str>) {
         let mut notes = self.notes.borrow_mut();
         let same = |note: &&mut Note| (note.what, note.noun, &note.why) == (what, noun, &why);

@@ -37,7 +37,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
-    let (mut all, mut kept) = (Vec::new(), Vec::new());
+    let (mut all, notes) = (Vec::new(), Notes::default());
     for path in &arguments.files {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
@@ -48,7 +48,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         }
         if arguments.json {
             all.push(found.as_json(path));
-            kept.push(found.notes);
+            notes.absorb(found.notes);
             continue;
         }
         let shown = remote::shown(path);
@@ -59,7 +59,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
                 _ => output.out.toned(Tone::Bad, "not checked in full"),
             };
             output.line(format_args!("{shown}: {state}, {}", details(&found.report)))?;
-            kept.push(found.notes);
+            notes.absorb(found.notes);
             continue;
         }
         let failed = output.out.toned(Tone::Bad, "FAILED");
@@ -67,7 +67,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         for broken in &found.failures {
             Failure::at(path, &broken.message).report();
         }
-        kept.push(found.notes);
+        notes.absorb(found.notes);
     }
     if arguments.json {
         output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
@@ -80,7 +80,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         };
         output.line(format_args!("{files}: {good} ok, {bad} failed{more}; {bytes} in {seconds:.2} s"))?;
     }
-    kept.iter().for_each(Notes::report);
+    notes.report();
     if bad > 0 || unchecked > 0 {
         Err(Failure::Reported)
     } else {
@@ -176,8 +176,8 @@ fn check(
     );
     bar.finish_and_clear();
     if report.bytes_not_covered > 0 {
-        let why = format!("{}: neither a digest nor a CRC-32 covers them", remote::shown(path));
-        notes.add_count(What::NotCovered, "byte", report.bytes_not_covered, why);
+        let (shown, why) = (remote::shown(path), "neither a digest nor a CRC-32 covers them");
+        notes.add_part(What::NotCovered, "byte", report.bytes_not_covered, &shown, why);
     }
     outcome
 }

@@ -86,7 +86,7 @@ fn convert_all(name: &str, options: &[&str], check: impl Fn(&Value, &Value)) {
         let is = listing(&new);
         assert_eq!(is["version"], "1.2.0");
         assert_eq!(essence(&is), essence(&adapted(path, old.clone())), "{}", path.display());
-        run(&[&"verify", &new]).good();
+        run(&[&"verify", &new]).sound();
         check(old, &is);
     }
 }
@@ -102,7 +102,10 @@ fn every_valid_file_becomes_1_2_as_it_is_stored() {
             assert_eq!(was["encoding"], is["encoding"]);
             if was["dtype"] == is["dtype"] && was["encoding"] == "zstd" {
                 assert_eq!(was["length"], is["length"]);
-                assert_eq!(was["digest"], is["digest"]);
+                match was["digest"].is_null() {
+                    true => assert!(is["digest"].as_str().unwrap().starts_with("crc32c:0x")),
+                    false => assert_eq!(was["digest"], is["digest"]),
+                }
             }
             assert_eq!(is["offset"].as_u64().unwrap() % 64, 0);
         }
@@ -128,7 +131,8 @@ fn every_valid_file_is_decompressed_on_request_and_keeps_its_kind_of_digest() {
             assert_eq!(is["encoding"], "raw");
             assert_eq!(is["length"], is["decoded_length"]);
             let algorithm = |digest: &Value| digest.as_str().map(|d| d.split(':').next().unwrap().to_owned());
-            assert_eq!(algorithm(&was["digest"]), algorithm(&is["digest"]));
+            let expected = algorithm(&was["digest"]).or(Some(String::from("crc32c")));
+            assert_eq!(expected, algorithm(&is["digest"]));
         }
     });
 }
@@ -168,7 +172,7 @@ fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
     assert!(ran.err.starts_with(&expected) && ran.err.lines().count() == 1, "{}", ran.err);
     let json = |path: &Path| serde_json::from_str::<Value>(&run(&[&"ls", &"--json", &path]).good()).unwrap();
     let (was, is) = (json(&old), json(&new));
-    for field in ["encoding", "length", "dtype", "digest"] {
+    for field in ["encoding", "length", "dtype"] {
         assert_eq!(components(&was).next().unwrap()[field], components(&is).next().unwrap()[field]);
     }
 }

@@ -278,7 +278,12 @@ fn are_values_of(entry: &Component, found: Option<u64>, count: u64) -> bool {
 
 /// Checks that the data of an array has the size that its shape takes; not where its type is unknown.
 pub fn check_array(format: Format, shape: &[u64], data: &Component) -> Result<()> {
-    let Some(block) = data.block() else { return Ok(()) };
+    let block = match format {
+        // The format says what the blocks are; a type beside it is written nowhere.
+        Format::Blocks(logical) if data.dtype == Some(logical.dtype()) => Some(logical.block()),
+        _ => data.block(),
+    };
+    let Some(block) = block else { return Ok(()) };
     let (size, blocks) = (size_of(data), matches!(format, Format::Blocks(_)));
     if let Some(last) = shape.last().filter(|last| blocks && !block.divides(**last)) {
         let of = block.elements;
