@@ -448,7 +448,7 @@ impl Component<'_> {
         self.check_value_count()?;
         let check = self.element_check()?;
         let size = self.decoded_size()?;
-        if let Some(last) = check.needs_last_byte().filter(|last| *last < size) {
+        if let Some(last) = check.needs_last_byte().filter(|last| last.checked_add(1) == Some(size)) {
             let mut byte = [0];
             self.read_range(last, &mut byte)?;
             check.check(&byte, last)?;
