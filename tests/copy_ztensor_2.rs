@@ -105,7 +105,8 @@ fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
         let part = Part::new("data", "u8", *b"\0\x01\x01\0\0\x01\0\x01").of_type(name);
         let made = common::open(file(&[Object::new("t", "dense", &[8], vec![part])]));
         // zTensor 2 has no elements of an unknown type.
-        let unknown = (name != "bool").then(|| format!("object \"t\": spec 2 cannot represent the type {name:?}"));
+        let unknown =
+            (name != "bool").then(|| format!("object \"t\": spec 2 cannot represent the type {name:?}"));
         for (version, refused) in [(Version::V1_2, refused), (Version::V2, unknown.is_some())] {
             let mut failure = None;
             let written = common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {

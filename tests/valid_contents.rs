@@ -278,9 +278,10 @@ fn a_copy_is_checked_as_what_is_written_is() {
 #[test]
 fn stored_bytes_that_break_a_rule_are_not_copied() {
     let bools = Sample::dense("x", Dtype::Bool, &[4], vec![1, 0, 1, 1]);
-    let mut bytes = common::written(&WriterOptions { usual_digest: false, ..options(Version::V1_2) }, |writer| {
-        bools.write(writer).unwrap();
-    });
+    let mut bytes =
+        common::written(&WriterOptions { usual_digest: false, ..options(Version::V1_2) }, |writer| {
+            bools.write(writer).unwrap();
+        });
     let offset = common::open(bytes.clone()).object(0).unwrap().component("data").unwrap().entry().offset;
     bytes[offset as usize + 2] = 7;
     let file = common::open(bytes);
