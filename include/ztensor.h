@@ -204,7 +204,8 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true; others are handed out, too: only verification looks.
+    /// 1 byte: 0 is false, 1 is true. Others are not written; reads hand them out, and verification refuses them.
+    ZT_DTYPE_BOOL = 13,
 } zt_dtype_value;
 
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
@@ -1828,7 +1829,10 @@ zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *de
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
+/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
+/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
@@ -1836,7 +1840,8 @@ zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_IO.
+/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
+/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 
@@ -1853,7 +1858,9 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
+/// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
 /// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
 /// digest or checksum, else as zt_writer_add_dense and zt_component_read.
@@ -1928,12 +1935,15 @@ zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const c
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
+/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
+/// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
+/// have to rise.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
@@ -1944,7 +1954,8 @@ zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_len
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
     const uint64_t *indptr);
 
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
+/// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
