@@ -189,7 +189,9 @@ impl Writer {
             entry.set_size(Some(data.len() as u64));
             Ok((entry, rare))
         };
-        self.check_object_of(components, true, entry_of, &|(_, data), _, check| check(data))
+        self.check_object_of(components, true, entry_of, &|(spec, data), _, check| {
+            check(data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))
+        })
     }
 
     /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does, make an object of
@@ -222,12 +224,11 @@ impl Writer {
                 let Some(entry) = entry else { return Err(fail!(Internal, "a component has no entry")) };
                 let (role, mut base) = (manifest.texts.get(entry.role), 0u64);
                 let needed = contents.begin((at, role), entry.dtype, entry.known_logical(), shape);
-                let seen = bytes_of(component, needed, &mut |bytes| {
+                bytes_of(component, needed, &mut |bytes| {
                     let checked = contents.check(bytes, base);
                     base = base.saturating_add(bytes.len() as u64);
-                    checked.map_err(|e| e.within(format_args!("component {role:?}")))
-                });
-                seen?;
+                    checked
+                })?;
             }
             self.check_object_components(object, complete, Some(&mut contents))
         };
