@@ -276,7 +276,7 @@ fn a_strict_reader_checks_bools_however_they_are_read() {
         ("lend", data.borrow().map(drop)),
         ("read", data.read(&mut place)),
         ("read_range", data.read_range(2, &mut place[..1])),
-        ("read_as", data.read_as(Dtype::F32, &mut place)),
+        ("read_as", object.read_as(Dtype::F32, &mut place).map(drop)),
         ("load", data.load().map(drop)),
         ("chunks", data.for_each_decoded(&mut |_| Ok(()))),
         ("slice", object.read_slice(&slab, &mut place)),

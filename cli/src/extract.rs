@@ -11,7 +11,7 @@ use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
 use std::collections::{HashMap, HashSet};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 use ztensor::model::value::Value;
@@ -73,9 +73,17 @@ impl Folder {
         folder.made = new.map(Path::to_owned).collect();
         std::fs::create_dir_all(parent).map_err(failed)?;
         let name = to.file_name().unwrap_or_default().to_string_lossy();
-        let hidden = parent.join(format!(".{name:.50}.{}.tmp", std::process::id()));
-        std::fs::create_dir(&hidden).map_err(failed)?;
-        folder.hidden = Some(hidden);
+        for number in 0.. {
+            let hidden = parent.join(format!(".{name:.50}.{}-{number}.tmp", std::process::id()));
+            match std::fs::create_dir(&hidden) {
+                Ok(()) => {
+                    folder.hidden = Some(hidden);
+                    break;
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
+                Err(e) => return Err(failed(e)),
+            }
+        }
         Ok(folder)
     }
 

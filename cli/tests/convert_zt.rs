@@ -59,9 +59,12 @@ fn adapted(path: &Path, mut listing: Value) -> Value {
 }
 
 fn as_u64(component: &Component<'_>) -> Vec<u8> {
-    let count = component.size().unwrap() as usize / component.dtype().unwrap().size();
-    let mut numbers = vec![0; count * 8];
-    component.read_as(Dtype::U64, &mut numbers).unwrap();
+    let mut numbers = Vec::new();
+    let keep = &mut |chunk: &[u8]| {
+        numbers.extend_from_slice(chunk);
+        Ok(())
+    };
+    component.for_each_converted(Dtype::U64, keep).unwrap();
     numbers.chunks(8).flat_map(|n| u64::from_ne_bytes(n.try_into().unwrap()).to_le_bytes()).collect()
 }
 

@@ -18,7 +18,7 @@ const OTHERWISE: [(&str, &str); 7] = [
 
 /// Files that cannot be in a `.zt` file, and what the message says.
 const REFUSED: [(&str, &str); 3] = [
-    ("amber-name-not-utf8.gguf", "its name is not UTF-8"),
+    ("amber-name-not-utf8.gguf", "its name, which is not UTF-8"),
     ("amber-big-endian-py.gguf", "big-endian file"),
     ("amber-long-name.safetensors", "object \"nnnn"), // a name of 70,000 bytes
 ];

@@ -6,13 +6,13 @@ use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request,
-    StoredBytes,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request, StoredBytes,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
+use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;
 
 /// What can be done with a component.
@@ -212,7 +212,7 @@ impl<'f> Component<'f> {
             return Err(not_borrowed("the memory that holds the file is not aligned"));
         }
         if self.strict_bools() {
-            check_bool_bytes(bytes, |at| at)?;
+            check_bools(bytes, |at| at)?;
         }
         Ok(bytes)
     }
@@ -269,16 +269,6 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Fills the front of `dst` with the elements as `to`. Fails if that loses numbers: see [`Conversion`].
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        if self.entry.logical == LogicalType::Other {
-            let name = self.logical_name().unwrap_or_default();
-            let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.coding().err().unwrap_or(why)));
-        }
-        self.run(Part::Whole, Some(to), dst, 1)
-    }
-
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
@@ -313,7 +303,7 @@ impl<'f> Component<'f> {
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
-    fn for_each_pair(&self, to: Dtype, body: &mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>) -> Result<()> {
+    fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
         self.for_each_decoded(&mut |chunk| {
@@ -427,6 +417,9 @@ impl<'f> Component<'f> {
 fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
+
+/// Receives decoded bytes, what they were converted to, and how many numbers that lost.
+type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// What is lent for an empty component: aligned, and not NULL.
 #[repr(align(64))]

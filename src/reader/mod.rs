@@ -24,6 +24,7 @@ mod loaded;
 mod manifest;
 mod model;
 mod model_info;
+mod numbers;
 mod object;
 mod open;
 mod open_options;

@@ -535,6 +535,7 @@ class zt_verify_report(Structure):
         ("digests_unknown", c_uint64),
         ("padding_nonzero", c_uint64),
         ("bytes_not_covered", c_uint64),
+        ("not_checked", c_uint64),
     ]
 
 
@@ -781,6 +782,8 @@ FUNCTIONS = {
     "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_object_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "zt_object_size_as": (zt_status, [c_void_p, zt_dtype, POINTER(c_uint64)]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_length": (c_size_t, [c_void_p]),
@@ -801,7 +804,6 @@ FUNCTIONS = {
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
-    "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
     "zt_component_verify": (zt_status, [c_void_p]),
     "zt_component_load": (zt_status, [c_void_p, POINTER(zt_read_options), POINTER(c_void_p)]),
