@@ -4,11 +4,11 @@ use super::stored::StoredBytes;
 use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::layout::Layout;
 use crate::model::manifest::{Component, Object};
-use crate::source::ByteSource;
+use crate::source::{change_since_open, ByteSource, Change};
 use crate::threads::ThreadHooks;
 
 /// The file that a blob is of.
@@ -18,6 +18,9 @@ pub(crate) trait Owner: Sync {
 
     /// An error, with the words that name the file that has that source.
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
+
+    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by an append.
+    fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()>;
 
     /// What is called on each thread that is started.
     fn thread_hooks(&self) -> ThreadHooks;
@@ -33,6 +36,22 @@ pub(crate) trait Owner: Sync {
 
     /// Where its elements are, if they are not all of its decoded bytes, one after the other.
     fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>>;
+}
+
+/// Whether what reading gave would be another outcome of a file that was changed meanwhile.
+pub(crate) fn is_of_the_file<T>(outcome: &Result<T>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(e) => matches!(e.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io),
+    }
+}
+
+/// Fails if the file of `source`, which is read and not mapped, was changed since it was opened.
+pub(super) fn check_unchanged(owner: &dyn Owner, source: &dyn ByteSource) -> Result<()> {
+    match change_since_open(source)? {
+        None => Ok(()),
+        Some(change) => owner.check_change(source, change),
+    }
 }
 
 /// Where the elements of a component are.

@@ -20,15 +20,9 @@ pub struct Identity {
     pub source: u64,
 }
 
-impl Identity {
-    /// The identity of an open file. Reads the manifest.
-    pub(super) fn of(source: &dyn ByteSource, frame: &Frame, modified: i64) -> Result<Identity> {
-        let range = frame.manifest.clone();
-        let manifest_offset = range.start;
-        let manifest_hash = with_range(source, range, |bytes| Ok(hash(bytes)))?;
-        let (size, source) = (frame.file_size, source.identity());
-        Ok(Identity { size, modified, manifest_offset, manifest_hash, source })
-    }
+/// [`Identity::manifest_hash`] of a source. Reads the manifest.
+pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
+    with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes)))
 }
 
 /// One number from [`ByteSource::identity`] of two parts; 0 if both are 0.

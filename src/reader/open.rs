@@ -5,6 +5,7 @@ use super::file::File;
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::looks::{Found, Looks};
 use super::manifest::read_after_ends;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
@@ -12,7 +13,7 @@ use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
@@ -29,7 +30,8 @@ impl File {
         let label = options.label_at(path)?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
+        let (part, manifest) =
+            open_part(&FileSystem(options.mode), path, label, &limits, &budget, options.is_writer)?;
         let shards = match options.shards {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
@@ -40,12 +42,22 @@ impl File {
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
-        let source = FileSource::from_file(file, offset, length)
-            .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
-        let (modified, source) = source.map_err(|e| e.within(format_args!("{label}")))?;
-        let mut file = File::from_source(source, options, label)?;
-        file.parts.first.modified = modified;
-        Ok(file)
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let mut looks = Looks::new(&limits, &budget, options.is_writer);
+        let named = |e: Error| e.within(format_args!("{label}"));
+        loop {
+            let twin =
+                file.try_clone().map_err(|e| named(Error::io("could not duplicate its handle", &e)))?;
+            let source = FileSource::from_file(twin, offset, length)
+                .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
+            let (modified, source) = source.map_err(named)?;
+            if let Some(found) = looks.look(source.as_ref()) {
+                let (mut part, manifest) = part_of(source, found, label)?;
+                part.modified = modified;
+                return File::of_one(part, manifest, None, None, budget, options);
+            }
+        }
     }
 
     /// Opens bytes that are in memory.
@@ -166,15 +178,21 @@ pub(super) fn open_part(
     label: String,
     limits: &Limits,
     budget: &Budget,
+    is_writer: bool,
 ) -> Result<(FilePart, Manifest)> {
-    let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
-    let (mut part, manifest) = read_part(opened.source, opened.label.unwrap_or(label), limits, budget, true)?;
-    (part.modified, part.path) = (opened.modified, opened.path);
-    Ok((part, manifest))
+    let mut looks = Looks::new(limits, budget, is_writer);
+    loop {
+        let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
+        if let Some(found) = looks.look(opened.source.as_ref()) {
+            let (mut part, manifest) = part_of(opened.source, found, opened.label.unwrap_or(label))?;
+            (part.modified, part.path) = (opened.modified, opened.path);
+            return Ok((part, manifest));
+        }
+    }
 }
 
-/// Reads the manifest of a file that `label` is the name of in messages. With a word on how the file ends where it does
-/// not end as a file does, if that is to be `explained`.
+/// Reads the manifest of a source that `label` is the name of in messages. With a word on how it ends where it does not end
+/// as a file does, if that is to be `explained`.
 fn read_part(
     source: Box<dyn ByteSource>,
     label: String,
@@ -187,15 +205,21 @@ fn read_part(
         false => e,
     };
     let ends = ReadEnds::read(source.as_ref(), limits);
-    let read = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain));
-    let (frame, manifest) = match read {
-        Ok(read) => read,
+    let found = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain));
+    part_of(source, found.map(|(frame, manifest)| (frame, manifest, None)), label)
+}
+
+/// A part of what was found in a source that `label` is the name of in messages.
+fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Manifest)> {
+    let (frame, manifest, hash) = match found {
+        Ok(found) => found,
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(e.within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
     let mut part = FilePart::new(source, frame, container, label);
     part.version = manifest.version_text;
+    part.keep_manifest_hash(hash);
     Ok((part, manifest))
 }
 

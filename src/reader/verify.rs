@@ -91,7 +91,7 @@ impl File {
                 }
             }
         }
-        first.map_or(Ok(()), Err)
+        self.unless_any_changed(first.map_or(Ok(()), Err))
     }
 
     /// Verifies one object, or one component of it, without threads and without padding.
@@ -109,12 +109,12 @@ impl File {
         let components = wanted().next().map_or(0, |c| c.index)..wanted().last().map_or(0, |c| c.index + 1);
         let state = VerifyState::new(self, components, options, on_failure, progress, total)?;
         if only.is_none() {
-            return object.verify(at, &state, report);
+            return self.unless_any_changed(object.verify(at, &state, report));
         }
         let mut first = None;
         wanted()
             .try_for_each(|component| object.verify_component(at, &component, &state, report, &mut first))?;
-        first.map_or(Ok(()), Err)
+        self.unless_any_changed(first.map_or(Ok(()), Err))
     }
 
     fn verify_padding(

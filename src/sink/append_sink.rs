@@ -19,18 +19,24 @@
 //! step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are synced whether or
 //! not the append is to be durable; step 4 is if it is.
 //!
+//! The file is locked as long as the sink lives. That nobody has changed or replaced it is checked before step 1, and again
+//! before the new end counts: at the end of step 2, or, without a record, before the footer is written.
+//!
 //! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place. Where
 //! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
 //! manifest and footer once more behind them, sync, then steps 3 and 4.
 
 use super::buffered_file::BufferedFile;
 use super::byte_sink::ByteSink;
+use super::held_file::{HeldFile, Place};
 use super::write_all::write_all;
 use crate::error::{fail, Error, Result, SystemText};
+use crate::io::read_at::size_of;
 use crate::memory::AlignedBuffer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::time::{Duration, SystemTime};
 
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
@@ -61,12 +67,15 @@ enum Progress {
     Grown,
     /// The record may be gone: the file may have its new end.
     Cleared,
+    /// Another program writes to the file, too, so that no byte of it is touched any more.
+    Shared,
 }
 
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
     writer: Option<BufferedFile>,
+    place: Place,
     /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new one from the
     /// moment that the new footer is on the disk.
     record: Option<HeadRecord>,
@@ -78,14 +87,15 @@ pub struct AppendSink {
 
 impl AppendSink {
     /// Appends to `file`, whose manifest and footer are the bytes `tail`.
-    pub fn over(mut file: File, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
-        let end = file.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
-        if end != tail.end {
-            let old = tail.end;
+    pub fn over(file: HeldFile, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
+        let (file, place) = file.into_parts();
+        let (old, end) = (tail.end, place.size());
+        if end != old {
             return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
+        seek(&file, end)?;
         let writer = Some(BufferedFile::new(file, end)?);
-        Ok(AppendSink { writer, record, tail, progress: Progress::Untouched, durable })
+        Ok(AppendSink { writer, place, record, tail, progress: Progress::Untouched, durable })
     }
 
     fn writer(&mut self) -> Result<&mut BufferedFile> {
@@ -96,6 +106,9 @@ impl AppendSink {
     fn begin(&mut self) -> Result<()> {
         if self.progress != Progress::Untouched {
             return Ok(());
+        }
+        if let Some(writer) = &self.writer {
+            self.place.check_unchanged(writer.file())?;
         }
         self.progress = Progress::Begun;
         let (record, end) = (self.record.clone(), self.tail.end);
@@ -110,13 +123,32 @@ impl AppendSink {
         Ok(())
     }
 
-    /// Steps 1 to 3.
-    fn commit(&mut self) -> Result<()> {
+    /// Steps 1 and 2, as far as there is something to write.
+    fn grow(&mut self) -> Result<()> {
         self.begin()?;
-        let record = self.record.clone();
         let writer = self.writer()?;
         writer.flush()?;
         sync(writer.file(), "could not sync what was added")?;
+        let Some(writer) = &self.writer else { return Ok(()) };
+        let (size, position) = (size_of(writer.file())?, writer.position());
+        if size != position {
+            self.progress = Progress::Shared;
+            return Err(fail!(
+                Io,
+                "another program has written to the file meanwhile: it has {size} bytes, not {position}; it is left so"
+            ));
+        }
+        self.place.check_in_place(writer.file())
+    }
+
+    /// Steps 1 to 3.
+    fn commit(&mut self) -> Result<()> {
+        let record = self.record.clone();
+        if record.is_none() {
+            self.begin()?;
+            self.progress = Progress::Cleared; // what is written now may end in the new footer
+        }
+        self.grow()?;
         self.progress = Progress::Cleared;
         let Some(HeadRecord { offset, before, .. }) = record else { return Ok(()) };
         let file = self.writer()?.file();
@@ -148,6 +180,7 @@ impl AppendSink {
             put_back(file, record.offset, &record.before)
                 .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
         }
+        set_modified(file, self.place.modified());
         match self.durable {
             true => sync(file, "the file is cut back, but could not be synced"),
             false => Ok(()),
@@ -190,6 +223,15 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
 /// Writes the bytes that were in the record's place before.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
+}
+
+/// Gives a file that is as it was the time that it had, so that whoever has it open sees no change. Where that is refused
+/// it has a new time.
+fn set_modified(file: &File, nanoseconds: i64) {
+    if let Some(since) = u64::try_from(nanoseconds).ok().filter(|since| *since > 0) {
+        let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(since));
+        let _ = time.map(|time| file.set_modified(time));
+    }
 }
 
 fn seek(mut file: &File, to: u64) -> Result<()> {
@@ -256,10 +298,7 @@ impl ByteSink for AppendSink {
         if self.record.is_some() {
             return Ok(()); // until the new footer is there, the record says where the file ends
         }
-        self.begin()?;
-        let writer = self.writer()?;
-        writer.flush()?;
-        sync(writer.file(), "could not sync what was added")
+        self.grow()
     }
 
     /// The new manifest and footer are written: makes them the file's, then turns those that they replace to
@@ -279,7 +318,9 @@ impl ByteSink for AppendSink {
 
     fn roll_back(&mut self) -> Result<()> {
         match self.writer.take() {
-            Some(writer) if self.progress != Progress::Untouched => self.restore(&writer),
+            Some(writer) if !matches!(self.progress, Progress::Untouched | Progress::Shared) => {
+                self.restore(&writer)
+            }
             _ => Ok(()),
         }
     }
