@@ -106,7 +106,6 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             // SAFETY: "name: NUL-ended".
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
-        is_writer: false,
         shards: shards(options.shards)?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,

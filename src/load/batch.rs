@@ -53,7 +53,7 @@ fn run_untimed(
     stats.requests = delivered.requests;
     stats.digests_verified = delivered.digests;
     let outcome = delivered.failure.map_or(Ok(()), Err);
-    if !is_of_the_file(&outcome) {
+    if outcome.as_ref().err().is_some_and(|error| !is_of_the_file(error)) {
         return outcome;
     }
     for source in &executor.sources {

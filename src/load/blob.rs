@@ -38,12 +38,9 @@ pub(crate) trait Owner: Sync {
     fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>>;
 }
 
-/// Whether what reading gave would be another outcome of a file that was changed meanwhile.
-pub(crate) fn is_of_the_file<T>(outcome: &Result<T>) -> bool {
-    match outcome {
-        Ok(_) => true,
-        Err(e) => matches!(e.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io),
-    }
+/// Whether a failure may be one of a file that was changed while it was read.
+pub(crate) fn is_of_the_file(error: &Error) -> bool {
+    matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
 }
 
 /// Fails if the file of `source`, which is read and not mapped, was changed since it was opened.

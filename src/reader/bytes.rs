@@ -313,13 +313,8 @@ impl<'f> Component<'f> {
 
     /// What reading it gave, with the words that name it, or that its file was changed meanwhile.
     pub(super) fn unless_changed<T>(&self, outcome: Result<T>) -> Result<T> {
-        self.of_unchanged(outcome).map_err(|e| self.wrap(e))
-    }
-
-    /// What reading it gave, or that the file that its bytes are in was changed meanwhile.
-    pub(super) fn of_unchanged<T>(&self, outcome: Result<T>) -> Result<T> {
-        let part = self.file.part(self.part_number()).unwrap_or(self.file_part());
-        self.file.unless_changed(part, outcome)
+        let outcome = outcome.and_then(|read| self.file.unless_changed(self.bytes_part(), Ok(read)));
+        outcome.map_err(|e| self.wrap(e))
     }
 
     fn verify_digest_inner(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use super::manifest::read_manifest;
 use super::parts::FilePart;
 use super::recovery::{record_of, Prefix};
 use crate::container;
-use crate::error::{fail, Cause, Result};
+use crate::error::{fail, Cause, Error, Result};
 use crate::load::is_of_the_file;
 use crate::model::manifest::Manifest;
 use crate::model::sort::sort;
@@ -24,24 +24,37 @@ enum Growth {
 }
 
 impl File {
-    /// Fails if a file that is read, not mapped, is no more what was opened. `outcome` is what reading gave, and stays where
-    /// it is not the file's.
-    pub(super) fn unless_changed<T>(&self, part: &FilePart, outcome: Result<T>) -> Result<T> {
-        if !is_of_the_file(&outcome) {
-            return outcome;
-        }
+    /// Why what was read of a part may be of two files; none of a file that is mapped, or as it was.
+    fn changed(&self, part: &FilePart) -> Option<Error> {
         match change_since_open(part.source()) {
-            Ok(None) => outcome,
-            Ok(Some(change)) => self.check_change(part, change).and(outcome),
-            Err(e) => outcome.and(Err(e)),
+            Ok(None) => None,
+            Ok(Some(change)) => self.check_change(part, change).err(),
+            Err(e) => Some(e),
+        }
+    }
+
+    /// A failure, or that the file was changed, if that may be its cause.
+    #[cold]
+    pub(super) fn or_changed(&self, part: &FilePart, error: Error) -> Error {
+        match is_of_the_file(&error) {
+            true => self.changed(part).unwrap_or(error),
+            false => error,
+        }
+    }
+
+    /// What reading gave, or that the file was changed meanwhile.
+    pub(super) fn unless_changed<T>(&self, part: &FilePart, outcome: Result<T>) -> Result<T> {
+        match outcome {
+            Ok(read) => self.changed(part).map_or(Ok(read), Err),
+            Err(error) => Err(self.or_changed(part, error)),
         }
     }
 
     /// [`File::unless_changed`] of all parts that are open.
-    pub(crate) fn unless_any_changed<T>(&self, outcome: Result<T>) -> Result<T> {
-        if is_of_the_file(&outcome) {
+    pub(super) fn unless_any_changed(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.as_ref().err().is_none_or(is_of_the_file) {
             for part in self.parts().filter(|part| part.is_open()) {
-                self.unless_changed(part, Ok(())).map_err(|e| part.named(e))?;
+                self.changed(part).map_or(Ok(()), |error| Err(part.named(error)))?;
             }
         }
         outcome
@@ -54,7 +67,11 @@ impl File {
         /// An append that is taken back gives the file its old time a moment after its old size.
         const LOOKS: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(1);
+        let was_refused = *part.refused.lock() == Some(change);
         for look in 0..LOOKS {
+            if was_refused {
+                break;
+            }
             if look > 0 {
                 std::thread::sleep(PAUSE);
                 match change_since_open(part.source())? {
@@ -71,6 +88,7 @@ impl File {
                 }
             }
         }
+        *part.refused.lock() = Some(change);
         let (old, new) = (part.size(), change.size);
         let how = match (change.to_end, old == new) {
             (false, _) => "the file around it was changed",

@@ -60,8 +60,10 @@ impl<'l> Looks<'l> {
         let (changed, is_last) = (may_be_torn && has_changed(source), self.count >= Self::MAX);
         match found {
             Ok(_) if !changed || is_last => Some(found),
-            Err(e) if matches!(e.cause(), Cause::Broken(_)) && self.has_writer(source) => Some(Err(busy(&e))),
-            Err(e) if changed && is_last => Some(Err(busy(&e))),
+            Err(e) if matches!(e.cause(), Cause::Broken(_)) && self.has_writer(source) => {
+                Some(Err(busy(&e, true)))
+            }
+            Err(e) if changed && is_last => Some(Err(busy(&e, false))),
             // What it ends in was read, and then its writer may have ended: once more shows that.
             Err(e) if !changed && (explained.get() || self.count > 1 || !is_unfinished(&e)) => Some(Err(e)),
             _ => {
@@ -98,9 +100,11 @@ fn is_unfinished(error: &Error) -> bool {
 }
 
 #[cold]
-fn busy(error: &Error) -> Error {
-    let busy =
-        fail!(Busy, "another program is writing to the file; open it again when that has ended ({error})");
+fn busy(error: &Error, has_writer: bool) -> Error {
+    let busy = match has_writer {
+        true => fail!(Busy, "a writer has the file, and has not ended; open it again after that"),
+        false => fail!(Busy, "another program goes on changing the file; open it again after that ({error})"),
+    };
     match error.rule() {
         Some(rule) => busy.called(rule),
         None => busy,

@@ -26,12 +26,20 @@ use std::path::Path;
 impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
-        let path = path.as_ref();
+        File::open_path(path.as_ref(), options, false)
+    }
+
+    /// Opens the file at `path` for a caller that holds the lock by which a writer keeps others away.
+    pub(crate) fn open_as_writer(path: &Path, options: &OpenOptions) -> Result<File> {
+        File::open_path(path, options, true)
+    }
+
+    fn open_path(path: &Path, options: &OpenOptions, is_writer: bool) -> Result<File> {
         let label = options.label_at(path)?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) =
-            open_part(&FileSystem(options.mode), path, label, &limits, &budget, options.is_writer)?;
+            open_part(&FileSystem(options.mode), path, label, &limits, &budget, is_writer)?;
         let shards = match options.shards {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
@@ -44,7 +52,7 @@ impl File {
         let label = options.label(format_args!("the file at offset {offset}"))?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let mut looks = Looks::new(&limits, &budget, options.is_writer);
+        let mut looks = Looks::new(&limits, &budget, false);
         let named = |e: Error| e.within(format_args!("{label}"));
         loop {
             let twin =

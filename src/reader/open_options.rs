@@ -67,8 +67,6 @@ pub struct OpenOptions {
     pub name: Option<String>,
     /// When shards are opened.
     pub shards: Shards,
-    /// The caller holds the lock by which a writer keeps others away.
-    pub(crate) is_writer: bool,
     /// The folder that shards are in; none for the one of the file that names them.
     pub shard_folder: Option<PathBuf>,
 }
@@ -124,7 +122,6 @@ impl Default for OpenOptions {
             allocator: None,
             name: None,
             shards: Shards::default(),
-            is_writer: false,
             shard_folder: None,
         }
     }

@@ -4,11 +4,12 @@ use super::ends::ReadEnds;
 use super::identity::{self, Identity};
 use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
-use super::recovery::Prefix;
-use crate::container::{self, Capabilities, Detected, Frame, Limits};
+use super::recovery::{record_of, Prefix};
+use crate::container::{self, AppendRecord, Capabilities, Detected, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::lock::Mutex;
 use crate::model::manifest::{Container, Manifest, Position, TextId};
-use crate::source::ByteSource;
+use crate::source::{ByteSource, Change};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -25,6 +26,8 @@ pub struct FilePart {
     /// The path that it was opened by and a NUL; empty where it was opened otherwise.
     pub(super) path: Vec<u8>,
     pub(super) modified: i64,
+    /// How its file was when a call found that it has not only grown by an append.
+    pub(super) refused: Mutex<Option<Change>>,
     /// [`Identity::manifest_hash`], once it is known.
     manifest_hash: OnceLock<u64>,
     /// Its objects and its components among those of all parts.
@@ -62,6 +65,7 @@ impl FilePart {
             label,
             path: Vec::new(),
             modified: 0,
+            refused: Mutex::default(),
             manifest_hash: OnceLock::new(),
             objects: 0..0,
             components: 0..0,
@@ -143,6 +147,17 @@ impl FilePart {
     /// Keeps the hash of its manifest, if it is known.
     pub(super) fn keep_manifest_hash(&mut self, hash: Option<u64>) {
         self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
+    }
+
+    /// Where the record is of an append that is under way and that keeps this file as it is; empty without one.
+    pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
+        if self.source().page_cache().is_none() || self.capabilities().old_ends_stay {
+            return Ok(0..0);
+        }
+        let (frame, start) = (self.frame(), AppendRecord::OFFSET);
+        let record = record_of(self.source())?;
+        let keeps = record.is_some_and(|r| r.tail == (frame.manifest.start..frame.file_size));
+        Ok(start..if keeps { start.saturating_add(AppendRecord::SIZE as u64) } else { start })
     }
 
     /// Whether it ends at its old end as it did when it was opened. Reads the manifest or the hash that the file has of it.

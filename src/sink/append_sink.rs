@@ -71,6 +71,17 @@ enum Progress {
     Shared,
 }
 
+/// What a file ends in that could not be cut back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileEnd {
+    /// What the append has written.
+    AsItWas,
+    /// Nothing that counts: the record, or that there is no footer, says so.
+    Unfinished,
+    /// Its old manifest.
+    Old,
+}
+
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
@@ -82,6 +93,8 @@ pub struct AppendSink {
     /// The old manifest and footer.
     tail: Range<u64>,
     progress: Progress,
+    /// The new end is written, and there is no record: the file has its new objects.
+    is_complete: bool,
     durable: bool,
 }
 
@@ -95,7 +108,15 @@ impl AppendSink {
         }
         seek(&file, end)?;
         let writer = Some(BufferedFile::new(file, end)?);
-        Ok(AppendSink { writer, place, record, tail, progress: Progress::Untouched, durable })
+        Ok(AppendSink {
+            writer,
+            place,
+            record,
+            tail,
+            progress: Progress::Untouched,
+            is_complete: false,
+            durable,
+        })
     }
 
     fn writer(&mut self) -> Result<&mut BufferedFile> {
@@ -128,8 +149,9 @@ impl AppendSink {
         self.begin()?;
         let writer = self.writer()?;
         writer.flush()?;
-        sync(writer.file(), "could not sync what was added")?;
+        self.is_complete = self.progress == Progress::Cleared;
         let Some(writer) = &self.writer else { return Ok(()) };
+        sync(writer.file(), "could not sync what was added")?;
         let (size, position) = (size_of(writer.file())?, writer.position());
         if size != position {
             self.progress = Progress::Shared;
@@ -151,9 +173,9 @@ impl AppendSink {
         self.grow()?;
         self.progress = Progress::Cleared;
         let Some(HeadRecord { offset, before, .. }) = record else { return Ok(()) };
-        let file = self.writer()?.file();
-        put_back(file, offset, &before)?;
-        sync(file, "could not sync the new end")
+        put_back(self.writer()?.file(), offset, &before)?;
+        self.is_complete = true;
+        sync(self.writer()?.file(), "could not sync the new end")
     }
 
     /// Restores the file as it was, or ends it validly with its old objects.
@@ -162,16 +184,27 @@ impl AppendSink {
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
             let old_end = self.tail.end;
             if let Err(cut) = writer.set_length(old_end) {
-                let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
-                let ended = self.end_validly(file);
-                let error = match ended {
-                    Ok(()) => fail!(Io, "it has its old objects, and zeros instead of the new ones"),
-                    Err(e) => {
-                        fail!(Io, "it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})")
+                let mut end = FileEnd::AsItWas;
+                let ended = self.end_validly(file, &mut end);
+                let state = match (end, self.progress) {
+                    _ if ended.is_ok() => "it has its old objects, and zeros instead of the new ones",
+                    (FileEnd::Old, _) => {
+                        "it has its old objects, and zeros instead of the new ones, but not yet on the disk"
                     }
+                    (FileEnd::AsItWas, Progress::Cleared) if self.is_complete => {
+                        "it has its new objects, but perhaps not on the disk"
+                    }
+                    (FileEnd::AsItWas, Progress::Cleared) => {
+                        "it has its new objects, or ends in an unfinished append, which zt_repair cuts off"
+                    }
+                    _ => "it ends in an unfinished append, which zt_repair cuts off",
                 };
-                let cut = SystemText(&cut);
-                return Err(fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {error}"));
+                let (cut, why) = (SystemText(&cut), ended.err());
+                let error = fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {state}");
+                return Err(match why {
+                    Some(why) => fail!(Io, "{error} ({why})"),
+                    None => error,
+                });
             }
             // If the sync fails the record stays: the disk may still have what was added.
             sync(file, "the file is cut back, but could not be synced")?;
@@ -187,19 +220,29 @@ impl AppendSink {
         }
     }
 
-    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it.
-    fn end_validly(&self, file: &File) -> Result<()> {
-        if let Some(record) = &self.record {
-            write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
-            sync(file, "could not sync the append record")?;
-        }
+    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it. `reached` is what the file
+    /// ends in then, also after a failure.
+    fn end_validly(&self, file: &File, reached: &mut FileEnd) -> Result<()> {
         let mut seeker: &File = file;
         let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
+        if let Some(record) = &self.record {
+            write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
+            *reached = FileEnd::Unfinished;
+            sync(file, "could not sync the append record")?;
+        } else {
+            // A footer first: the bytes before it must not become zeros while it counts.
+            zero(file, end.saturating_sub(COPY_CHUNK as u64).max(self.tail.end)..end)?;
+            *reached = FileEnd::Unfinished;
+        }
         zero(file, self.tail.end..end)?;
         copy(file, self.tail.clone(), end)?;
+        if self.record.is_none() {
+            *reached = FileEnd::Old;
+        }
         sync(file, "could not sync the old manifest")?;
         let Some(record) = &self.record else { return Ok(()) };
         put_back(file, record.offset, &record.before)?;
+        *reached = FileEnd::Old;
         sync(file, "could not sync the old manifest")?;
         let _ = zero(file, self.tail.clone()); // what is left of it is padding
         Ok(())

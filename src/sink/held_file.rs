@@ -82,7 +82,8 @@ impl Place {
     /// Checks that `file` was not changed since it was locked, and that it is still at its path.
     pub fn check_unchanged(&self, file: &File) -> Result<()> {
         let (size, modified) = size_and_time(file)?;
-        if (size, modified) != (self.size, self.modified) {
+        let is_same_time = modified == self.modified || modified == 0 || self.modified == 0;
+        if size != self.size || !is_same_time {
             let old = self.size;
             return Err(fail!(
                 Io,

@@ -156,7 +156,8 @@ impl PageCache for FileSource {
 
     fn change(&self) -> Result<Option<Change>> {
         let (end, modified) = size_and_time(&self.file)?;
-        if (end, modified) == (self.end, self.modified) {
+        let is_same_time = modified == self.modified || modified == 0 || self.modified == 0;
+        if end == self.end && is_same_time {
             return Ok(None);
         }
         let change = Change { size: end.saturating_sub(self.base), modified, to_end: self.to_end };

@@ -37,12 +37,7 @@ impl Writer {
     pub(crate) fn open_to_append(path: &Path) -> Result<ToAppend> {
         check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
         // No mapping: the file is about to change.
-        let open = OpenOptions {
-            mode: Mode::Read,
-            max_objects: u64::MAX,
-            is_writer: true,
-            ..OpenOptions::default()
-        };
+        let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
         for _ in 0..MAX_LOOKS {
             // It is locked before it is looked at, so that no other writer changes it in between.
             let held = match HeldFile::open(path, Access::ReadWrite) {
@@ -51,7 +46,7 @@ impl Writer {
                 }
                 held => held,
             };
-            let file = try_box(File::open(path, &open)?)?;
+            let file = try_box(File::open_as_writer(path, &open)?)?;
             let Ok(locked) = &held else { return Ok(ToAppend { file, held }) };
             let opened = file.parts().next().and_then(|part| part.source().page_cache());
             if opened.map_or(Ok(true), |opened| opened.is_still(locked.file()))? {
