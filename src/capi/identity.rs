@@ -20,7 +20,7 @@ pub struct zt_identity {
     pub modified_ns: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// The first 8 bytes of the manifest's SHA-256 at opening, as a big-endian number.
+    /// The XXH3 (64 bits) of the manifest at opening.
     pub manifest_hash: u64,
     /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     pub source_identity: u64,

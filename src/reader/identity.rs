@@ -14,15 +14,18 @@ pub struct Identity {
     pub modified: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// The first 8 bytes of the SHA-256 of the manifest, big-endian.
+    /// The XXH3 of the manifest, of 64 bits.
     pub manifest_hash: u64,
     /// [`ByteSource::identity`] of the file; 0 if the source has none.
     pub source: u64,
 }
 
-/// [`Identity::manifest_hash`] of a source. Reads the manifest.
+/// [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file says it.
 pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
-    with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes)))
+    match frame.manifest_hash {
+        Some(hash) => Ok(hash), // the file says it, and it was checked
+        None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
+    }
 }
 
 /// One number from [`ByteSource::identity`] of two parts; 0 if both are 0.
@@ -33,10 +36,10 @@ pub(super) fn combine(one: u64, other: u64) -> u64 {
     }
 }
 
-/// The first 8 bytes of the SHA-256, big-endian.
+/// The XXH3 of 64 bits.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
-    match compute(Algorithm::Sha256, bytes) {
-        Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
+    match compute(Algorithm::Xxh3, bytes) {
+        Digest::Xxh3(hash) => hash,
         _ => 0,
     }
 }

@@ -1,8 +1,8 @@
 //! What an open makes of a file that somebody changes while it is being opened: it looks again.
 
 use super::manifest::read_after_ends;
-use super::{ends::ReadEnds, identity::manifest_hash, recovery};
-use crate::container::{self, Frame, Limits};
+use super::{ends::ReadEnds, recovery};
+use crate::container::{Frame, Limits};
 use crate::error::{fail, Cause, Error, Result};
 use crate::memory::Budget;
 use crate::model::manifest::Manifest;
@@ -45,12 +45,12 @@ impl<'l> Looks<'l> {
                 recovery::explain(source, self.limits, e)
             }
         };
+        let hash = Cell::new(None);
+        let kept = source.page_cache().map(|_| &hash);
         let ends = ReadEnds::read(source, self.limits);
-        let found = ends.and_then(|ends| read_after_ends(source, ends, self.limits, self.budget, &explain));
-        let found = found.and_then(|(frame, manifest)| {
-            let hash = cleared_hash(source, &frame, &manifest)?;
-            Ok((frame, manifest, hash))
-        });
+        let found =
+            ends.and_then(|ends| read_after_ends(source, ends, self.limits, self.budget, &explain, kept));
+        let found = found.map(|(frame, manifest)| (frame, manifest, hash.get()));
         let may_be_torn = match &found {
             Ok(_) => true,
             Err(e) => {
@@ -78,16 +78,6 @@ impl<'l> Looks<'l> {
 
     fn has_writer(&self, source: &dyn ByteSource) -> bool {
         !self.is_writer && source.page_cache().is_some_and(|cache| cache.has_writer())
-    }
-}
-
-/// An append to a file whose old end does not stay clears the manifest, so its hash is kept from the start.
-fn cleared_hash(source: &dyn ByteSource, frame: &Frame, manifest: &Manifest) -> Result<Option<u64>> {
-    let capabilities = container::capabilities(manifest.container.unwrap_or(frame.container));
-    let is_cleared = capabilities.appends_as.is_some() && !capabilities.old_ends_stay;
-    match is_cleared && source.page_cache().is_some() {
-        true => manifest_hash(source, frame).map(Some),
-        false => Ok(None),
     }
 }
 

@@ -213,7 +213,7 @@ fn read_part(
         false => e,
     };
     let ends = ReadEnds::read(source.as_ref(), limits);
-    let found = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain));
+    let found = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain, None));
     part_of(source, found.map(|(frame, manifest)| (frame, manifest, None)), label)
 }
 
