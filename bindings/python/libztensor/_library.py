@@ -207,6 +207,12 @@ class TimedOut(ZTensorError, TimeoutError):
     status = c.ZT_ERROR_TIMEOUT
 
 
+class Busy(ZTensorError, BlockingIOError):
+    """Another writer has the file: an append, an edit or a repair that has not ended."""
+
+    status = c.ZT_ERROR_BUSY
+
+
 _CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
 for _class in (ZTensorError, *_CLASSES.values()):
     _class.__module__ = "libztensor"
