@@ -44,6 +44,11 @@ static zt_status entry_parts(const zt_file *file)
         if (zt_part_path(file, i) == NULL || zt_part_size(file, i) != identity.size)
             return ZT_ERROR_INTERNAL;
     }
+    {
+        zt_model_info info;
+        INIT(info);
+        TRY(zt_model_get_info(file, &info));
+    }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
         const zt_component *c = zt_component_at(o, 0);

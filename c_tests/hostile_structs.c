@@ -281,6 +281,7 @@ int main(void)
     OUTPUT(zt_component_info, call_component_info);
     OUTPUT(zt_tensor, call_tensor);
     OUTPUT(zt_identity, call_identity);
+    OUTPUT(zt_model_info, call_model_info);
     OUTPUT(zt_csr, call_csr);
     OUTPUT(zt_coo, call_coo);
     OUTPUT(zt_quantized, call_quantized);

@@ -250,10 +250,70 @@ static void on_threads(void)
     CHECK(started == 2);
 }
 
+/* A safetensors file of two tensors of a byte. */
+static void write_two(const char *path, const char *a, const char *b)
+{
+    unsigned char bytes[256] = {0};
+    int n = snprintf((char *)bytes + 8, sizeof bytes - 8,
+                     "{\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                     "\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+                     a, b);
+    REQUIRE(n > 0 && n < 240);
+    bytes[0] = (unsigned char)n;
+    write_file(path, bytes, (size_t)n + 10);
+}
+
+static size_t objects_of(const char *path, uint32_t part, uint32_t include_unlisted, uint64_t unlisted)
+{
+    zt_open_options options;
+    zt_model_info info;
+    zt_file *file = NULL;
+    size_t count;
+    INIT(options), INIT(info);
+    options.part = part;
+    options.include_unlisted = include_unlisted;
+    CHECK_STATUS(zt_open_model(path, &options, &file), ZT_OK);
+    REQUIRE(file != NULL);
+    CHECK_STATUS(zt_model_get_info(file, &info), ZT_OK);
+    CHECK(info.unlisted == unlisted && info.passed_over == 0);
+    count = zt_object_count(file);
+    zt_close(file);
+    return count;
+}
+
+/* An index beside a part rules; what it omits is counted, and can be included; a part can be opened alone. */
+static void left_out(void)
+{
+    char one[512], two[512], index_file[512], index[600];
+    const char *name;
+    int n;
+    snprintf(one, sizeof one, "%s", scratch_path("mc-00001-of-00002.safetensors"));
+    snprintf(two, sizeof two, "%s", scratch_path("mc-00002-of-00002.safetensors"));
+    snprintf(index_file, sizeof index_file, "%s", scratch_path("mc.safetensors.index.json"));
+    name = strrchr(one, '/') ? strrchr(one, '/') + 1 : one;
+    n = snprintf(index, sizeof index, "{\"weight_map\": {\"a\": \"%s\"}}", name);
+    REQUIRE(n > 0 && n < (int)sizeof index);
+    write_two(one, "a", "b");
+    write_two(two, "c", "d");
+    CHECK(objects_of(one, 0, 0, 0) == 4 && objects_of(two, 1, 0, 0) == 2);
+    write_file(index_file, index, (size_t)n);
+    CHECK(objects_of(one, 0, 0, 3) == 1 && objects_of(two, 0, 0, 3) == 1 && objects_of(index_file, 0, 0, 3) == 1);
+    CHECK(objects_of(two, 0, 1, 0) == 4 && objects_of(two, 1, 1, 0) == 2);
+    remove(index_file);
+    remove(one);
+    {
+        zt_file *file = NULL;
+        CHECK_STATUS(zt_open_model(two, NULL, &file), ZT_ERROR_NO_FILE);
+        CHECK(file == NULL && strstr(zt_last_error(), "mc-00001-of-00002.safetensors") != NULL);
+    }
+    remove(two);
+}
+
 int main(void)
 {
     static const zt_mode modes[] = {ZT_MODE_MAP, ZT_MODE_READ, ZT_MODE_PRIVATE};
     size_t i;
+    left_out();
     for (i = 0; i < COUNT(modes); i++) {
         parts(split_first, 3, modes[i], 1);
         parts("foreign/valid/amber-gguf-split-py", 3, modes[i], 4);

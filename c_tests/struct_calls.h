@@ -196,6 +196,11 @@ static zt_status call_identity(void *s)
     return zt_file_identity(dense_file, (zt_identity *)s);
 }
 
+static zt_status call_model_info(void *s)
+{
+    return zt_model_get_info(dense_file, (zt_model_info *)s);
+}
+
 static zt_status call_csr(void *s)
 {
     return zt_csr_view(zt_object_find(sparse_file, "csr"), (zt_csr *)s);

@@ -1,17 +1,14 @@
 #!/bin/sh
 # Relinks a Rust static archive into one object whose only global definitions are the C interface:
-#     sh localize_archive.sh [--strip-debug] [--without-backtraces] IN.a OUT.a
+#     sh localize_archive.sh [--strip-debug] IN.a OUT.a
 # A Rust static library defines its whole runtime and its C dependencies (here libzstd) as global symbols. Beside
 # another Rust static library, or the host's own libzstd, they would clash or be taken from the wrong one.
-# --without-backtraces leaves out what finds the names of functions for the backtrace that a panic prints with RUST_BACKTRACE=1,
-# 200 KB of the standard library: the backtrace is empty then, the message is still printed, and a panic is still caught.
-# LD, OBJCOPY, NM and AR name the tools of binutils (2.29 or later), LINK or CC the compiler.
+# LD, OBJCOPY, NM and AR name the tools of binutils (2.29 or later).
 set -eu
 
-strip= backtraces=yes
+strip=
 [ "${1-}" != --strip-debug ] || { strip=$1; shift; }
-[ "${1-}" != --without-backtraces ] || { backtraces=; shift; }
-[ $# -eq 2 ] || { echo "usage: localize_archive.sh [--strip-debug] [--without-backtraces] IN.a OUT.a" >&2; exit 2; }
+[ $# -eq 2 ] || { echo "usage: localize_archive.sh [--strip-debug] IN.a OUT.a" >&2; exit 2; }
 in=$1
 out=$2
 nm=${NM:-nm}
@@ -32,25 +29,6 @@ join() { "${LD:-ld}" -r --gc-sections --force-group-allocation "@$work/roots" -o
 join "$in" "$work/ztensor.o"
 # The standard library's objects carry LLVM bitcode beside their code; joined it is invalid, and some tools choke on it.
 "$objcopy" --remove-section=.llvmbc --remove-section=.llvmcmd "$work/ztensor.o"
-# The function that prints a backtrace is exchanged for one that returns 0, which is Ok. With its relocations gone, what it
-# alone needs is left out. Its length stays, as the tables of unwinding say it.
-if [ -z "$backtraces" ]; then
-    cc=${LINK:-${CC:-cc}}
-    "$nm" -S "$work/ztensor.o" | awk 'tolower($3) == "t" && /DisplayBacktrace.*Display.*fmt/ { print $2, $4 }' >"$work/printers"
-    printers=$(wc -l <"$work/printers") machine=$($cc -dumpmachine)
-    case $printers-$machine in
-    1-x86_64-* | 1-aarch64-*)
-        read -r size name <"$work/printers"
-        echo 'int nothing(void) { return 0; }' >"$work/nothing.c"
-        $cc -Os -fno-asynchronous-unwind-tables -c -o "$work/nothing.o" "$work/nothing.c"
-        "$objcopy" -O binary --only-section=.text "$work/nothing.o" "$work/code"
-        head -c "$((0x$size - $(wc -c <"$work/code")))" /dev/zero >>"$work/code"
-        "$objcopy" --remove-relocations=".text.$name" --update-section ".text.$name=$work/code" "$work/ztensor.o" "$work/silent.o"
-        join "$work/silent.o" "$work/ztensor.o"
-        ;;
-    *) echo "localize_archive.sh: backtraces stay: $printers functions print them, on $machine" >&2 ;;
-    esac
-fi
 # ld leaves names behind that only dropped code referred to; what was weak, objcopy would make required.
 "$nm" -u "$work/ztensor.o" >"$work/nm"
 awk '{ print $NF }' "$work/nm" >"$work/undefined"

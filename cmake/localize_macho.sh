@@ -8,7 +8,6 @@ set -eu
 
 strip=
 [ "${1-}" != --strip-debug ] || { strip=-Wl,-S; shift; }
-[ "${1-}" != --without-backtraces ] || { echo "localize_macho.sh: backtraces stay" >&2; shift; }
 [ $# -eq 2 ] || { echo "usage: localize_macho.sh [--strip-debug] IN.a OUT.a" >&2; exit 2; }
 in=$1
 out=$2

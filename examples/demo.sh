@@ -99,7 +99,7 @@ if [ -e "$lib/libztensor_remote.so" ] && rm -f "$cache/port" && serve; then
     show remote s3://models/model-zstd.zt
     show zt ls s3://models/model-zstd.zt '*.layer.0.*.dense.*'
 else
-    printf '\n  Models in buckets and behind URLs: make remote (130 crates), then make demo shows one (docs/remote.md).\n'
+    printf '\n  Models in buckets and behind URLs: make -C remote build (130 crates), then make demo shows one (docs/remote.md).\n'
 fi
 
 title "Every tensor came back bit for bit. The programs are examples/*.c, a page each; the manual is include/ztensor.h."

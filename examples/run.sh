@@ -58,7 +58,7 @@ compile() { # compile NAME SOURCE COMPILER OPTION...
 
 for source in "$here"/*.c; do
     name=$(basename "$source" .c)
-    if [ "$name" = remote ]; then # make test-remote links it with libztensor_remote, and runs it
+    if [ "$name" = remote ]; then # make -C remote test links it with libztensor_remote, and runs it
         # shellcheck disable=SC2086 # CC may hold options
         if ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$root/include" -I"$root/remote/include" "$source"; then
             good

@@ -41,7 +41,7 @@
  * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
  *
  * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
- * paths are the platform's bytes.
+ * paths are the platform's bytes. The name of an object is the bytes of the file: see zt_object_name.
  *
  * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
  *
@@ -112,7 +112,8 @@ typedef enum zt_status_value {
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
     ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
-    ZT_ERROR_LIMIT = 8, ///< Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
+    ZT_ERROR_LIMIT = 8,
     ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
     ZT_ERROR_STATE = 11, ///< A call out of order: of a writer that has failed, say.
@@ -205,7 +206,8 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true; others are handed out, too: only verification looks.
+    /// 1 byte: 0 is false, 1 is true. Others are not written; reads hand them out, and verification refuses them.
+    ZT_DTYPE_BOOL = 13,
 } zt_dtype_value;
 
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
@@ -358,15 +360,15 @@ typedef struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     uint32_t threads;
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     uint64_t max_memory;
     void *context; ///< Handed to progress; may be NULL.
     zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
@@ -375,6 +377,14 @@ typedef struct zt_open_options {
     const zt_thread_hooks *thread_hooks; ///< Called on threads that are started for the file; NULL: none. Copied.
     const char *shard_folder; ///< The folder that shards are in; NULL: that of the file that names them. Copied.
     uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
+    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
+    /// whole model.
+    uint32_t part;
+    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
+    /// zt_model_get_info counts them.
+    uint32_t include_unlisted;
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    uint32_t allow_trailing;
 } zt_open_options;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
@@ -458,7 +468,8 @@ size_t zt_object_count(const zt_file *file);
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
 /// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
+/// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.
@@ -483,14 +494,17 @@ typedef enum zt_shards_value {
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
 /// verified and copied as those of one. What is in which part: zt_component_part.
 ///
-/// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
-/// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
-/// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
+/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
+/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
+/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
+/// the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
-/// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
-/// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
+/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
+/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
 /// Threads: any. Since 0.9.
 zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -509,6 +523,22 @@ const char *zt_part_path(const zt_file *file, size_t part);
 
 /// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
 uint64_t zt_part_size(const zt_file *file, size_t part);
+
+/// What a model has beside what is shown of it.
+typedef struct zt_model_info {
+    size_t struct_size; ///< sizeof (zt_model_info), set by the caller.
+    /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
+    uint64_t passed_over;
+    /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
+    /// zt_open_options.include_unlisted makes them objects. A tensor that the index takes from another file does not count.
+    uint64_t unlisted;
+} zt_model_info;
+
+/// Counts what zt_open_model and zt_open_model_from left out of a model.
+/// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+zt_status zt_model_get_info(const zt_file *file, zt_model_info *info);
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
 typedef struct zt_identity {
@@ -618,7 +648,10 @@ const char *zt_encoding_name(zt_encoding encoding);
 //
 // By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
 
-/// Name of the object: UTF-8 and NUL-ended; it may hold a NUL itself (see zt_object_name_length).
+/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
+/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
+/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
+/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
 /// Threads: any. Since 0.9.
 const char *zt_object_name(const zt_object *object);
@@ -672,6 +705,30 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
+/// Reads all numbers of an object as elements of another dtype, row-major.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
+/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
+/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
+/// was, also on failure, when the content of dst in front of it is undefined.
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
+zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size, size_t *written);
+
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
+/// nothing: they follow from the shape.
+/// size: receives them; not NULL, untouched on failure.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
+/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
+/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
+/// leaves 64 bits. Threads: any. Since 0.9.
+zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
+
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
 /// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
@@ -690,7 +747,7 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 // 5. Bytes, cheapest first
 //
 // zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
-// read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.
+// read a part, zt_component_load gives a buffer, zt_object_read_as converts. zt_component_caps says what works.
 
 /// The component's decoded bytes can be lent: zt_component_ptr works.
 #define ZT_CAP_MAP 1
@@ -813,26 +870,13 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
 /// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
 /// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/performance.md).
+/// components; a small component is read whole (docs/tuning.md).
 ///
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
 /// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
-
-/// Reads the component's elements as another dtype.
-///
-/// Floats become narrower floats by rounding once to nearest, ties to even; too large is infinity, and NaN stays NaN.
-/// Floats become integers by rounding to nearest even, saturating; NaN is 0. Integers become narrower integers
-/// saturating, and floats by rounding once. To bool, all but zero is 1; from bool, all but zero is 1. The four f8
-/// types are read exactly. A complex element becomes two.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
-/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
-/// number of elements, else as zt_component_read.
-/// Threads: any. Since 0.9.
-zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst, size_t dst_size);
 
 /// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
@@ -998,7 +1042,8 @@ typedef struct zt_quantized {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
+/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
+/// zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
@@ -1038,7 +1083,7 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
 // memory.
 
-/// What is known of an object without touching its bytes; the fields from offset on are of component.
+/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
@@ -1049,7 +1094,7 @@ typedef struct zt_object_info {
     size_t rank; ///< As zt_object_rank.
     const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
     size_t component_count; ///< As zt_component_count.
-    /// "data" of a dense object, the first component of any other; NULL if it has none.
+    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
@@ -1119,8 +1164,10 @@ typedef struct zt_read_request {
     /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
-    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
+    uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
+    uint32_t reserved; ///< 0
 } zt_read_request;
 
 /// What a batch did.
@@ -1544,8 +1591,11 @@ zt_dtype zt_value_dtype(const zt_value *value);
 #define ZT_VERIFY_PADDING 4
 /// Compare all bytes of shards with their digests, too.
 #define ZT_VERIFY_SHARDS 8
+/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
+/// CRC-32 that can be checked.
+#define ZT_VERIFY_REQUIRE_DIGESTS 16
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
@@ -1573,8 +1623,8 @@ typedef struct zt_verify_options {
 /// What was verified.
 typedef struct zt_verify_report {
     size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
-    uint64_t objects; ///< Objects that were checked.
-    uint64_t components; ///< Components that were checked.
+    uint64_t objects; ///< Objects that were checked in full.
+    uint64_t components; ///< Components that were checked in full.
     uint64_t bytes; ///< Stored bytes that were read.
     uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
     uint64_t digests_absent; ///< Components without a digest or CRC-32.
@@ -1582,21 +1632,31 @@ typedef struct zt_verify_report {
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
+    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
+    /// not found.
+    uint64_t bytes_not_covered;
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
+    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    uint64_t not_checked;
 } zt_verify_report;
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
-/// have are looked at once, and counted for each.
-/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
+/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
+/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
+/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
+/// format that the library does not know has no rules but those of its components.
+/// What this function has checked, every read accepts.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// other. A component without a digest is no failure. With progress or a choice of checks:
 /// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 zt_status zt_object_verify(const zt_object *object);
@@ -1670,7 +1730,8 @@ typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none, in zTensor 2 xxh3.
+    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
+    ZT_DIGEST_DEFAULT = 0,
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
@@ -1693,14 +1754,16 @@ typedef struct zt_writer_options {
     /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
+    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
+    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
+    zt_digest digest;
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
     uint32_t threads;
     /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/performance.md).
+    /// whoever reads it next reads it from the disk (docs/tuning.md).
     uint32_t durable;
     /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
     /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
@@ -1716,7 +1779,10 @@ typedef struct zt_writer_options {
     /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
     /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
-    uint32_t reserved; ///< Must be 0.
+    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
+    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
+    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    uint32_t allow_damaged;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
@@ -1763,6 +1829,7 @@ typedef struct zt_write_summary {
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_writer_options.allow_damaged).
 } zt_write_summary;
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -1824,7 +1891,10 @@ zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *de
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
+/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
+/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
@@ -1832,7 +1902,8 @@ zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_IO.
+/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
+/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 
@@ -1843,13 +1914,18 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was.
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
+/// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
-/// zt_writer_add_dense and zt_component_read.
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);
@@ -1874,8 +1950,10 @@ void zt_writer_abort(zt_writer *writer);
 /// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
-/// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
-/// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
+/// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
+/// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
+/// dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length, zt_encoding encoding, zt_digest digest, zt_dtype floats);
@@ -1920,12 +1998,15 @@ zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const c
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
+/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
+/// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
+/// have to rise.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
@@ -1936,7 +2017,8 @@ zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_len
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
     const uint64_t *indptr);
 
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
+/// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
@@ -2183,8 +2265,8 @@ typedef struct zt_store {
     /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
     /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
     zt_status (*open)(void *context, const char *name, zt_source *source);
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
-    /// NULL: there are none.
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
+    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
     zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
 } zt_store;
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Package managers that build from source, run: cargo-c's `cargo cinstall` as Debian has it, and Conan of PyPI; with what each
-# installed a program is compiled and opens a model. Built with little optimisation, for the time that it takes. The recipes for
-# conda and Nix are read as far as that goes without their package sets.
+# installed a program is compiled and opens a model. Built with little optimisation, for the time that it takes.
 #     sh packaging/clients.sh OUT
 # Ends with: clients: N passed, M failed, K skipped.
 set -u
@@ -106,35 +105,6 @@ wrong_sum() {
     grep -i "sha256.*failed\|sha256 signature" "$out/created"
 }
 check "Conan, of a tarball that was changed" wrong_sum
-
-# Jinja gives YAML, its version is Cargo.toml's, and what it names is there.
-conda() {
-    conan_tool # has Jinja and YAML
-    PYTHONPATH="$out/conan" python3 - "$version" <<'END'
-import sys
-from pathlib import Path
-
-import jinja2
-import yaml
-
-recipe = Path("packaging/conda/meta.yaml")
-text = jinja2.Template(recipe.read_text()).render(compiler=lambda name: f"{name}-compiler", pin_subpackage=lambda name, max_pin: name)
-meta = yaml.safe_load(text)
-assert meta["package"]["version"] == sys.argv[1], meta["package"]
-source = recipe.parent / meta["source"]["path"]
-assert all((source / name).is_file() for name in meta["about"]["license_file"] + ["CMakeLists.txt"])
-assert all((recipe.parent / name).is_file() for name in meta["test"]["files"])
-END
-}
-check "conda, the recipe" conda
-
-nix() {
-    sh tools/need.sh nix || exit 3
-    nix-instantiate --parse packaging/nix/default.nix >"$out/nix.txt"
-    grep "version = \"$version\"" "$out/nix.txt"
-    [ -f packaging/nix/../../Cargo.lock ]
-}
-check "Nix, the expression" nix
 
 echo "clients: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 . packaging/environment.sh
 mkdir -p "$out/elsewhere"
 PLATFORMS_OUT=$out/elsewhere PLATFORMS_RUST=$tools/debian-rust
-if [ "${ZTENSOR_QUICK-}" = 1 ]; then # what QUICK=1 make test-platforms has built
+if [ "${ZTENSOR_QUICK-}" = 1 ]; then # what make test-platforms QUICK=1 has built
     PLATFORMS_OUT=$tools/platforms QUICK=1
 fi
 OUT=$PLATFORMS_OUT/$system

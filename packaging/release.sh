@@ -29,8 +29,6 @@ done
 for ports in vcpkg vcpkg-tarball; do
     agrees packaging/$ports/ztensor/vcpkg.json 's/^  "version": "\(.*\)",$/\1/p'
 done
-agrees packaging/conda/meta.yaml 's/^{% set version = "\(.*\)" %}$/\1/p'
-agrees packaging/nix/default.nix 's/^  version = "\(.*\)";$/\1/p'
 agrees Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees fuzz/Cargo.lock '/^name = "ztensor-c"$/{n;s/^version = "\(.*\)"$/\1/p;}'
 agrees remote/Cargo.lock '/^name = "ztensor-remote"$/{n;s/^version = "\(.*\)"$/\1/p;}'
@@ -51,7 +49,7 @@ for file in "$out/ztensor-$version-$(uname -m)-linux-gnu.tar.xz" "$out/deb/"*"_$
     [ -f "$file" ] || fail "there is no $file"
     cp "$file" "$out/release"
 done
-# Of make dist-elsewhere, deb-arm64 and wheels.
+# Of make -C packaging dist-elsewhere, deb-arm64 and wheels.
 for file in "$out/ztensor-$version-"*-linux-*.tar.xz "$out/ztensor-$version-"*-windows.zip "$out/deb-arm64/"*"_$version-1_arm64.deb" \
     "$out"/wheel-*-linux-*/"libztensor-$version-"*.whl; do
     [ ! -f "$file" ] || cp "$file" "$out/release"

@@ -87,7 +87,7 @@ fi
 runs() { "$prefix/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt" && "$prefix/bin/zt" ls "$data/v0.1/py-0.1.4-all-dtypes.zt"; }
 check "tarball, zt" runs
 
-# libztensor_remote, where it was built (make remote).
+# libztensor_remote, where it was built (make -C remote build).
 remote=no
 if [ -e "$prefix/lib/libztensor_remote.so" ]; then
     remote=yes
@@ -118,7 +118,7 @@ if [ $remote = yes ]; then
     check "tarball, remote, zt" by_url
 else
     skipped=$((skipped + 3))
-    echo "packages: skipped: libztensor_remote, which make remote builds"
+    echo "packages: skipped: libztensor_remote, which make -C remote builds"
 fi
 
 if command -v abidw >/dev/null; then

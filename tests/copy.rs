@@ -13,7 +13,7 @@ use ztensor::reader::{Component, File, Object};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn options(version: Version) -> WriterOptions {
-    // Other than what the sources have: a copy does not follow the writer's encoding and digest.
+    // Other than what the sources have: a copy keeps its encoding and digest. Without a digest it gets the writer's.
     let digest = Some(Algorithm::Sha256);
     WriterOptions { version, encoding: Encoding::Zstd, digest, alignment: 128, ..WriterOptions::default() }
 }
@@ -68,7 +68,7 @@ fn check_copied(from: &Component<'_>, to: &Component<'_>, source: &[u8], copy: &
     assert_eq!(to.offset() % 128, 0, "{at}");
     assert!(!to.entry().is_big_endian(), "{at}");
     let algorithm = |c: &Component<'_>| c.digest().map(|d| d.split(':').next().unwrap().to_owned());
-    assert_eq!(algorithm(to), algorithm(from), "{at}");
+    assert_eq!(algorithm(to), algorithm(from).or(Some("sha256".to_owned())), "{at}");
     let narrow = is_index(from) && from.dtype().is_some_and(|d| d.is_integer() && d != Dtype::U64);
     let odd_bools = from.dtype() == Some(Dtype::Bool)
         && from.object().format() == Format::Dense
@@ -207,7 +207,7 @@ fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() 
 }
 
 #[test]
-fn odd_bools_of_0_1_become_true_and_those_of_1_2_stay() {
+fn odd_bools_of_0_1_become_true() {
     let plain = |version, bytes: &[u8]| {
         let written = WriterOptions { version, digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
         let file = common::file_of(
@@ -228,8 +228,6 @@ fn odd_bools_of_0_1_become_true_and_those_of_1_2_stay() {
     common::verify(&new).unwrap();
     let even = plain(Version::V0_1, &[0, 1, 1]);
     assert_eq!(common::data(&copied(&even), "b").digest(), common::data(&even, "b").digest());
-    let odd = plain(Version::V1_2, &[0, 7]);
-    assert_eq!(common::read(&common::data(&copied(&odd), "b")), [0, 7], "not ours to judge");
 }
 
 #[test]
@@ -303,7 +301,8 @@ fn a_copy_may_be_given_another_encoding_and_digest() {
                     from.objects().for_each(|o| w.copy_as(o, o.name(), &recode).unwrap());
                 });
                 // It is as if it had been written so in the first place.
-                let wanted = WriterOptions { encoding, digest, ..options(Version::V1_2) };
+                let wanted =
+                    WriterOptions { encoding, digest, usual_digest: false, ..options(Version::V1_2) };
                 assert!(
                     copied == common::file_of(&wanted, &samples),
                     "{source:?} to {encoding:?} with {digest:?}"
@@ -366,7 +365,7 @@ fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() 
 
 /// One byte for each nibble: the spec knows no such type, so that what the name means elsewhere demands nothing.
 #[test]
-fn types_that_the_spec_does_not_know_are_copied_in_whatever_size_they_have() {
+fn types_that_the_spec_does_not_know_are_copied() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.2/py-1.2.3-unknown-type.zt");
     let from = common::open(std::fs::read(path).unwrap());
     let anew =

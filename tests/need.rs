@@ -1,5 +1,5 @@
-//! `tools/need.sh`, which installs what parts of `make test` need: says so before, never asks sudo unasked, and does not
-//! with `ZT_INSTALL=0`. Runs it with a stub of apt-get, of sudo and of id, and nothing of the machine but what it calls.
+//! `tools/need.sh` installs what parts of `make test` need, only with `ZT_INSTALL=1` or `CI=true`, and says so before.
+//! The tests run it with stubs of apt-get, sudo and id.
 
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -49,14 +49,14 @@ impl Machine {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn need(&self, install: Option<&str>, arguments: &[&str]) -> Said {
+    fn need(&self, variable: Option<(&str, &str)>, arguments: &[&str]) -> Said {
         let calls = self.bin.join("calls");
         std::fs::write(&calls, "").unwrap();
         let mut command = Command::new("/bin/sh");
         command.arg(root().join("tools/need.sh")).args(arguments);
         command.env_clear().env("PATH", &self.bin).env("CALLS", &calls).env("BIN", &self.bin);
-        if let Some(install) = install {
-            command.env("ZT_INSTALL", install);
+        if let Some((name, value)) = variable {
+            command.env(name, value);
         }
         let done = command.output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -65,44 +65,49 @@ impl Machine {
     }
 }
 
-#[test]
-fn root_installs_what_is_missing_and_says_so_before() {
-    let machine = Machine::new("root", 0);
-    let said = machine.need(None, &["man"]);
-    assert_eq!(said.status, Some(0), "{}", said.err);
-    assert_eq!(said.out.lines().count(), 1, "{}", said.out);
-    assert!(said.out.contains("mandoc") && said.out.contains("checking the man pages"), "{}", said.out);
-    assert!(said.calls.contains("install -y --no-install-recommends mandoc"), "{}", said.calls);
-    let again = machine.need(None, &["man"]);
-    assert_eq!((again.status, again.out.as_str(), again.calls.as_str()), (Some(0), "", ""));
-}
+const INSTALL: Option<(&str, &str)> = Some(("ZT_INSTALL", "1"));
 
 #[test]
-fn nothing_is_installed_where_that_is_not_wanted() {
-    let machine = Machine::new("unwanted", 0);
-    let said = machine.need(Some("0"), &["man"]);
-    assert_eq!((said.status, said.calls.as_str()), (Some(3), ""));
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("ZT_INSTALL=0") && said.err.contains("apt-get install mandoc"), "{}", said.err);
-}
-
-#[test]
-fn sudo_is_asked_only_where_that_is_wanted() {
-    let machine = Machine::new("user", 1000);
-    for install in [None, Some("1")] {
-        let said = machine.need(install, &["man"]);
-        assert_eq!((said.status, said.calls.as_str()), (Some(3), ""), "{}", said.err);
-        assert!(said.err.contains("ZT_INSTALL=sudo"), "{}", said.err);
+fn root_installs_if_allowed_and_says_so_before() {
+    for (name, variable) in [("allowed", INSTALL), ("ci", Some(("CI", "true")))] {
+        let machine = Machine::new(name, 0);
+        let said = machine.need(variable, &["man"]);
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        assert_eq!(said.out.lines().count(), 1, "{}", said.out);
+        assert!(said.out.contains("mandoc") && said.out.contains("checking the man pages"), "{}", said.out);
+        assert!(said.calls.contains("install -y --no-install-recommends mandoc"), "{}", said.calls);
+        let again = machine.need(variable, &["man"]);
+        assert_eq!((again.status, again.out.as_str(), again.calls.as_str()), (Some(0), "", ""));
     }
-    let said = machine.need(Some("sudo"), &["man"]);
-    assert_eq!(said.status, Some(0), "{}", said.err);
-    assert!(said.calls.starts_with("by sudo\n") && said.calls.contains("install"), "{}", said.calls);
+}
+
+#[test]
+fn nothing_is_installed_unless_allowed() {
+    let machine = Machine::new("unwanted", 0);
+    for variable in [None, Some(("ZT_INSTALL", "0")), Some(("CI", "false"))] {
+        let said = machine.need(variable, &["man"]);
+        assert_eq!((said.status, said.calls.as_str()), (Some(3), ""));
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!(
+            said.err.contains("ZT_INSTALL=1") && said.err.contains("apt-get install mandoc"),
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn only_root_installs_and_sudo_is_not_asked() {
+    let machine = Machine::new("user", 1000);
+    let said = machine.need(INSTALL, &["man"]);
+    assert_eq!((said.status, said.calls.as_str()), (Some(3), ""), "{}", said.err);
+    assert!(said.err.contains("only root can"), "{}", said.err);
 }
 
 #[test]
 fn the_plan_is_one_line_that_names_each_package_once_and_installs_nothing() {
     let machine = Machine::new("plan", 0);
-    let said = machine.need(None, &["--plan", "man", "c++", "cmake", "ggml"]);
+    let said = machine.need(INSTALL, &["--plan", "man", "c++", "cmake", "ggml"]);
     assert_eq!((said.status, said.calls.as_str()), (Some(0), ""), "{}", said.err);
     assert_eq!(said.out.lines().count(), 1, "{}", said.out);
     assert!(
@@ -111,8 +116,8 @@ fn the_plan_is_one_line_that_names_each_package_once_and_installs_nothing() {
         said.out
     );
     assert_eq!(said.out.matches("g++ ").count(), 1, "{}", said.out);
-    let left = machine.need(Some("0"), &["--plan", "man"]);
-    assert!(left.out.contains("not installed (ZT_INSTALL=0)"), "{}", left.out);
+    let left = machine.need(None, &["--plan", "man"]);
+    assert!(left.out.contains("not installed (ZT_INSTALL=1 allows it)"), "{}", left.out);
 }
 
 #[test]
@@ -123,6 +128,10 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
         table.lines().filter(|l| !l.starts_with('#')).map(|l| l.split(": ").next().unwrap()).collect();
     let scripts = [
         "Makefile",
+        "packaging/Makefile",
+        "bindings/Makefile",
+        "remote/Makefile",
+        "examples/Makefile",
         "examples/fetch_minilm.sh",
         "packaging/clients.sh",
         "packaging/strangers.sh",
@@ -158,7 +167,6 @@ fn what_parts_ask_for_is_in_the_table_and_what_make_test_needs_is_in_its_plan() 
             "report",
             "cinstall",
             "stranger-musl",
-            "nix",
         ];
         let quick = ["platform-i686", "platform-s390x"].contains(&name);
         let outside = (is_platform && !quick) || outside.contains(&name);

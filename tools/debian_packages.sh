@@ -2,7 +2,7 @@
 # Unpacks packages of a release of Debian with all that they depend on, as if nothing were there, installing nothing:
 #     sh tools/debian_packages.sh SUITE FOLDER PACKAGE...      in FOLDER/root
 # ARCHITECTURE: of which processor, otherwise amd64. WITHOUT="libc6 ...": these are not unpacked. SOURCE=1: only the sources of
-# these packages, without Debian's changes. ZT_INSTALL=0 fetches nothing. What is there is not fetched again.
+# these packages, without Debian's changes. Fetches only with ZT_INSTALL=1 or CI=true. What is there is not fetched again.
 # Exit status 3: they cannot be had; one line on standard error says why.
 set -eu
 
@@ -16,7 +16,10 @@ wanted="$suite $architecture $*"
 [ "$(cat "$folder/done" 2>/dev/null)" != "$wanted" ] || exit 0
 
 lacking() { echo "packages of Debian's $suite cannot be had: $1" >&2; exit 3; }
-[ "${ZT_INSTALL-}" != 0 ] || lacking "not fetched (ZT_INSTALL=0)"
+case ${ZT_INSTALL-unset}-${CI-} in
+1-* | unset-true) ;;
+*) lacking "ZT_INSTALL=1 allows fetching them" ;;
+esac
 [ "$(uname -m)" = x86_64 ] || lacking "looked for on x86-64 alone"
 for tool in apt-get dpkg; do command -v $tool >/dev/null || lacking "$tool is not here"; done
 rm -rf "$folder/root" "$folder/apt" "$folder/done"

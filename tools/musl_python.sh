@@ -2,7 +2,7 @@
 # Prints where a Python for musl is, which Debian has not: compiled, once, of the source of Debian's packages by Debian's musl-gcc.
 # It has ctypes, and of other modules those that need no library.
 #     sh tools/musl_python.sh FOLDER
-# ZT_INSTALL=0 fetches nothing. Exit status 3: it cannot be had; one line on standard error says why.
+# Fetches only with ZT_INSTALL=1 or CI=true. Exit status 3: it cannot be had; one line on standard error says why.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: musl_python.sh FOLDER" >&2; exit 2; }

@@ -2,7 +2,7 @@
 # Makes sure that the tools are there that a part of make needs, and installs packages where they are missing:
 #     sh tools/need.sh NAME              of tools/needs.txt
 #     sh tools/need.sh --plan NAME...    only says, in one line, what will be installed for these, and why
-# ZT_INSTALL=0 installs nothing, ZT_INSTALL=sudo asks sudo where the user is not root; without it only root installs.
+# Installs only with ZT_INSTALL=1 or CI=true, and only as root.
 # Exit status 3: something is missing and was not installed; one line on standard error says what. The caller skips its part.
 set -eu
 
@@ -51,7 +51,6 @@ package() {
     wine) echo wine wine64 ;;
     musl-gcc) echo musl-tools ;;
     cargo-cinstall) echo cargo-c ;;
-    nix-instantiate) echo nix-bin ;;
     llvm-*-14) echo llvm-14 ;;
     ld | nm | objcopy | objdump | readelf) echo binutils ;;
     *) echo "$1" ;;
@@ -74,14 +73,18 @@ compare() {
     done
 }
 
-# Why nothing can be installed, or nothing.
-obstacle='' as_root=''
-if [ "${ZT_INSTALL-}" = 0 ]; then
-    obstacle='ZT_INSTALL=0'
+# Why nothing can be installed, or empty.
+obstacle=''
+case ${ZT_INSTALL-unset}-${CI-} in
+1-* | unset-true) ;;
+*) obstacle='ZT_INSTALL=1 allows it' ;;
+esac
+if [ -n "$obstacle" ]; then
+    :
 elif ! command -v apt-get >/dev/null; then
     obstacle='there is no apt-get here'
 elif [ "$(id -u)" != 0 ]; then
-    if [ "${ZT_INSTALL-}" = sudo ]; then as_root=sudo; else obstacle='only root installs; ZT_INSTALL=sudo asks sudo'; fi
+    obstacle='only root can'
 fi
 
 if [ $plan = yes ]; then
@@ -99,7 +102,7 @@ if [ $plan = yes ]; then
     if [ -n "$obstacle" ]; then
         echo "need: missing and not installed ($obstacle), so that parts are skipped:${all#,}"
     else
-        echo "need: apt-get${as_root:+, by sudo,} will install (ZT_INSTALL=0 leaves it):${all#,}"
+        echo "need: apt-get will install:${all#,}"
     fi
     exit 0
 fi
@@ -114,16 +117,16 @@ fi
 
 install_packages() {
     # shellcheck disable=SC2086 # lists of words
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 \
+    env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 \
         install -y --no-install-recommends $packages </dev/null
 }
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-echo "need: installing$packages with apt-get${as_root:+, by sudo}, for $purpose (ZT_INSTALL=0 leaves it)"
+echo "need: installing$packages with apt-get, for $purpose"
 if ! install_packages >"$log" 2>&1; then
     # A machine that is new has no list of packages yet.
-    $as_root apt-get -qq -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
+    apt-get -qq -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
     install_packages >>"$log" 2>&1 || {
         echo "need:$missing missing (for $purpose): $(grep -E '^E:' "$log" | tail -n 1)" >&2
         exit 3

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs every part of the tests, two at a time, whatever becomes of the others, and sums up:
 #     sh tools/test_all.sh LOG_DIR
-# Each part is a target of the Makefile; its output is kept in LOG_DIR/TARGET.log and printed when it has ended. A part that
-# runs longer than ZT_PART_LIMIT seconds (1,500) is stopped and has failed. Exit status 1 if any part failed.
+# Each part is a target of the Makefile, or FOLDER/TARGET of the one in that folder. Its output is kept in LOG_DIR/TARGET.log
+# and printed at its end. A part that runs longer than ZT_PART_LIMIT seconds (1,500) is stopped and has failed. Exit status 1 if
+# any part failed.
 set -u
 
 [ $# -eq 1 ] || { echo "usage: test_all.sh LOG_DIR" >&2; exit 2; }
@@ -20,8 +21,9 @@ for need in $needs; do sh tools/need.sh "$need" || true; done
 
 # Parts with the longest time first. The first two share nothing; the others use what these built.
 first="build test-rust"
-others="test-platforms-quick test-sanitizers test-c test-cmake test-models fuzz-quick test-packages test-valgrind
-test-python test-ggml test-examples test-go test-julia test-zig test-compat check-dependencies"
+others="test-platforms test-sanitizers test-c test-cmake test-models fuzz-quick packaging/test test-valgrind
+bindings/python examples/ggml test-examples bindings/go bindings/julia bindings/zig test-dependencies"
+export QUICK=1 # of test-platforms: i686 and s390x
 run_parts() { printf '%s\n' "$@" | xargs -P 2 -I PART sh tools/test_part.sh "$logs" PART; }
 start=$(date +%s)
 # shellcheck disable=SC2086 # lists of words
@@ -32,7 +34,7 @@ run_parts $others
 echo "== summary, $(($(date +%s) - start)) s"
 failed=
 for part in $first $others; do
-    result=$logs/$part.result
+    result=$logs/$(echo "$part" | tr / -).result
     [ -s "$result" ] || echo "$part: FAILED, did not end" >"$result"
     cat "$result"
     # Also where the disk was too full for a result.

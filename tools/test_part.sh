@@ -1,16 +1,18 @@
 #!/bin/sh
-# Runs one target of the Makefile for tools/test_all.sh:
+# Runs one target for tools/test_all.sh, of the Makefile or, as FOLDER/TARGET, of the one in that folder:
 #     sh tools/test_part.sh LOG_DIR TARGET
-# LOG_DIR/TARGET.log is what it printed, TARGET.result a line for the summary, with FAILED if it did.
+# LOG_DIR/TARGET.log has what it printed, TARGET.result a line for the summary, with FAILED if it failed. A slash becomes -.
 set -u
 
 logs=$1 part=$2
+name=$(echo "$part" | tr / -) folder=.
+case $part in */*) folder=${part%/*} ;; esac
 start=$(date +%s)
 echo "-- $part begins"
 limit=
 ! command -v timeout >/dev/null || limit="timeout -k 30 ${ZT_PART_LIMIT:-1500}"
 # In a process group of its own where there is a limit, which a signal to this script has to reach.
-$limit "${MAKE:-make}" --no-print-directory "$part" </dev/null >"$logs/$part.log" 2>&1 &
+$limit "${MAKE:-make}" --no-print-directory -C "$folder" "${part##*/}" </dev/null >"$logs/$name.log" 2>&1 &
 trap 'kill $!; exit 130' HUP INT TERM
 wait $!
 status=$?
@@ -18,17 +20,17 @@ trap - HUP INT TERM
 seconds=$(($(date +%s) - start))
 case $part in
 build) counted='built' ;;
-*) counted=$(sh tools/count_tests.sh "$logs/$part.log") || [ "$status" != 0 ] || status=1 ;;
+*) counted=$(sh tools/count_tests.sh "$logs/$name.log") || [ "$status" != 0 ] || status=1 ;;
 esac
 case $status in
 0) verdict='' ;;
 124 | 137) verdict=": FAILED, stopped after the limit of ${ZT_PART_LIMIT:-1500} s" ;;
 *) verdict=": FAILED with status $status" ;;
 esac
-echo "$part: $counted in $seconds s$verdict" >"$logs/$part.result"
+echo "$part: $counted in $seconds s$verdict" >"$logs/$name.result"
 
 # What two parts print must not mingle.
 exec 9>"$logs/printing"
 ! command -v flock >/dev/null || flock 9
 echo "== $part ($seconds s)$verdict"
-cat "$logs/$part.log"
+cat "$logs/$name.log"

@@ -84,6 +84,20 @@ func (f *File) PartIdentity(part int) (Identity, error) {
 	return identity(func(i *C.zt_identity) C.zt_status { return C.zt_part_identity(f.handle, C.size_t(part), i) })
 }
 
+// ModelInfo counts what is not shown of a model.
+type ModelInfo struct {
+	PassedOver uint64 // Files of other models and of states of trainings in the folder by which it was opened.
+	Unlisted   uint64 // Tensors that its files hold and its index names nowhere.
+}
+
+// ModelInfo of a model that OpenModel opened.
+func (f *File) ModelInfo() (ModelInfo, error) {
+	var i C.zt_model_info
+	i.struct_size = C.sizeof_zt_model_info
+	err := call(func() C.zt_status { return C.zt_model_get_info(f.handle, &i) })
+	return ModelInfo{uint64(i.passed_over), uint64(i.unlisted)}, err
+}
+
 // Bytes lends all bytes of a part in the mapped file: read-only, but in ModePrivate, until Close.
 func (f *File) Bytes(part int) ([]byte, error) {
 	var data unsafe.Pointer
@@ -133,8 +147,8 @@ func (f *File) Object(name string) (Object, error) {
 	return Object{found, f.kept}, nil
 }
 
-// ObjectInfo is what is known of an object without touching its bytes. Component is "data" of a dense object, else the first;
-// what follows it is of that.
+// ObjectInfo is what is known of an object without touching its bytes. Component is the data of a dense object or of blocks, and
+// what follows describes it. Another object has nothing there: HasArray is false.
 type ObjectInfo struct {
 	Object                   Object
 	Name                     string
@@ -147,6 +161,9 @@ type ObjectInfo struct {
 	Type                     Type
 	Encoding                 Encoding
 }
+
+// HasArray says whether the object is one array, which Component holds. No component of a sparse or quantized object is one.
+func (i ObjectInfo) HasArray() bool { return i.Component.handle != nil }
 
 // ComponentInfo is what is known of a component without touching its bytes.
 type ComponentInfo struct {

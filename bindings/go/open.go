@@ -33,6 +33,8 @@ type Options struct {
 	Watch           Watch       // With Verify.
 	Allocator       *Allocator  // Where memory that is handed out comes from.
 	Hooks           *ThreadHooks
+	Part            bool // OpenModel opens the file alone, although it is a part of a model.
+	IncludeUnlisted bool // Also tensors that the index of a model names nowhere.
 }
 
 func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
@@ -43,6 +45,8 @@ func (o *Options) c(m *memory) (*C.zt_open_options, *watcher) {
 	made.mode = C.zt_mode(o.Mode)
 	made.verify = flag(o.Verify)
 	made.strict = flag(o.Strict)
+	made.part = flag(o.Part)
+	made.include_unlisted = flag(o.IncludeUnlisted)
 	made.advice = C.zt_advice(o.Advice)
 	made.max_manifest_size = C.uint64_t(o.MaxManifestSize)
 	made.max_decoded_size = C.uint64_t(o.MaxDecodedSize)
@@ -88,7 +92,7 @@ func Open(path string, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status { return C.zt_open(m.text(path), o, f) })
 }
 
-// OpenModel opens a model, which may be of many files: a file, an index, one of several numbered files, a folder.
+// OpenModel opens a model, whichever of its files path names, or its folder.
 func OpenModel(path string, options *Options) (*File, error) {
 	return open(options, func(m *memory, o *C.zt_open_options, f **C.zt_file) C.zt_status {
 		return C.zt_open_model(m.text(path), o, f)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the path of a Julia of Debian 11 (1.5), which it unpacks and does not install: the last Debian that has one.
 #     sh bindings/julia/get.sh DIR
-# ZT_INSTALL=0 fetches nothing. Exit status 1: it cannot be had; one line on standard error says why.
+# Fetches only with ZT_INSTALL=1 or CI=true. Exit status 1: it cannot be had; one line on standard error says why.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: get.sh DIR" >&2; exit 2; }

@@ -90,6 +90,12 @@ pub const File = struct {
         try base.check(c.zt_part_identity(self.handle, part, &found));
         return found;
     }
+    /// What is not shown of a model.
+    pub fn modelInfo(self: File) Error!c.zt_model_info {
+        var found = base.sized(c.zt_model_info);
+        try base.check(c.zt_model_get_info(self.handle, &found));
+        return found;
+    }
     pub fn container(self: File, part: usize) c.zt_container {
         return c.zt_file_container(self.handle, part);
     }

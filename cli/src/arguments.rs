@@ -4,7 +4,6 @@ mod inspect;
 mod values;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use globset::GlobMatcher;
 use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Encoding;
 
@@ -12,8 +11,8 @@ pub use inspect::{
     Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
     Report, Split, Stats,
 };
-use values::{alignment, encoding, frame_size, glob, glob_or_path, rename, size};
-pub use values::{check_matches, is_chosen};
+use values::{alignment, encoding, frame_size, rename, size};
+pub use values::{is_path, Chosen, Meaning};
 
 /// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
@@ -22,6 +21,12 @@ pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
+    /// Open a file by itself, although it is a part of a model
+    #[arg(long, global = true, display_order = 901)]
+    pub part: bool,
+    /// Of a model with an index: also tensors that its files hold and the index names nowhere
+    #[arg(long, global = true, display_order = 902)]
+    pub include_unlisted: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -87,12 +92,14 @@ pub struct ReadWithCompat {
 #[derive(Args)]
 #[command(after_help = "Example: zt ls model.zt 'layer.*.weight'")]
 pub struct Ls {
-    /// The file; or a model of several: an index, one of several numbered files, a folder
+    /// The file, `-` for standard input; of a model of several files any one, its index or its folder
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too. What is there as a file or folder,
-    /// and a URL, is one more to list
-    #[arg(value_name = "GLOB", value_parser = glob_or_path)]
-    pub more: Vec<GlobOrPath>,
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too.
+    /// What is there as a file or folder, and a URL, is one more to list, but not with --glob or --exact
+    #[arg(value_name = "NAME")]
+    pub more: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Sums by name prefix, to this depth [default: 3]
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "3", conflicts_with_all = ["json", "sort", "totals"])]
     pub tree: Option<usize>,
@@ -119,13 +126,6 @@ pub struct Ls {
     pub sha256: bool,
 }
 
-/// What chooses objects, or one more file.
-#[derive(Clone)]
-pub enum GlobOrPath {
-    Glob(GlobMatcher),
-    Path(PathBuf),
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Sort {
     /// By name
@@ -148,6 +148,9 @@ pub struct Verify {
     /// Only what opening checks, and digests that are not there are not missed: no data is read
     #[arg(long)]
     pub quick: bool,
+    /// Also fail for bytes that no digest and no CRC-32 covers
+    #[arg(long, conflicts_with = "quick")]
+    pub require_digests: bool,
     /// As JSON, an array with an entry for each file
     #[arg(long)]
     pub json: bool,
@@ -162,9 +165,9 @@ pub struct Convert {
     /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
     /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
     pub input: PathBuf,
-    /// What to write: .zt, .safetensors, .gguf or .npz, by its name; `-` for standard output
+    /// What to write: .zt, .safetensors, .gguf or .npz, by its extension; `-` for standard output
     pub output: PathBuf,
-    /// What to write, whatever its name is
+    /// What to write, for another extension, none, or standard output
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Target>,
     /// The version of a .zt file
@@ -176,25 +179,40 @@ pub struct Convert {
     /// Replace the output if it is there; what is there stays until the new file is whole
     #[arg(long)]
     pub force: bool,
-    /// Only tensors whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub include: Vec<GlobMatcher>,
-    /// No tensors whose name matches one of these
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub exclude: Vec<GlobMatcher>,
-    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for
+    /// Only these tensors: the name of one or, if no tensor has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(long, value_name = "NAME")]
+    pub include: Vec<String>,
+    /// None of these tensors
+    #[arg(long, value_name = "NAME")]
+    pub exclude: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for, unless a tensor has
+    /// exactly that name
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub rename: Vec<Rename>,
-    /// Convert dense tensors of floats to this dtype
+    /// Convert dense tensors of floats, also those of 8 bits, to this dtype. If finite numbers would become infinite,
+    /// nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Leave the attributes of the file out
     #[arg(long)]
     pub no_attributes: bool,
-    /// Leave out what the output cannot represent, with a line for each, instead of writing nothing
+    /// Leave out tensors that cannot be read, with a line for each, instead of writing nothing
+    #[arg(long)]
+    pub skip_unreadable: bool,
+    /// Pass over bytes behind the content of the input
+    #[arg(long)]
+    pub allow_trailing: bool,
+    /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a line for
+    /// each, instead of writing nothing
     #[arg(long)]
     pub lossy: bool,
-    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood
+    /// The summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood. Files
+    /// without an index (.zt, .gguf) replace none
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
     /// Compress a .zt file with zstd; levels -7 to 22, 3 if none is given
@@ -216,7 +234,7 @@ pub struct Convert {
     /// Bytes of an independent zstd frame, 1K to 1G; 1M if it is not given
     #[arg(long, value_name = "N", value_parser = frame_size)]
     pub frame_size: Option<u64>,
-    /// Add a digest of every component to a .zt file
+    /// The digest of every component of a .zt file [default: the digest that it has, else crc32c, in zTensor 2 xxh3]
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
     /// Components of a .zt file start at multiples of N bytes: a power of two from 64, which is usual
@@ -231,6 +249,9 @@ pub struct Convert {
     /// Check the input first, and compare all that was written with it before that gets its name
     #[arg(long)]
     pub verify: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long, conflicts_with = "verify")]
+    pub allow_damaged: bool,
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
@@ -279,6 +300,8 @@ pub enum Digest {
     Crc32c,
     /// XXH3, in zTensor 2
     Xxh3,
+    /// No digest
+    None,
 }
 
 /// A version of .zt files that are written.
@@ -304,9 +327,12 @@ pub enum Spec {
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
-    /// Take an object away, before all else; its bytes stay in the file until it is converted
+    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until it is
+    /// compacted
     #[arg(long, value_name = "NAME")]
     pub remove: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Give an object another name; names after this one are the new ones
     #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
     pub rename: Vec<String>,
@@ -338,7 +364,8 @@ impl Edit {
     /// None of the changes.
     fn nothing(file: &Path, durable: bool) -> Edit {
         let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Edit { file: file.to_owned(), remove, rename, unset, set, durable }
+        let meaning = Meaning::default();
+        Edit { file: file.to_owned(), remove, meaning, rename, unset, set, durable }
     }
 }
 

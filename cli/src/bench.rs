@@ -9,7 +9,7 @@ use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::table::{Align, Table};
-use crate::{progress, remote, text};
+use crate::{models, progress, remote, text};
 use reads::Mode;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -31,7 +31,8 @@ struct Row {
 pub fn run(arguments: &Bench) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let opened = File::open_model(path, &Mode::Read.open_options()).map_err(|e| Failure::at(path, e))?;
+    let opened = File::open_model(path, &models::with_choice(&Mode::Read.open_options()))
+        .map_err(|e| Failure::at(path, e))?;
     let plan = reads::plan(&opened);
     if plan.batches.is_empty() {
         return Err(Failure::at(path, "holds no tensor that could be read"));
@@ -65,7 +66,10 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
             let plain = plain::Parts::open(&opened)?;
             let file = match row.mode {
                 Mode::Plain => None,
-                mode => Some(File::open_model(path, &mode.open_options()).map_err(|e| Failure::at(path, e))?),
+                mode => Some(
+                    File::open_model(path, &models::with_choice(&mode.open_options()))
+                        .map_err(|e| Failure::at(path, e))?,
+                ),
             };
             let mut time = Duration::ZERO;
             for batch in &plan.batches {

@@ -1,16 +1,19 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
-use crate::arguments::{check_matches, is_chosen, Add, Compact, Merge};
-use crate::convert::{check_free, check_is_zt};
+use crate::arguments::{Add, Chosen, Compact, Merge};
 use crate::edit::check_may_change;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
+use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
+use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
-use crate::{elements, progress, text};
+use crate::{elements, models, progress, text};
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
@@ -18,7 +21,20 @@ use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
 use ztensor::model::value::{order, Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
-use ztensor::writer::{Summary, Writer, WriterOptions};
+use ztensor::writer::{Loss, Recode, Summary, Writer, WriterOptions};
+
+/// What becomes of damaged objects, and what the last lines say.
+#[derive(Default)]
+struct Damage {
+    is_allowed: bool,
+    notes: Notes,
+}
+
+impl Damage {
+    fn new(is_allowed: bool) -> Damage {
+        Damage { is_allowed, ..Damage::default() }
+    }
+}
 
 /// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
 fn copy_all<'f>(
@@ -26,6 +42,7 @@ fn copy_all<'f>(
     objects: &[(Object<'f>, &Path)],
     output: &Path,
     interrupt: &Interrupt,
+    damage: &Damage,
 ) -> Outcome<()> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
@@ -33,8 +50,23 @@ fn copy_all<'f>(
     let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
     for (object, input) in objects {
         interrupt.check()?;
-        let copied = object.text_name().and_then(|name| writer.copy(*object, name));
-        copied.map_err(|e| failure(interrupt, input, output, e))?;
+        let mut is_refused = false;
+        let mut agree = |loss: Loss, _: &Error| {
+            let is_damage = matches!(loss, Loss::Damage | Loss::DamagedObject);
+            is_refused |= is_damage && !damage.is_allowed;
+            if is_damage && damage.is_allowed {
+                let reason = damage::reason(loss == Loss::DamagedObject);
+                damage.notes.add(What::Damaged, "object", &crate::names::text(object), reason);
+            }
+            is_damage && damage.is_allowed
+        };
+        let copied = object
+            .text_name()
+            .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
+        copied.map_err(|e| match is_refused {
+            true => damage::refused(failure(interrupt, input, output, e)),
+            false => failure(interrupt, input, output, e),
+        })?;
         object.components().for_each(|component| elements::release(&component));
         bar.inc(stored_size(object));
     }
@@ -65,9 +97,10 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let (path, input) = (&arguments.file, &arguments.input);
     let interrupt = Interrupt::listen();
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = remote::open(input)?;
-    check_matches(&arguments.globs, input, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, input, &[&file])?;
+    let wanted = |object: &Object<'_>| chosen.has(object);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
     if objects.is_empty() {
         return Err(Failure::at(input, "it has no tensors"));
@@ -75,17 +108,25 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let options = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
     let old = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
-    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name()).is_some()) {
+    for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name_bytes()).is_some()) {
         if !arguments.replace {
-            let why = format!("object {:?} is there already; --replace takes it away first", object.name());
+            let why =
+                format!("object {:?} is there already; --replace takes it away first", names::text(object));
             return Err(Failure::at(path, why));
         }
-        writer.remove_object(object.name()).map_err(|e| Failure::at(path, e))?;
+        writer.remove_object(&names::text(object)).map_err(|e| Failure::at(path, e))?;
     }
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    note_unchecked(&damage.notes, &file);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
     let what = format!("{} added", text::count(objects.len() as u64, "object"));
-    report(path, &what, &summary)
+    report(path, &what, &summary)?;
+    for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
+        damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
+    }
+    damage.notes.report();
+    Ok(())
 }
 
 pub fn merge(arguments: &Merge) -> Outcome<()> {
@@ -94,20 +135,22 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     };
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
+    check_whole(output)?;
     check_free(output, arguments.force)?;
+    let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
-    let (mut attributes, mut keys) = (Attributes::default(), BTreeSet::new());
+    let (mut attributes, mut keys, notes) = (Attributes::default(), BTreeMap::new(), Notes::default());
     for (file, path) in files.iter().zip(inputs) {
         for object in file.objects() {
             if let Some(other) = names.insert(object.name_bytes(), path) {
-                let (name, other) = (object.name(), remote::shown(other));
+                let (name, other) = (names::text(&object), remote::shown(other));
                 return Err(Failure::at(path, format!("object {name:?} is also in {other}")));
             }
-            objects.push((object, path.as_path()));
+            objects.push((object, path));
         }
-        merge_attributes(&mut attributes, &mut keys, file).map_err(|e| Failure::at(path, e))?;
+        merge_attributes(&mut attributes, &mut keys, file, &notes).map_err(|e| Failure::at(path, e))?;
     }
     // What is all of zTensor 2 stays so: its shards, too, are put into the one file.
     let usual = WriterOptions { durable: arguments.durable, ..WriterOptions::default() };
@@ -116,12 +159,19 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
         false => usual.version,
     };
     let options = WriterOptions { version, ..usual };
-    let mut writer = Writer::create(output, &options).map_err(|e| Failure::at(output, e))?;
+    let new = NewFile::create(output, arguments.force, arguments.durable)?;
+    let mut writer = Writer::to_sink(new.sink(), &options).map_err(|e| Failure::at(output, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
-    copy_all(&mut writer, &objects, output, &interrupt)?;
-    check_free(output, arguments.force)?;
+    let damage = Damage { is_allowed: arguments.allow_damaged, notes };
+    files.iter().for_each(|file| note_unchecked(&damage.notes, file));
+    copy_all(&mut writer, &objects, output, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
-    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)
+    let new = NewFiles { files: vec![new], ..NewFiles::default() };
+    drop(new.open()?);
+    new.publish()?;
+    report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 /// The key of an attribute, of any kind.
@@ -147,19 +197,32 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
+fn shown_key(key: Value<'_>) -> String {
+    key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned)
+}
+
 /// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file was made from, or
 /// which part of a model it is, are left out: they are not true of the merged file.
 fn merge_attributes<'f>(
     attributes: &mut Attributes,
-    keys: &mut BTreeSet<Key<'f>>,
+    keys: &mut BTreeMap<Key<'f>, Value<'f>>,
     file: &'f File,
+    notes: &Notes,
 ) -> Result<()> {
     let own = file.attributes().into_iter().flat_map(|map| map.pairs());
     let is_of_file =
         |key: Value<'_>| key.is_text(File::ORIGIN) || SPLIT_KEYS.iter().any(|split| key.is_text(split));
     for (key, value) in own.filter(|(key, _)| !is_of_file(*key)) {
-        if keys.insert(Key(key)) {
-            attributes.push(key, value)?;
+        let left_out = |why: &str| notes.add(What::LeftOut, "attribute", &shown_key(key), why);
+        match keys.entry(Key(key)) {
+            Entry::Vacant(entry) => {
+                entry.insert(value);
+                attributes.push(key, value)?;
+            }
+            Entry::Occupied(first) if order(*first.get(), value).is_ne() => {
+                left_out("a file before has another value of it");
+            }
+            Entry::Occupied(_) => {}
         }
     }
     Ok(())
@@ -171,6 +234,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     let identity = file_identity(path)?;
     check_may_change(path)?;
+    check_is_zt(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
@@ -189,14 +253,21 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let (alignment, large_alignment) = alignments(&file);
     let durable = arguments.durable;
     let options = WriterOptions { version, durable, alignment, large_alignment, ..WriterOptions::default() };
-    let mut writer = Writer::create(path, &options).map_err(at_path)?;
+    let new = NewFile::create(path, true, durable)?;
+    let mut writer = Writer::to_sink(new.sink(), &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
+    let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
+    drop(new.open()?); // by itself, as its name may be that of a part
     if file_identity(path)? != identity {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
-    let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
-    report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
+    new.publish()?;
+    let freed = before.saturating_sub(summary.file_size);
+    report(path, &format!("{} given back", text::size(freed)), &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 /// Size, time of the last change and inode: they differ if another program has written the file.

@@ -27,18 +27,23 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::{check_free, NewFiles};
+use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{refuse_terminal, Output};
+use crate::standard_input::is_standard;
 use crate::{progress, text};
 use choice::Choice;
 use indicatif::ProgressBar;
 use input::Input;
-pub use output::{check_free, NewFile};
+use losses::Converted;
+use serde_json::json;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
+pub use temporary::without_name;
 pub use tensor::{emit, Elements};
-use ztensor::error::Error;
+use ztensor::error::{Cause, Error};
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
 
@@ -51,15 +56,16 @@ pub struct Job<'a> {
     pub bar: ProgressBar,
     /// Names of objects that the output lacks, as it cannot represent them.
     pub left_out: RefCell<HashSet<Vec<u8>>>,
+    pub notes: Notes,
+    /// What `--dtype` did.
+    pub converted: Converted,
 }
 
 /// What was written.
 #[derive(Default)]
 pub struct Written {
-    /// The files with tensors, whole but for their names; none on standard output.
-    pub files: Vec<NewFile>,
-    /// What says which of them has which tensor.
-    pub index: Option<NewFile>,
+    /// The files, whole but for their names; none on standard output.
+    pub files: NewFiles,
     pub objects: u64,
     pub data_bytes: u64,
     pub stored_bytes: u64,
@@ -75,15 +81,16 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     if is_standard(&arguments.output) {
         refuse_terminal("a file of tensors")?;
     }
-    let input = Input::open(&arguments.input, &interrupt)?;
+    let input = Input::open(&arguments.input, arguments.allow_trailing, &interrupt)?;
     if arguments.verify {
-        verify(&input, arguments.threads, &interrupt)?;
+        verify(&input, arguments, &interrupt)?;
     }
-    let choices = choice::choose(&input, arguments)?;
+    let notes = Notes::default();
+    let choices = choice::readable(choice::choose(&input, arguments)?, arguments, &notes)?;
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
-    let left_out = RefCell::default();
-    let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+    let job = Job { notes, ..Job::new(arguments, &input, choices, &interrupt, bar) };
+    note_unchecked(&job.notes, &input.file);
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),
@@ -93,42 +100,59 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     job.bar.finish_and_clear();
     let mut written = written?;
     let files = publish(&job, &mut written)?;
-    report(arguments, &written, files, started)
+    job.note_lost_digests(target);
+    report(&job, &written, files, started)
 }
 
 /// Gives all files their names, once they are what they should be; how many there are.
 fn publish(job: &Job<'_>, written: &mut Written) -> Outcome<usize> {
-    if job.arguments.verify {
-        compare::compare(job, written)?;
+    let files = std::mem::take(&mut written.files);
+    if files.is_empty() {
+        return Ok(0);
     }
+    compare::compare(job, &files.open()?)?;
     job.interrupt.check()?;
-    let files: Vec<_> = std::mem::take(&mut written.files).into_iter().chain(written.index.take()).collect();
-    let count = files.len();
-    NewFile::publish_all(files).map(|()| count)
+    let count = files.count();
+    files.publish().map(|()| count)
 }
 
 /// What was done, in a line: on standard output, unless that is the output.
-fn report(arguments: &Convert, written: &Written, files: usize, started: Instant) -> Outcome<()> {
+fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> Outcome<()> {
+    let arguments = job.arguments;
     let shown = arguments.output.display().to_string();
-    let files = match files {
+    let of_files = match files {
         0 | 1 => String::from("file"),
         count => format!("{count} files"),
     };
     let line = format!(
-        "{}: {}, {} stored as {}, {files} of {} in {:.2} s",
+        "{}: {}, {} stored as {}, {of_files} of {} in {:.2} s{}",
         text::one_line(&shown),
         text::count(written.objects, "object"),
         text::size(written.data_bytes),
         text::size(written.stored_bytes),
         text::size(written.size),
         started.elapsed().as_secs_f64(),
+        arguments.floats().map_or(String::new(), |to| job.converted.line(to)),
     );
-    if is_standard(&arguments.output) {
-        return Ok(());
+    if !is_standard(&arguments.output) {
+        let facts = json!({
+            "file": shown,
+            "objects": written.objects,
+            "files": files,
+            "size": written.size,
+            "data_bytes": written.data_bytes,
+            "stored_bytes": written.stored_bytes,
+            "converted": job.converted.json(arguments.floats()),
+        });
+        let mut out = Output::new();
+        match arguments.json {
+            true => out.json(&format!("{:#}\n", job.notes.with(facts)))?,
+            false => out.line(format_args!("{line}"))?,
+        }
+        out.flush()?;
     }
-    let mut out = Output::new();
-    out.line(format_args!("{line}"))?;
-    out.flush()
+    job.notes.report();
+    Ok(())
 }
 
 /// An attribute for messages.
@@ -136,37 +160,29 @@ fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
 }
 
-/// What the name of a file says is in it; none if that is something which is not written here.
+/// The container that the extension of a name stands for, in any case of its letters.
 fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     match extension.as_deref().and_then(|e| e.to_str()) {
+        Some("zt") => Some(Target::Zt),
         Some("safetensors") => Some(Target::Safetensors),
         Some("gguf") => Some(Target::Gguf),
         Some("npz") => Some(Target::Npz),
-        Some("npy" | "pt" | "pth" | "bin" | "ckpt" | "onnx" | "h5" | "hdf5" | "json") => None,
-        _ => Some(Target::Zt),
+        _ => None,
     }
 }
 
-/// Refuses a name that says another container, of what writes .zt files alone.
-pub fn check_is_zt(path: &Path) -> Outcome<()> {
-    match target_of(path) {
-        Some(Target::Zt) => Ok(()),
-        _ => Err(Failure::at(path, "only .zt files are written here; zt convert makes others of one")),
-    }
-}
-
-/// Whether a path stands for standard input or output.
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {
+fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<()> {
+    let threads = arguments.threads;
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
     let continues = |_, _| interrupt.check().is_ok();
     let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
     interrupt.check()?; // why it failed, if a signal stopped it
-    verified.map_err(|e| input.failure(e))
+    match verified {
+        // What cannot be checked cannot be read, and is left out.
+        Err(e) if arguments.skip_unreadable && e.cause() == Cause::Unsupported => Ok(()),
+        verified => verified.map_err(|e| input.failure(e)),
+    }
 }
 
 impl Convert {
@@ -175,7 +191,14 @@ impl Convert {
         if let Some(target) = self.to {
             return Ok(target);
         }
-        let why = "such files are not written here; --to says what else it shall be";
+        if is_standard(&self.output) {
+            let why = "standard output: it has no extension that chooses the format; --to chooses it";
+            return Err(Failure::Message(String::from(why)));
+        }
+        if self.output.is_dir() {
+            return Err(Failure::at(&self.output, "it is a folder"));
+        }
+        let why = "the extension is none of .zt, .safetensors, .gguf and .npz; --to chooses the format";
         target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }
 
@@ -211,6 +234,26 @@ impl Convert {
 }
 
 impl<'a> Job<'a> {
+    fn new(
+        arguments: &'a Convert,
+        input: &'a Input,
+        choices: Vec<Choice<'a>>,
+        interrupt: &'a Interrupt,
+        bar: ProgressBar,
+    ) -> Job<'a> {
+        let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
+        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
+    }
+
+    /// Notes digests of the input that the output has no place for.
+    fn note_lost_digests(&self, target: Target) {
+        let components = self.choices.iter().flat_map(|choice| choice.object.components());
+        let digests = components.filter(|component| component.digest().is_some()).count();
+        if target != Target::Zt && digests > 0 {
+            self.notes.add_count(What::LeftOut, "digest", digests as u64, "only .zt files have digests");
+        }
+    }
+
     /// What is read.
     pub fn file(&self) -> &'a File {
         &self.input.file
@@ -229,9 +272,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The failure of an attribute that cannot be written.
-    pub fn attribute_refusal(&self, key: Value<'_>, why: impl std::fmt::Display) -> Failure {
-        self.refusal(format!("{}: {why}", shown_key(key)))
+    /// Leaves out an attribute of the file, or fails with why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
+        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
+        self.leave_out("attribute", &shown_key(key), &name, why)
     }
 
     /// A failure of what is to be written.
@@ -285,20 +329,19 @@ mod tests {
             let parsed = Arguments::parse_from(words.into_iter().chain(paths));
             let Command::Convert(arguments) = parsed.command else { panic!() };
             let interrupt = Interrupt::default();
-            let input = Input::open(&arguments.input, &interrupt).unwrap();
+            let input = Input::open(&arguments.input, false, &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
-            let (arguments, left_out) = (&arguments, RefCell::default());
-            let job = Job { arguments, input: &input, choices, interrupt: &interrupt, bar, left_out };
+            let job = Job::new(&arguments, &input, choices, &interrupt, bar);
             for is_damaged in [true, false] {
                 let mut written = match target {
                     "zt" => to_zt::write(&job).unwrap(),
                     _ => to_gguf::write(&job).unwrap(),
                 };
                 if is_damaged {
-                    let new = written.files[0].open().unwrap();
+                    let new = written.files.files[0].open().unwrap();
                     let at = new.objects().map(|o| o.components().next().unwrap().offset()).max().unwrap();
-                    let path = written.files[0].temporary_path();
+                    let path = written.files.files[0].temporary_path();
                     let mut bytes = std::fs::read(&path).unwrap();
                     bytes[at as usize] ^= 1;
                     std::fs::write(&path, bytes).unwrap();

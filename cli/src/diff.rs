@@ -4,10 +4,12 @@
 mod pairs;
 mod values;
 
-use crate::arguments::{check_matches, is_chosen, Diff};
+use crate::arguments::{Chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
+use crate::notes::{Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, parallel, progress, text};
@@ -41,7 +43,6 @@ fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
     let (a, b) = (remote::open(path)?, remote::open(other_path)?);
-    check_matches(&arguments.globs, path, &[&a, &b])?;
     let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
     let mut out = Output::new();
     match arguments.json {
@@ -49,6 +50,7 @@ fn compare(arguments: &Diff) -> Outcome<()> {
         false => found.write(&mut out)?,
     }
     out.flush()?;
+    found.notes.report();
     match (found.unknown, found.are_none()) {
         (0, true) => Ok(()),
         (0, false) => Err(Failure::Reported),
@@ -63,7 +65,8 @@ pub fn between<'f>(
     arguments: &Diff,
     interrupt: &Interrupt,
 ) -> Outcome<Findings<'f>> {
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[a, b])?;
+    let wanted = |object: &Object<'_>| chosen.has(object);
     let found_in = |file, object: &Object<'_>| find(file, object).is_some();
     let pairs: Vec<Pair<'_>> =
         a.objects().filter(wanted).filter_map(|object| Some((object, find(b, &object)?))).collect();
@@ -72,43 +75,86 @@ pub fn between<'f>(
     let stored = pairs.iter().map(|(a, _)| stored_size(a));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let results = parallel::map(&pairs, arguments.threads, |(a, b)| {
-        let differences = of_objects(a, b, arguments.attributes, interrupt);
+        let differences = of_objects(a, b, !arguments.no_attributes, interrupt);
         a.components().chain(b.components()).for_each(|component| elements::release(&component));
         bar.inc(stored_size(a));
         differences
     });
     bar.finish_and_clear();
     interrupt.check()?;
-    let (mut differing, mut unknown) = (Vec::new(), 0u64);
+    let (mut differing, mut unknown, notes) = (Vec::new(), 0u64, Notes::default());
     for ((object, _), result) in pairs.iter().zip(results) {
         match result {
-            Ok(differences) if differences.is_empty() => {}
-            Ok(differences) => differing.push((*object, differences)),
+            Ok((differences, passed_over)) => {
+                passed_over.into_iter().for_each(|why| {
+                    notes.add(What::NotCompared, "object", &names::text(object), why);
+                });
+                if !differences.is_empty() {
+                    differing.push((*object, differences));
+                }
+            }
             Err(error) => {
                 unknown += 1;
-                Failure::at_either(path, other_path, error).report();
+                let why = Failure::at_either(path, other_path, error).text();
+                notes.add(What::NotCompared, "object", &names::text(object), why);
             }
         }
     }
-    let of_files = match arguments.attributes {
-        true => of_attributes(a.attributes(), b.attributes()).map_err(|e| Failure::at(path, e))?,
-        false => Vec::new(),
+    let of_files = match arguments.no_attributes {
+        true => {
+            notes.add_count(
+                What::NotCompared,
+                "attribute",
+                count_of_attributes(a).max(count_of_attributes(b)),
+                "--no-attributes",
+            );
+            Vec::new()
+        }
+        false => {
+            note_origins(a, b, &notes).map_err(|e| Failure::at(path, e))?;
+            of_attributes(a.attributes(), b.attributes()).map_err(|e| Failure::at(path, e))?
+        }
     };
     let same = pairs.len() as u64 - differing.len() as u64 - unknown;
-    Ok(Findings { only_a, only_b, differing, of_files, same, unknown })
+    Ok(Findings { only_a, only_b, differing, of_files, same, unknown, notes })
 }
 
 fn find<'f>(file: &'f File, object: &Object<'_>) -> Option<Object<'f>> {
     file.find_position(object.name_bytes()).and_then(|at| file.object(at))
 }
 
+fn count_of_attributes(file: &File) -> u64 {
+    let count = |map: Option<Value<'_>>| map.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64;
+    file.objects().map(|object| count(object.attributes())).sum::<u64>() + count(file.attributes())
+}
+
+/// Notes attributes that say what a file was made from, or which part of a model it is, if they differ.
+fn note_origins(a: &File, b: &File, notes: &Notes) -> Result<()> {
+    let origin = |file: &File| file.origin()?.map(|origin| json::write(origin.get())).transpose();
+    let of = |file: &File, key: &str| {
+        let found = file.attributes().and_then(|map| map.get(key));
+        found.map(json::write).transpose()
+    };
+    let why = "it is about the file, not about the model";
+    if (of(a, File::ORIGIN)?, of(b, File::ORIGIN)?) != (None, None) && origin(a)? != origin(b)? {
+        notes.add(What::NotCompared, "attribute", File::ORIGIN, why);
+    }
+    for key in SPLIT_KEYS {
+        if of(a, key)? != of(b, key)? {
+            notes.add(What::NotCompared, "attribute", key, why);
+        }
+    }
+    Ok(())
+}
+
+/// What differs, and why some values were not compared.
 fn of_objects(
     a: &Object<'_>,
     b: &Object<'_>,
     attributes: bool,
     interrupt: &Interrupt,
-) -> Result<Vec<Difference>> {
-    let mut differences = Vec::new();
+) -> Result<(Vec<Difference>, Option<String>)> {
+    let (mut differences, mut passed_over) = (Vec::new(), None);
     let mut said = |what: &str, a: String, b: String| {
         let is_same = a == b;
         if !is_same {
@@ -131,15 +177,22 @@ fn of_objects(
             if !is_same_type {
                 differences.push(Difference::Said { what, a: name, b: other_name });
             }
+            if !values::are_comparable(&component, &other, is_same_type)? {
+                passed_over = Some(String::from("values of types that are not compared with each other"));
+                continue;
+            }
             if let Some(values) = values::compare(&component, &other, is_same_type, interrupt)? {
                 differences.push(Difference::Values { role: component.role().to_owned(), values });
             }
         }
     }
+    if !is_same {
+        passed_over = Some(String::from("values of objects whose shapes, formats or components differ"));
+    }
     if attributes {
         differences.extend(of_attributes(a.attributes(), b.attributes())?);
     }
-    Ok(differences)
+    Ok((differences, passed_over))
 }
 
 /// The roles in order. One that has a comma is quoted, so that it is not taken for two.
@@ -188,6 +241,7 @@ pub struct Findings<'f> {
     of_files: Vec<Difference>,
     same: u64,
     pub unknown: u64,
+    pub notes: Notes,
 }
 
 impl Findings<'_> {
@@ -202,14 +256,14 @@ impl Findings<'_> {
         let one_sided = [("-", &self.only_a, Tone::Bad), ("+", &self.only_b, Tone::Good)];
         for (sign, objects, tone) in one_sided {
             for object in objects {
-                let line = format!("{sign} {} {}", text::name(object.name()), text::shape(object.shape()));
+                let line = format!("{sign} {} {}", names::shown(object), text::shape(object.shape()));
                 let line = out.toned(tone, &line);
                 out.line(format_args!("{line}"))?;
             }
         }
         self.of_files.iter().try_for_each(|found| out.line(format_args!("~ {}", found.shown(None))))?;
         for (object, differences) in &self.differing {
-            let name = text::name(object.name());
+            let name = names::shown(object);
             for found in differences {
                 out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
             }
@@ -227,21 +281,21 @@ impl Findings<'_> {
     }
 
     pub fn as_json(&self) -> Json {
-        fn names<'f>(objects: &[Object<'f>]) -> Vec<&'f str> {
-            objects.iter().map(|object| object.name()).collect()
+        fn names<'f>(objects: &[Object<'f>]) -> Vec<std::borrow::Cow<'f, str>> {
+            objects.iter().map(names::text).collect()
         }
         let differing = self.differing.iter().map(|(object, differences)| {
             let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
-            json!({ "name": object.name(), "differences": list })
+            json!({ "name": names::text(object), "differences": list })
         });
-        json!({
+        self.notes.with(json!({
             "same": self.same,
             "only_in_first": names(&self.only_a),
             "only_in_second": names(&self.only_b),
             "differing": differing.collect::<Vec<_>>(),
             "attributes": self.of_files.iter().map(|found| found.as_json(None)).collect::<Vec<_>>(),
             "not_compared": self.unknown,
-        })
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `zt edit`: objects of a file are taken away and renamed, their attributes set and taken away, all at once.
 
-use crate::arguments::Edit;
+use crate::arguments::{Chosen, Edit};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -8,12 +8,14 @@ use crate::text;
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::Result;
+use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{Writer, WriterOptions};
 
 /// Does what the options say, kind by kind.
 pub fn run(arguments: &Edit) -> Outcome<()> {
+    let removed = removed(arguments)?;
     change(&arguments.file, arguments.durable, |writer| {
-        for name in &arguments.remove {
+        for name in &removed {
             writer.remove_object(name)?;
         }
         for names in arguments.rename.chunks_exact(2) {
@@ -28,6 +30,20 @@ pub fn run(arguments: &Edit) -> Outcome<()> {
         }
         Ok(())
     })
+}
+
+/// The names of the objects that are taken away.
+fn removed(arguments: &Edit) -> Outcome<Vec<String>> {
+    let path = &arguments.file;
+    if arguments.remove.is_empty() || arguments.meaning.exact {
+        return Ok(arguments.remove.clone());
+    }
+    check_may_change(path)?;
+    let file = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
+    let chosen = Chosen::some_of(&arguments.remove, arguments.meaning, path, &[&file])?;
+    let names = file.objects().filter(|object| chosen.names(object)).map(|object| object.text_name());
+    let names = names.map(|name| name.map(str::to_owned).map_err(|e| Failure::at(path, e)));
+    names.collect()
 }
 
 /// Refuses what is not to be written to, even where another file could take its place.

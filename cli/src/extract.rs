@@ -1,15 +1,20 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{check_matches, is_chosen, Cat, Extract};
-use crate::convert::{check_free, emit, Elements, NewFile};
+use crate::arguments::{Cat, Chosen, Extract};
+use crate::convert::{emit, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
+use crate::new_files::{check_free, NewFile, NewFiles};
+use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
-use std::collections::HashSet;
-use std::io::Write;
+use std::collections::{HashMap, HashSet};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use unicode_normalization::UnicodeNormalization;
+use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
 
 /// Writes one component to standard output.
@@ -19,7 +24,12 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
     refuse_terminal("the bytes of a tensor")?;
     let file = remote::open(path)?;
-    let object = file.required(&arguments.name).map_err(at_path)?;
+    let chosen = Chosen::some_of(std::slice::from_ref(&arguments.name), arguments.meaning, path, &[&file])?;
+    let mut objects = file.objects().filter(|object| chosen.has(object));
+    let object = match (objects.next(), objects.next()) {
+        (Some(object), None) => object,
+        _ => return Err(Failure::at(path, format!("several objects match {:?}", arguments.name))),
+    };
     let roles =
         || object.components().map(|c| text::name(c.role()).into_owned()).collect::<Vec<_>>().join(", ");
     let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", arguments.name));
@@ -42,27 +52,65 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// A new folder. When this is dropped, the folder and the parents that were made with it are removed, unless it is kept or
-/// has files in it.
-struct NewFolder(Vec<PathBuf>);
+/// The folder that files come into. A new one has a hidden name until all files are in it. When this is dropped before, it
+/// goes again, and so do the parents that were made with it.
+struct Folder {
+    to: PathBuf,
+    /// A new folder by its hidden name, and its parents that are new, too.
+    hidden: Option<PathBuf>,
+    made: Vec<PathBuf>,
+}
 
-impl NewFolder {
-    fn make(path: &Path) -> Outcome<NewFolder> {
-        let new = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-        let folder = NewFolder(new.map(Path::to_owned).collect());
-        std::fs::create_dir_all(path).map_err(|e| Failure::at(path, e))?;
+impl Folder {
+    fn make(to: &Path) -> Outcome<Folder> {
+        let mut folder = Folder { to: to.to_owned(), hidden: None, made: Vec::new() };
+        if to.exists() {
+            return Ok(folder);
+        }
+        let failed = |e| Failure::at(to, e);
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let new = parent.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        folder.made = new.map(Path::to_owned).collect();
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        for number in 0.. {
+            let hidden = parent.join(format!(".{name:.50}.{}-{number}.tmp", std::process::id()));
+            match std::fs::create_dir(&hidden) {
+                Ok(()) => {
+                    folder.hidden = Some(hidden);
+                    break;
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
+                Err(e) => return Err(failed(e)),
+            }
+        }
         Ok(folder)
     }
 
-    fn keep(mut self) {
-        self.0.clear();
+    /// Where the files are for now.
+    fn path(&self) -> &Path {
+        self.hidden.as_deref().unwrap_or(&self.to)
+    }
+
+    /// Gives a new folder its name.
+    fn publish(mut self) -> Outcome<()> {
+        if let Some(hidden) = &self.hidden {
+            std::fs::rename(hidden, &self.to).map_err(|e| Failure::at(&self.to, e))?;
+        }
+        self.hidden = None;
+        self.made.clear();
+        Ok(())
     }
 }
 
-impl Drop for NewFolder {
+impl Drop for Folder {
     fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = std::fs::remove_dir(path); // a failure cannot be reported here
+        // A failure cannot be reported here.
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_dir_all(hidden);
+        }
+        for path in &self.made {
+            let _ = std::fs::remove_dir(path);
         }
     }
 }
@@ -72,35 +120,67 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
-    check_matches(&arguments.globs, path, &[&file])?;
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), &arguments.globs);
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
+    let wanted = |object: &Object<'_>| chosen.has(object);
+    let (notes, mut attributes) = (Notes::default(), count_of(file.attributes()));
     // Whatever cannot be written is refused before the first file is written.
-    let (mut planned, mut targets) = (Vec::new(), HashSet::new());
+    let (mut planned, mut names, mut is_complete) = (Vec::new(), FileNames::default(), true);
     for object in file.objects().filter(wanted) {
+        attributes += count_of(object.attributes());
+        if object.components().len() == 0 {
+            notes.add(What::LeftOut, "object", &names::text(&object), "it has no component");
+        }
         for component in object.components() {
             let header = match arguments.raw {
                 true => Vec::new(),
                 false => header(path, &object, &component, "--raw writes bytes alone")?,
             };
-            let target = target(arguments, &object, &component)?;
-            // Also where a file system takes large and small letters for the same.
-            if !targets.insert(target.to_string_lossy().to_lowercase()) {
-                let name = text::name(object.name());
-                let why =
-                    format!("object {name:?}: another one comes into the same file, {}", target.display());
-                return Err(Failure::at(path, why));
+            let name = match object.components().len() {
+                1 => names::text(&object).into_owned(),
+                _ => format!("{}.{}", names::text(&object), component.role()),
+            };
+            let Some((file_name, is_numbered)) = names.next(&name, arguments.raw) else {
+                notes.add(What::LeftOut, "object", &names::text(&object), "its name is too long for a file");
+                is_complete = false;
+                continue;
+            };
+            if is_numbered {
+                let why = format!("{file_name}, as a file system may not tell its name from another one");
+                notes.add(What::Renamed, "object", &name, why);
             }
-            check_free(&target, arguments.force)?;
-            planned.push((component, header, target));
+            let target = arguments.to.join(file_name);
+            planned.push((component, header, target, crate::names::text(&object).into_owned()));
         }
     }
-    if planned.is_empty() {
+    if planned.is_empty() && is_complete {
         return Err(Failure::at(path, "it has no tensors"));
     }
-    let folder = NewFolder::make(&arguments.to)?;
+    let is_one = planned.len() == 1;
+    planned.iter().try_for_each(|(_, _, target, _)| match is_one {
+        true => check_free(target, arguments.force),
+        false if target.symlink_metadata().is_err() => Ok(()),
+        false => {
+            let why = "it is there already, and several files do not replace it as one; choose a new folder";
+            Err(Failure::at(target, why))
+        }
+    })?;
+    let folder = Folder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
-    for (component, header, target) in planned {
-        let new = NewFile::create(&target, arguments.force, false)?;
+    for (component, header, target, name) in planned {
+        if let Err(why) = component.check_source() {
+            let is_damage = why.is_damage();
+            let why = Failure::at(path, why);
+            if !(is_damage && arguments.allow_damaged) {
+                return Err(if is_damage { damage::refused(why) } else { why });
+            }
+            let left_out = component.for_each_decoded(&mut |_| Ok(())).is_err();
+            notes.add(What::Damaged, "object", &name, damage::reason(left_out));
+            if left_out {
+                continue;
+            }
+        }
+        let target = folder.path().join(target.file_name().unwrap_or_default());
+        let new = NewFile::create(&target, arguments.force && is_one, false)?;
         new.write(&header)?;
         let mut put = |chunk: &[u8]| {
             interrupt.check()?;
@@ -111,40 +191,71 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         new.close()?;
         files.push(new);
     }
-    interrupt.check()?;
     let what = text::count(files.len() as u64, "file");
-    NewFile::publish_all(files)?;
-    folder.keep();
+    let files = NewFiles { files, ..NewFiles::default() };
+    if !arguments.raw {
+        files.open_each()?;
+    }
+    interrupt.check()?;
+    files.publish()?;
+    folder.publish()?;
     let folder = arguments.to.display().to_string();
     let mut out = Output::new();
     out.line(format_args!("{}: {what}, {} of data", text::one_line(&folder), text::size(bytes)))?;
-    out.flush()
+    out.flush()?;
+    if attributes > 0 {
+        notes.add_count(What::LeftOut, "attribute", attributes, "only tensors are extracted");
+    }
+    notes.report();
+    match is_complete {
+        true => Ok(()),
+        false => Err(Failure::Reported),
+    }
 }
 
-/// The file of a component: its name, made safe, in the folder. What would be another folder is none here.
-fn target(arguments: &Extract, object: &Object<'_>, component: &Component<'_>) -> Outcome<PathBuf> {
-    let name = match object.components().len() {
-        1 => object.name().to_owned(),
-        _ => format!("{}.{}", object.name(), component.role()),
-    };
-    let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
-    let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
-    let extension = if arguments.raw { "bin" } else { "npy" };
-    let file_name = format!("{safe}.{extension}");
-    if file_name.len() > 255 {
-        let shown = text::name(object.name()).into_owned();
-        return Err(Failure::at(
-            &arguments.file,
-            format!("object {shown:?}: its name is too long for a file"),
-        ));
+fn count_of(attributes: Option<Value<'_>>) -> u64 {
+    attributes.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64
+}
+
+/// Names of files that every file system can tell apart.
+#[derive(Default)]
+struct FileNames {
+    /// In small letters and in Unicode's normal form C.
+    taken: HashSet<String>,
+    /// The last number that was put behind a name.
+    numbers: HashMap<String, u64>,
+}
+
+impl FileNames {
+    /// The file of a component: its name, made safe, and a number where that is taken, and whether it has one. None if
+    /// it is too long for a file.
+    fn next(&mut self, name: &str, raw: bool) -> Option<(String, bool)> {
+        const MAX_SIZE: usize = 255;
+        let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
+        let safe: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+        let extension = if raw { "bin" } else { "npy" };
+        let folded = |name: &str| name.to_lowercase().nfc().collect::<String>();
+        let number = self.numbers.entry(folded(&safe)).or_insert(0);
+        loop {
+            *number += 1;
+            let file = match *number {
+                1 => format!("{safe}.{extension}"),
+                number => format!("{safe}-{number}.{extension}"),
+            };
+            if file.len() > MAX_SIZE {
+                return None;
+            }
+            if self.taken.insert(folded(&file)) {
+                return Some((file, *number > 1));
+            }
+        }
     }
-    Ok(arguments.to.join(file_name))
 }
 
 /// The header of a NumPy file of a component.
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
-        let (name, role) = (object.name(), component.role());
+        let (name, role) = (names::text(object), component.role());
         Failure::at(
             path,
             format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),
@@ -163,5 +274,8 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise
         (false, false) if size % block.bytes == 0 => vec![size / block.bytes],
         _ => return Err(refused(&format!("{size} bytes in the shape {:?}", object.shape()))),
     };
-    Ok(npy::header(elements, &shape))
+    match npy::refusal(&shape) {
+        Some(what) => Err(refused(&what)),
+        None => Ok(npy::header(elements, &shape)),
+    }
 }

@@ -55,6 +55,15 @@ impl Failure {
         Failure::Message(format!("standard output: {error}"))
     }
 
+    /// Its message, without a line of its own.
+    pub fn text(&self) -> String {
+        match self {
+            Failure::Message(message) => message.clone(),
+            Failure::Usage(message) => (*message).to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// Says what there is to say, and gives the exit status.
     pub fn report(&self) -> ExitCode {
         match self {
@@ -85,7 +94,8 @@ impl Failure {
 
 fn begins_with(message: &str, path: &Path) -> bool {
     let shown = remote::shown(path);
-    let names: &[&str] = if shown == "-" { &["standard output", "-"] } else { &[shown.as_str()] };
+    let names: &[&str] =
+        if shown == "-" { &["standard output", "standard input", "-"] } else { &[shown.as_str()] };
     names.iter().any(|name| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 

@@ -2,8 +2,10 @@
 
 use crate::arguments::Id;
 use crate::failure::{Failure, Outcome};
+use crate::names;
+use crate::notes::{Notes, What};
 use crate::output::Output;
-use crate::{remote, text};
+use crate::{models, remote, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use unicode_normalization::is_nfc;
@@ -16,13 +18,14 @@ struct Found {
     digest: Result<String, String>,
     /// Why the file is not canonical.
     violation: Option<String>,
+    notes: Notes,
 }
 
 pub fn run(arguments: &Id) -> Outcome<()> {
     let mut out = Output::new();
     let mut all = Vec::new();
-    let (mut is_broken, mut is_missing) = (false, false);
-    for path in &arguments.files {
+    let (mut is_broken, mut is_missing, mut notes) = (false, false, Vec::new());
+    for path in models::once(&arguments.files) {
         let found = match find(path, &arguments.digest) {
             Ok(found) => found,
             Err(error) => {
@@ -35,6 +38,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
             }
         };
         is_missing |= found.digest.is_err();
+        notes.push((path, found.notes.clone()));
         if arguments.json {
             all.push(found.as_json(path));
             continue;
@@ -52,6 +56,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
         out.json(&format!("{:#}\n", Json::Array(all)))?;
     }
     out.flush()?;
+    notes.iter().for_each(|(path, notes)| notes.report_of(path));
     match (is_broken, is_missing) {
         (true, _) => Err(Failure::Reported),
         (false, true) => Err(Failure::Trouble(Box::new(Failure::Reported))),
@@ -71,7 +76,14 @@ fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
         Err(error) if error.cause() == Cause::Unsupported => Some(error.message().to_owned()),
         Err(error) => return Err(error),
     };
-    Ok(Found { digest, violation })
+    let notes = Notes::default();
+    let count = |map: Option<Value<'_>>| map.unwrap_or(Value::EMPTY_MAP).pairs().count() as u64;
+    let attributes = file.objects().map(|object| count(object.attributes())).sum::<u64>();
+    let attributes = attributes + count(file.attributes());
+    if attributes > 0 && digest.is_ok() {
+        notes.add_count(What::NotCovered, "attribute", attributes, "the content digest covers tensors alone");
+    }
+    Ok(Found { digest, violation, notes })
 }
 
 /// The first name that is not in Unicode's normal form C, which takes tables that the library does without.
@@ -81,7 +93,7 @@ fn decomposed_name(file: &File) -> Option<String> {
         Some(format!("K5: the key {found:?} of {what}'s attributes is not in normal form C"))
     };
     let object = |object: Object<'_>| {
-        let name = object.name();
+        let name = &*names::text(&object);
         if !is_composed(name) {
             return Some(format!("K5: the name is not in normal form C: object {name:?}"));
         }
@@ -99,11 +111,14 @@ fn is_composed(name: &str) -> bool {
 
 impl Found {
     fn as_json(&self, path: &Path) -> Json {
-        json!({
-            "file": remote::shown(path),
-            "content_digest": self.digest.as_ref().ok(),
-            "why_no_digest": self.digest.as_ref().err(),
-            "why_not_canonical": self.violation,
-        })
+        self.notes.with_of(
+            path,
+            json!({
+                "file": remote::shown(path),
+                "content_digest": self.digest.as_ref().ok(),
+                "why_no_digest": self.digest.as_ref().err(),
+                "why_not_canonical": self.violation,
+            }),
+        )
     }
 }

@@ -1,7 +1,8 @@
 //! `zt info`: everything about a file, or about some of its objects.
 
-use crate::arguments::Info;
+use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, text};
@@ -19,12 +20,15 @@ pub fn run(arguments: &Info) -> Outcome<()> {
     if arguments.names.is_empty() {
         of_file(&mut out, path, &file)?;
     }
-    for (at, name) in arguments.names.iter().enumerate() {
-        let object = file.required(name).map_err(|e| Failure::at(path, e))?;
-        if at > 0 {
-            out.put("\n")?;
+    let mut is_first = true;
+    for text in &arguments.names {
+        let chosen = Chosen::some_of(std::slice::from_ref(text), arguments.meaning, path, &[&file])?;
+        for object in file.objects().filter(|object| chosen.has(object)) {
+            if !std::mem::take(&mut is_first) {
+                out.put("\n")?;
+            }
+            of_object(&mut out, path, &object)?;
         }
-        of_object(&mut out, path, &object)?;
     }
     out.flush()
 }
@@ -78,7 +82,7 @@ fn by_type(file: &File) -> BTreeMap<String, (u64, u64, u64)> {
 }
 
 fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> {
-    let name = out.toned(Tone::Heading, &text::name(object.name()));
+    let name = out.toned(Tone::Heading, &names::shown(object));
     out.line(format_args!("{name}"))?;
     fact(out, "format", text::name(object.format_name()))?;
     let elements = object.element_count().map_or(String::from("more than 2^64"), |count| count.to_string());

@@ -6,6 +6,8 @@
 //! `part` of a component is the place in that list of the one that it is in.
 
 use crate::failure::{report, Failure, Outcome};
+use crate::models;
+use crate::names;
 use crate::output::Output;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -18,12 +20,12 @@ use ztensor::reader::{Component, File, FilePart, Object};
 /// Writes the file as JSON. Where a hash cannot be had its place is null and the outcome a failure.
 pub fn write(
     out: &mut Output,
-    path: &Path,
+    path_of_file: &Path,
     file: &File,
     objects: &[Object<'_>],
     sha256: bool,
 ) -> Outcome<()> {
-    let at_path = |e| Failure::at(path, e);
+    let at_path = |e| Failure::at(path_of_file, e);
     let mut failed = false;
     out.json("{\n \"version\": ")?;
     out.json(&text(file.version()).map_err(at_path)?)?;
@@ -35,6 +37,10 @@ pub fn write(
         let paths: Result<Vec<_>> =
             file.parts().map(|part| text(path(part).trim_end_matches('\0'))).collect();
         out.json(&format!(",\n \"parts\": [{}]", paths.map_err(at_path)?.join(", ")))?;
+    }
+    let left_out = models::left_out(path_of_file);
+    if left_out.as_array().is_some_and(|notes| !notes.is_empty()) {
+        out.json(&format!(",\n \"left_out\": {left_out}"))?;
     }
     out.json(",\n \"objects\": [")?;
     for (at, object) in objects.iter().enumerate() {
@@ -73,7 +79,7 @@ pub fn write(
 fn object_head(object: &Object<'_>) -> Result<String> {
     Ok(format!(
         "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
-        text(object.name())?,
+        text(&names::text(object))?,
         object.shape(),
         text(object.format_name())?,
         attributes(object.attributes())?,

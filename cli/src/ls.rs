@@ -1,35 +1,36 @@
 //! `zt ls`: what files hold, as a table, as sums or as JSON.
 
-use crate::arguments::{is_chosen, GlobOrPath, Ls, Sort};
+use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
 use crate::failure::{report, Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
 use crate::tree::Tree;
-use crate::{elements, info, json, text};
-use globset::GlobMatcher;
+use crate::{elements, info, json, models, text};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Ls) -> Outcome<()> {
-    let more = arguments.more.iter().filter_map(|given| match given {
-        GlobOrPath::Path(path) => Some(path),
-        GlobOrPath::Glob(_) => None,
-    });
-    let paths: Vec<_> = std::iter::once(&arguments.file).chain(more).collect();
+    let forced = arguments.meaning.glob || arguments.meaning.exact;
+    let (more, names): (Vec<_>, Vec<_>) =
+        arguments.more.iter().cloned().partition(|text| !forced && is_path(text));
+    let more = more.into_iter().map(PathBuf::from);
+    let paths: Vec<_> = std::iter::once(arguments.file.clone()).chain(more).collect();
+    let paths = models::once(&paths);
     let mut out = Output::new();
     let mut failed = false;
-    let mut unmatched: Vec<_> = globs(arguments).collect();
+    let mut unmatched: Vec<&str> = names.iter().map(String::as_str).collect();
     for (at, path) in paths.iter().enumerate() {
         if paths.len() > 1 && !arguments.json {
             let shown = remote::shown(path);
             let heading = out.toned(Tone::Heading, &text::one_line(&shown));
             out.line(format_args!("{}{heading}:", if at > 0 { "\n" } else { "" }))?;
         }
-        match list(&mut out, path, arguments, &mut unmatched) {
+        match list(&mut out, path, arguments, &names, &mut unmatched) {
             Ok(()) => {}
             Err(Failure::Pipe) => return Err(Failure::Pipe),
             Err(failure) => {
@@ -41,8 +42,8 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     }
     out.flush()?;
     // What is in a file that cannot be read is not known.
-    for glob in unmatched.iter().filter(|_| !failed) {
-        report(&format!("there is neither an object nor a file {:?}", glob.glob().glob()));
+    for text in unmatched.iter().filter(|_| !failed) {
+        report(&format!("there is neither an object nor a file {text:?}"));
     }
     match failed || !unmatched.is_empty() {
         true => Err(Failure::Reported),
@@ -50,19 +51,19 @@ pub fn run(arguments: &Ls) -> Outcome<()> {
     }
 }
 
-/// The globs among the words.
-fn globs(arguments: &Ls) -> impl Iterator<Item = &GlobMatcher> {
-    arguments.more.iter().filter_map(|given| match given {
-        GlobOrPath::Glob(glob) => Some(glob),
-        GlobOrPath::Path(_) => None,
-    })
-}
-
-/// Lists a file, and takes the globs that match one of its objects out of `unmatched`.
-fn list(out: &mut Output, path: &Path, arguments: &Ls, unmatched: &mut Vec<&GlobMatcher>) -> Outcome<()> {
+/// Lists a file, and takes the names and patterns of its objects out of `unmatched`.
+fn list(
+    out: &mut Output,
+    path: &Path,
+    arguments: &Ls,
+    names: &[String],
+    unmatched: &mut Vec<&str>,
+) -> Outcome<()> {
     let file = remote::open(path)?;
-    unmatched.retain(|glob| !file.objects().any(|object| glob.is_match(object.name())));
-    let objects = chosen(&file, arguments);
+    let wanted = Chosen::of(names, arguments.meaning, path, &[&file])?;
+    let idle: Vec<_> = wanted.idle(&[&file]).map(str::to_owned).collect();
+    unmatched.retain(|text| idle.iter().any(|idle| idle == text));
+    let objects = chosen(&file, arguments, &wanted);
     if arguments.json {
         return json::write(out, path, &file, &objects, arguments.sha256);
     }
@@ -83,7 +84,7 @@ fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
     for object in objects {
         let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
         let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
-        tree.add(object.name(), depth, stored_size(object), what);
+        tree.add(&names::text(object), depth, stored_size(object), what);
     }
     tree
 }
@@ -109,11 +110,10 @@ fn by_type(objects: &[Object<'_>]) -> Table {
 }
 
 /// The objects that are asked for, in the order that is asked for.
-fn chosen<'f>(file: &'f File, arguments: &Ls) -> Vec<Object<'f>> {
-    let wanted = |object: &Object<'_>| is_chosen(object.name(), globs(arguments));
-    let mut objects: Vec<_> = file.objects().filter(wanted).collect();
+fn chosen<'f>(file: &'f File, arguments: &Ls, wanted: &Chosen) -> Vec<Object<'f>> {
+    let mut objects: Vec<_> = file.objects().filter(|object| wanted.has(object)).collect();
     match arguments.sort {
-        Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
+        Some(Sort::Name) => objects.sort_by(|a, b| a.name_bytes().cmp(b.name_bytes())),
         Some(Sort::Offset) => objects.sort_by_key(first_offset),
         Some(Sort::Size) => objects.sort_by_key(stored_size),
         None => {}
@@ -150,7 +150,7 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
     }
     let mut table = Table::new(&columns);
     for object in objects {
-        let name = text::name(object.name()).into_owned();
+        let name = names::shown(object).into_owned();
         let format = text::name(object.format_name()).into_owned();
         let shape = text::shape(object.shape());
         let mut components = object.components();

@@ -19,7 +19,9 @@ mod info;
 mod interrupt;
 mod json;
 mod ls;
-#[allow(dead_code)]
+mod models;
+mod names;
+mod new_files;
 mod notes;
 mod npy;
 mod output;
@@ -29,6 +31,7 @@ mod remote;
 mod repair;
 mod report;
 mod split;
+mod standard_input;
 mod stats;
 mod table;
 mod text;
@@ -48,7 +51,10 @@ fn main() -> ExitCode {
     };
     let run = || {
         arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;
-        run(&arguments.command)
+        models::choose(arguments.part, arguments.include_unlisted);
+        let outcome = run(&arguments.command);
+        models::report();
+        outcome
     };
     match std::panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,

@@ -2,8 +2,9 @@
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
-use crate::{failure, text};
+use crate::{failure, models, remote, text};
 use std::cell::RefCell;
+use std::path::Path;
 
 /// What became of the objects or files that a note names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,7 @@ impl What {
 }
 
 /// One fact about things that share a reason.
+#[derive(Clone)]
 struct Note {
     what: What,
     /// The singular of what is counted: "object", "file", "attribute", "byte".
@@ -46,7 +48,7 @@ struct Note {
 }
 
 /// The notes of one command, in the order in which they arose.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Notes {
     notes: RefCell<Vec<Note>>,
 }
@@ -65,6 +67,19 @@ impl Notes {
         self.entry(what, noun, why.into(), count, None);
     }
 
+    /// Notes `count` parts of one thing by its name: bytes of a file.
+    pub fn add_part(&self, what: What, noun: &'static str, count: u64, name: &str, why: impl Into<String>) {
+        self.entry(what, noun, why.into(), count, Some(name));
+    }
+
+    /// Adds the notes of another part of the command.
+    pub fn absorb(&self, other: Notes) {
+        for Note { what, noun, why, count, names } in other.notes.into_inner() {
+            self.entry(what, noun, why.clone(), count, None);
+            names.iter().for_each(|name| self.entry(what, noun, why.clone(), 0, Some(name)));
+        }
+    }
+
     fn entry(&self, what: What, noun: &'static str, why: String, count: u64, name: Option<&str>) {
         let mut notes = self.notes.borrow_mut();
         let same = |note: &&mut Note| (note.what, note.noun, &note.why) == (what, noun, &why);
@@ -79,10 +94,6 @@ impl Notes {
         at.names.extend(name.map(str::to_owned));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.notes.borrow().is_empty()
-    }
-
     /// Writes the notes to standard error, a line each. Call it last.
     pub fn report(&self) {
         for note in self.notes.borrow().iter() {
@@ -90,10 +101,35 @@ impl Notes {
         }
     }
 
+    /// As [`Notes::report`], for one of several files.
+    pub fn report_of(&self, path: &Path) {
+        for note in self.notes.borrow().iter() {
+            failure::report(&format!("{}: {}", remote::shown(path), note.line()));
+        }
+    }
+
     /// The notes as a JSON array.
-    pub fn json(&self) -> String {
-        let items: Vec<_> = self.notes.borrow().iter().map(Note::json).collect();
-        serde_json::Value::Array(items).to_string()
+    pub fn json(&self) -> serde_json::Value {
+        self.notes.borrow().iter().map(Note::json).collect()
+    }
+
+    /// A JSON object with the notes in it, and with those about models that were opened.
+    pub fn with(&self, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::all_left_out(), facts)
+    }
+
+    /// As [`Notes::with`], about one of several files.
+    pub fn with_of(&self, path: &Path, facts: serde_json::Value) -> serde_json::Value {
+        self.and(models::left_out(path), facts)
+    }
+
+    fn and(&self, more: serde_json::Value, mut facts: serde_json::Value) -> serde_json::Value {
+        let (mut all, mut more) = (self.json(), more);
+        if let (Some(all), Some(more)) = (all.as_array_mut(), more.as_array_mut()) {
+            all.append(more);
+        }
+        facts["notes"] = all;
+        facts
     }
 }
 
@@ -121,6 +157,38 @@ impl Note {
     }
 }
 
+/// What commands say of bytes that do not agree with a checksum of their file.
+pub mod damage {
+    use crate::failure::Failure;
+
+    /// Why an object is listed as damaged.
+    pub fn reason(left_out: bool) -> &'static str {
+        match left_out {
+            false => "the bytes do not agree with a checksum of the input, and get no new digest",
+            true => "the bytes do not agree with a checksum of the input, and are left out",
+        }
+    }
+
+    /// The failure of a command that does not go on past damage.
+    pub fn refused(why: Failure) -> Failure {
+        match why {
+            Failure::Message(why) => {
+                Failure::Message(format!("{why}; --allow-damaged goes on past damaged bytes and lists them"))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Notes the objects of a file whose writer left the checksums out that such files have.
+pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
+    let lacks = |object: &ztensor::reader::Object<'_>| object.components().any(|c| c.lacks_checksum());
+    let count = file.objects().filter(lacks).count() as u64;
+    if count > 0 {
+        notes.add_count(What::NotChecked, "object", count, "the archive was written without CRC-32s");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +196,6 @@ mod tests {
     #[test]
     fn things_with_one_reason_are_one_line() {
         let notes = Notes::default();
-        assert!(notes.is_empty());
         notes.add(What::NotConverted, "object", "a", "gguf.q8_0");
         notes.add(What::LeftOut, "attribute", "k", "npz has no attributes");
         notes.add(What::NotConverted, "object", "b", "gguf.q8_0");
@@ -140,7 +207,7 @@ mod tests {
             "not covered: 1 byte",
         ];
         assert_eq!(lines, expected);
-        let json: serde_json::Value = serde_json::from_str(&notes.json()).unwrap();
+        let json = notes.json();
         assert_eq!(json[0]["names"], serde_json::json!(["a", "b"]));
         assert_eq!(json[2]["count"], 1);
     }

@@ -2,6 +2,7 @@
 
 use crate::convert::Elements;
 use std::fmt::Write;
+use ztensor::container::NPZ_MAX_RANK;
 use ztensor::model::dtype::{Dtype, Logical};
 
 /// What an array begins with: version 1.0 of the format, or 2.0 where there is more than that has room for.
@@ -28,6 +29,16 @@ pub fn header(elements: Elements, dimensions: &[u64]) -> Vec<u8> {
     }
     header.extend(text.as_bytes());
     header
+}
+
+/// What of a shape NumPy does not have, or a file of it does not say.
+pub fn refusal(shape: &[u64]) -> Option<String> {
+    let is_large = |dimension: &&u64| i64::try_from(**dimension).is_err();
+    match shape.iter().find(is_large) {
+        _ if shape.len() > NPZ_MAX_RANK as usize => Some(format!("its {} dimensions", shape.len())),
+        Some(dimension) => Some(format!("a dimension of {dimension}")),
+        None => None,
+    }
 }
 
 /// What NumPy calls a type, if it has it.

@@ -2,6 +2,9 @@
 //! network: it gives sources, which are read as any other.
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::models;
+use crate::standard_input::{self, is_standard};
 use std::ffi::{CString, OsStr};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -39,12 +42,15 @@ pub fn open(path: &Path) -> Outcome<File> {
     open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Opens it with options.
+/// Opens it with options, and those of the command line that say which files a model is. `-` is standard input.
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
-    match is_url(path) {
+    let options = &models::with_choice(options);
+    let file = match is_url(path) {
+        false if is_standard(path) => standard_input::open(options, &Interrupt::default()),
         false => File::open_model(path, options),
         true => library::open(path, options),
-    }
+    };
+    file.inspect(|file| models::remember(path, file))
 }
 
 #[cfg(not(unix))]
@@ -164,7 +170,7 @@ mod library {
         LIBRARY.get_or_init(load).as_ref().ok_or_else(|| {
             Error::new(
                 Cause::Unsupported,
-                format_args!("URLs need {NAME}, which is not installed (make install-remote)"),
+                format_args!("URLs need {NAME}, which is not installed (make -C remote install)"),
             )
         })
     }

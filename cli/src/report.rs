@@ -3,12 +3,13 @@
 mod data;
 mod page;
 
-use crate::arguments::{Diff, Report};
-use crate::convert::check_free;
+use crate::arguments::{Diff, Meaning, Report};
 use crate::diff;
 use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::check_free;
+use crate::notes::Notes;
 use crate::output::Output;
 use crate::remote;
 use crate::stats;
@@ -34,10 +35,13 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     check_page_is_none_of(page_path, &arguments.files, &files)?;
     let mut page = Page::create(page_path, arguments.force)?;
     page.put_json(&format!(r#"{{"program":"zt {}","files":["#, env!("CARGO_PKG_VERSION")))?;
-    let mut failed = false;
+    let (mut failed, mut notes) = (false, Vec::new());
     for (at, (path, file)) in arguments.files.iter().zip(&files).enumerate() {
         let stats = match arguments.stats {
-            true => Some(stats_of(path, file, arguments.threads, &interrupt, &mut failed)?),
+            true => {
+                notes.push(stats::passed_over(file.objects()));
+                Some(stats_of(path, file, arguments.threads, &interrupt, &mut failed)?)
+            }
             false => None,
         };
         page.put_json(if at > 0 { ",\n" } else { "\n" })?;
@@ -49,13 +53,16 @@ pub fn run(arguments: &Report) -> Outcome<()> {
             let wanted = Diff {
                 a: a.clone(),
                 b: b.clone(),
-                globs: Vec::new(),
-                attributes: true,
+                names: Vec::new(),
+                meaning: Meaning::default(),
+                no_attributes: false,
+                attributes: false,
                 json: false,
                 threads: arguments.threads,
             };
             let found = diff::between((a, file), (b, other), &wanted, &interrupt)?;
             failed |= found.unknown > 0;
+            notes.extend(Some(found.notes.clone()));
             page.put_json(&found.as_json().to_string())?;
         }
         _ => page.put_json("null")?,
@@ -69,6 +76,7 @@ pub fn run(arguments: &Report) -> Outcome<()> {
         out.line(format_args!("{}: {what}, {}", text::one_line(&shown), text::size(size)))?;
         out.flush()?;
     }
+    notes.iter().for_each(Notes::report);
     match failed {
         true => Err(Failure::Reported),
         false => Ok(()),

@@ -1,13 +1,12 @@
 //! `zt split`: a file of zTensor 2 whose bytes are in shards next to it, each of which is a file by itself.
 
 use crate::arguments::Split;
-use crate::convert::{check_is_zt, NewFile};
 use crate::elements::{self, group_by_size, stored_size};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::{check_is_zt, check_whole, Members, NewFile, NewFiles};
 use crate::output::Output;
 use crate::{progress, remote, text};
-use std::path::{Path, PathBuf};
 use ztensor::error::Error;
 use ztensor::model::manifest::Version;
 use ztensor::writer::{Writer, WriterOptions};
@@ -19,6 +18,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     let (input, output) = (&arguments.input, &arguments.output);
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
+    check_whole(output)?;
     let file = remote::open(input)?;
     let groups = group_by_size(file.objects(), arguments.size, stored_size);
     if groups.len() > MAX_PARTS {
@@ -39,6 +39,8 @@ pub fn split(arguments: &Split) -> Outcome<()> {
         writer.on_progress(move |_| listener.check().is_ok())?;
         Ok(writer)
     };
+    // `STEM-NAME.zt` next to `STEM.zt` is where readers look for a shard.
+    let members = Members::of_root(output, output, "zt", groups.len(), arguments.force)?;
     let root = NewFile::create(output, arguments.force, arguments.durable)?;
     let mut writer = writer_to(&root).map_err(failed)?;
     let attributes = file.attributes_to_copy().map_err(failed)?;
@@ -46,9 +48,8 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     let stored = groups.iter().flatten().map(stored_size);
     let bar = progress::bar(stored.fold(0, u64::saturating_add), input);
     let mut shards = Vec::new();
-    for (at, group) in groups.iter().enumerate() {
-        let name = format!("{:05}-of-{:05}", at + 1, groups.len());
-        let shard = NewFile::create(&shard_path(output, &name), arguments.force, arguments.durable)?;
+    for ((group, name), path) in groups.iter().zip(&members.names).zip(&members.paths) {
+        let shard = NewFile::create(path, false, arguments.durable)?;
         let mut own = writer_to(&shard).map_err(failed)?;
         for object in group {
             interrupt.check()?;
@@ -57,8 +58,8 @@ pub fn split(arguments: &Split) -> Outcome<()> {
             bar.inc(stored_size(object));
         }
         own.finish().map_err(failed)?;
-        let written = shard.open()?;
-        writer.add_shard(&name, &written).map_err(failed)?;
+        let written = shard.open_verified()?;
+        writer.add_shard(name, &written).map_err(failed)?;
         for object in written.objects() {
             object.text_name().and_then(|name| writer.link(&object, name)).map_err(failed)?;
         }
@@ -66,9 +67,11 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     }
     let summary = writer.finish().map_err(failed)?;
     bar.finish_and_clear();
-    interrupt.check()?;
     let count = shards.len();
-    NewFile::publish_all(shards.into_iter().chain([root]))?; // the one that names the others comes last
+    let files = NewFiles { files: shards, root: Some(root), obsolete: members.obsolete };
+    drop(files.open()?);
+    interrupt.check()?;
+    files.publish()?;
     let mut out = Output::new();
     let shown = output.display().to_string();
     out.line(format_args!(
@@ -79,11 +82,4 @@ pub fn split(arguments: &Split) -> Outcome<()> {
         text::size(summary.file_size)
     ))?;
     out.flush()
-}
-
-/// `STEM-NAME.zt` next to `STEM.zt`, where readers look for a shard.
-fn shard_path(root: &Path, name: &str) -> PathBuf {
-    let mut file = root.file_stem().unwrap_or_default().to_owned();
-    file.push(format!("-{name}.zt"));
-    root.with_file_name(file)
 }

@@ -2,9 +2,11 @@
 
 mod summary;
 
-use crate::arguments::{check_matches, is_chosen, Stats};
-use crate::failure::{report, Failure, Outcome};
+use crate::arguments::{Chosen, Stats};
+use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
+use crate::notes::{Notes, What};
 use crate::output::Output;
 use crate::remote;
 use crate::table::{Align, Table};
@@ -25,9 +27,10 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let file = remote::open(path)?;
-    check_matches(&arguments.globs, path, &[&file])?;
-    let objects = file.objects().filter(|object| is_chosen(object.name(), &arguments.globs));
-    let (numbers, others): (Vec<_>, Vec<_>) = objects
+    let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
+    let objects = || file.objects().filter(|object| chosen.has(object));
+    let notes = passed_over(objects());
+    let (numbers, others): (Vec<_>, Vec<_>) = objects()
         .flat_map(|object| object.components().map(move |component| (object, component)))
         .partition(|(_, component)| elements::are_numbers(component));
     let components: Vec<_> = numbers.iter().map(|(_, component)| *component).collect();
@@ -44,14 +47,30 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
     }
     let mut out = Output::new();
     match arguments.json {
-        true => out.json(&format!("{}\n", as_json(&rows, &others)))?,
-        false => write(&mut out, &rows, &others)?,
+        true => out.json(&format!("{}\n", notes.with(as_json(&rows, &others))))?,
+        false => write(&mut out, &rows)?,
     }
     out.flush()?;
+    notes.report();
     match failed {
         true => Err(Failure::Reported),
         false => Ok(()),
     }
+}
+
+/// Notes the components whose elements are not numbers.
+pub fn passed_over<'f>(objects: impl Iterator<Item = Object<'f>>) -> Notes {
+    let notes = Notes::default();
+    for object in objects {
+        for component in object.components().filter(|component| !elements::are_numbers(component)) {
+            let why = match elements::is_known(&component) {
+                true => format!("elements of {} are not single numbers", elements::type_name(&component)),
+                false => String::from("its dtype or encoding is unknown"),
+            };
+            notes.add(What::NotChecked, "component", &elements::shown(&object, &component), why);
+        }
+    }
+    notes
 }
 
 /// What is found of each of these components, whose elements are numbers.
@@ -95,11 +114,7 @@ fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> 
     Ok(Found { summary, histogram })
 }
 
-fn write(
-    out: &mut Output,
-    rows: &[(Object<'_>, Component<'_>, Found)],
-    others: &[(Object<'_>, Component<'_>)],
-) -> Outcome<()> {
+fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outcome<()> {
     let right = |heading| (heading, Align::Right);
     let mut table = Table::new(&[
         ("NAME", Align::Left),
@@ -134,10 +149,6 @@ fn write(
         out.line(format_args!("\n{}", elements::shown(object, component)))?;
         histogram.lines().try_for_each(|line| out.line(format_args!("  {line}")))?;
     }
-    if !others.is_empty() {
-        let what = text::count(others.len() as u64, "component");
-        report(&format!("{what} left out: blocks, or of an unknown type or encoding"));
-    }
     Ok(())
 }
 
@@ -145,7 +156,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
         let summary = &found.summary;
         let mut row = json!({
-            "name": object.name(),
+            "name": names::text(&object),
             "role": component.role(),
             "type": elements::type_name(component),
             "numbers": summary.count,
@@ -164,7 +175,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     };
     let other = |(object, component): &(Object<'_>, Component<'_>)| {
         json!({
-            "name": object.name(),
+            "name": names::text(&object),
             "role": component.role(),
             "type": elements::type_name(component),
         })

@@ -3,14 +3,16 @@
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
+use crate::names;
+use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
-use crate::{progress, text};
+use crate::{models, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use ztensor::error::{Error, Result};
+use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
 /// The result for one file.
@@ -18,6 +20,8 @@ struct Found {
     report: VerifyReport,
     /// What is broken, in the order in which it was found.
     failures: Vec<Broken>,
+    /// What was not checked.
+    notes: Notes,
 }
 
 /// A failure of an object, a component or a file.
@@ -26,29 +30,37 @@ struct Broken {
     role: Option<String>,
     message: String,
     rule: Option<&'static str>,
+    /// It is not wrong, but could not be checked.
+    is_unchecked: bool,
 }
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
-    let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
-    let mut all = Vec::new();
-    for path in &arguments.files {
+    let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
+    let (mut all, notes) = (Vec::new(), Notes::default());
+    for path in models::once(&arguments.files) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
-        match found.failures.is_empty() {
-            true => good += 1,
-            false => bad += 1,
+        match found.state() {
+            State::Good => good += 1,
+            State::Unchecked => unchecked += 1,
+            State::Broken => bad += 1,
         }
         if arguments.json {
             all.push(found.as_json(path));
+            notes.absorb(found.notes);
             continue;
         }
         let shown = remote::shown(path);
         let shown = text::one_line(&shown);
         if found.failures.is_empty() {
-            let ok = output.out.toned(Tone::Good, "ok");
-            output.line(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
+            let state = match found.state() {
+                State::Good => output.out.toned(Tone::Good, "ok"),
+                _ => output.out.toned(Tone::Bad, "not checked in full"),
+            };
+            output.line(format_args!("{shown}: {state}, {}", details(&found.report)))?;
+            notes.absorb(found.notes);
             continue;
         }
         let failed = output.out.toned(Tone::Bad, "FAILED");
@@ -56,15 +68,21 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         for broken in &found.failures {
             Failure::at(path, &broken.message).report();
         }
+        notes.absorb(found.notes);
     }
     if arguments.json {
         output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
-        let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));
-        output.line(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
+        let (files, bytes) = (text::count(good + bad + unchecked, "file"), text::size(bytes));
+        let more = match unchecked {
+            0 => String::new(),
+            count => format!(", {count} not checked in full"),
+        };
+        output.line(format_args!("{files}: {good} ok, {bad} failed{more}; {bytes} in {seconds:.2} s"))?;
     }
-    if bad > 0 {
+    notes.report();
+    if bad > 0 || unchecked > 0 {
         Err(Failure::Reported)
     } else {
         Ok(())
@@ -94,43 +112,70 @@ impl PipedOutput {
 
 /// All that is broken, not only what is found first.
 fn verify(path: &Path, arguments: &Verify) -> Found {
-    let mut found = Found { report: VerifyReport::default(), failures: Vec::new() };
+    let (failures, notes) = (Vec::new(), Notes::default());
+    let mut found = Found { report: VerifyReport::default(), failures, notes };
     let listed = Mutex::new(Vec::new());
-    let outcome = check(path, arguments, &mut found.report, &|file, object, component, error| {
-        let object = object.and_then(|at| file.object(at));
-        let component =
-            object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
-        let broken = Broken {
-            object: object.map(|object| object.name().to_owned()),
-            role: component.map(|component| component.role().to_owned()),
-            ..Broken::of(error)
-        };
-        listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
-    });
-    found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let outcome =
+        check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
+            let object = object.and_then(|at| file.object(at));
+            let component =
+                object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
+            let broken = Broken {
+                object: object.map(|object| names::text(&object).into_owned()),
+                role: component.map(|component| component.role().to_owned()),
+                is_unchecked: error.cause() == Cause::Unsupported && !arguments.require_digests,
+                ..Broken::of(error)
+            };
+            listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
+        });
+    let all = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A failure to open the file, or one of no object, may be in the outcome alone.
-    if let Err(error) = outcome {
-        if found.failures.iter().all(|broken| broken.message != error.message()) {
-            found.failures.push(Broken::of(&error));
+    let alone = outcome.err().filter(|error| all.iter().all(|broken| broken.message != error.message()));
+    for broken in all {
+        match broken.is_unchecked {
+            true => broken.note(path, &found.notes),
+            false => found.failures.push(broken),
         }
     }
+    found.failures.extend(alone.as_ref().map(Broken::of));
     found
 }
 
 type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + 'a;
 
-fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Listed<'_>) -> Result<()> {
+fn check(
+    path: &Path,
+    arguments: &Verify,
+    report: &mut VerifyReport,
+    notes: &Notes,
+    listed: &Listed<'_>,
+) -> Result<()> {
     let file = remote::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    note_unchecked(notes, &file);
     let stored = file.objects().map(|object| stored_size(&object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let reads = !arguments.quick;
     let options = VerifyOptions {
         digests: reads,
+        require_digests: arguments.require_digests,
         contents: reads,
         shards: reads,
         threads: arguments.threads,
         ..VerifyOptions::default()
     };
+    let unlisted = file.model_info().unlisted;
+    if arguments.strict && unlisted > 0 {
+        let (names, count) = (models::unlisted_names(&file), text::count(unlisted, "object"));
+        let shown: Vec<_> = names.iter().take(8).map(|name| format!("{name:?}")).collect();
+        let error = Error::new(
+            Cause::Unsupported,
+            format_args!(
+                "its files hold {count} that the index names nowhere: {} (--include-unlisted checks them, too)",
+                shown.join(", ")
+            ),
+        );
+        listed(&file, None, None, &error);
+    }
     let outcome = file.verify_all(
         &options,
         &|done, _| {
@@ -144,17 +189,51 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
         report,
     );
     bar.finish_and_clear();
+    if report.bytes_not_covered > 0 {
+        let (shown, why) = (remote::shown(path), "neither a digest nor a CRC-32 covers them");
+        notes.add_part(What::NotCovered, "byte", report.bytes_not_covered, &shown, why);
+    }
     outcome
 }
 
 impl Broken {
     fn of(error: &Error) -> Broken {
         let rule = error.rule_name().to_str().ok().filter(|rule| !rule.is_empty());
-        Broken { object: None, role: None, message: error.message().to_owned(), rule }
+        Broken { object: None, role: None, message: error.message().to_owned(), rule, is_unchecked: false }
+    }
+
+    /// Notes that something was not checked. Objects with one reason become one note, so the reason names no object.
+    fn note(&self, path: &Path, notes: &Notes) {
+        let names = [("component", &self.role), ("object", &self.object)];
+        let prefix = names.iter().find_map(|(noun, name)| Some(format!("{noun} {:?}: ", name.as_ref()?)));
+        let reason = prefix.and_then(|prefix| Some(self.message.split_once(&prefix)?.1));
+        let file = remote::shown(path);
+        match (&self.object, reason) {
+            (Some(object), Some(why)) => {
+                notes.add(What::NotChecked, "object", object, format!("{file}: {why}"));
+            }
+            _ => notes.add_count(What::NotChecked, "part", 1, self.message.as_str()),
+        }
     }
 }
 
+/// What a file was found to be.
+enum State {
+    Good,
+    /// Nothing is wrong, but something was not checked.
+    Unchecked,
+    Broken,
+}
+
 impl Found {
+    fn state(&self) -> State {
+        match (self.failures.is_empty(), self.report.not_checked) {
+            (false, _) => State::Broken,
+            (true, 0) => State::Good,
+            (true, _) => State::Unchecked,
+        }
+    }
+
     fn as_json(&self, path: &Path) -> Json {
         let failures = self.failures.iter().map(|broken| {
             json!({
@@ -166,7 +245,7 @@ impl Found {
         });
         json!({
             "file": remote::shown(path),
-            "ok": self.failures.is_empty(),
+            "ok": matches!(self.state(), State::Good),
             "failures": failures.collect::<Vec<_>>(),
             "objects": self.report.objects,
             "components": self.report.components,
@@ -175,6 +254,10 @@ impl Found {
             "digests_absent": self.report.digests_absent,
             "digests_unknown": self.report.digests_unknown,
             "padding_not_zero": self.report.padding_nonzero,
+            "bytes_not_covered": self.report.bytes_not_covered,
+            "not_checked": self.report.not_checked,
+            "notes": self.notes.json(),
+            "left_out": models::left_out(path),
         })
     }
 }

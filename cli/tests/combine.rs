@@ -46,7 +46,7 @@ fn objects_are_removed_renamed_and_given_back() {
     assert_eq!(hashes(&listing(&path)), hashes(&listed));
     assert!(std::fs::metadata(&path).unwrap().len() < size);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt"]);
-    run(&[&"verify", &"--strict", &path]).good();
+    run(&[&"verify", &"--strict", &path]).sound();
     let foreign = folder("compact-not").join("a.safetensors");
     std::fs::copy(data().join("../../examples/data/minilm-small.safetensors"), &foreign).unwrap();
     run(&[&"compact", &foreign]).bad(&["a.safetensors", "zt convert"]);
@@ -77,7 +77,7 @@ fn attributes_are_set_printed_and_taken_away() {
     get(&[&object, "scale"]).bad(&["has no attribute \"scale\""]);
     get(&["none", "scale"]).bad(&["\"none\""]);
     run(&[&"attr", &"rm", &path, &"layers"]).bad(&["layers"]);
-    run(&[&"verify", &path]).good();
+    run(&[&"verify", &path]).sound();
 }
 
 #[test]
@@ -86,12 +86,12 @@ fn objects_of_other_files_are_added_and_merged() {
     let before = names(&path);
     let input = data().join("../../examples/data/minilm-small.safetensors");
     let more = names(&input);
-    run(&[&"add", &path, &input, &more[0]]).good();
+    run(&[&"add", &path, &input, &more[0]]).noted("left out");
     assert_eq!(names(&path), [before.clone(), vec![more[0].clone()]].concat());
     let bytes = std::fs::read(&path).unwrap();
     run(&[&"add", &path, &input]).bad(&["file.zt", &more[0], "--replace"]);
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "what failed changed nothing");
-    run(&[&"add", &path, &input, &"--replace"]).good();
+    run(&[&"add", &path, &input, &"--replace"]).noted("left out");
     assert_eq!(names(&path), [before.clone(), more.clone()].concat());
     assert_same(&input, &path, &more);
     run(&[&"add", &path, &input, &more[0], &"none*", &"--replace"]).bad(&["no object matches \"none*\""]);
@@ -107,8 +107,8 @@ fn objects_of_other_files_are_added_and_merged() {
     run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
     for wrong in ["a.safetensors", "a.gguf", "a.pt"] {
         let wrong = path.with_file_name(wrong);
-        run(&[&"merge", &one, &input, &wrong]).bad(&["only .zt files", "zt convert"]);
-        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&["only .zt files", "zt convert"]);
+        run(&[&"merge", &one, &input, &wrong]).bad(&[".zt files alone", "zt convert"]);
+        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&[".zt files alone", "zt convert"]);
     }
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);
@@ -250,7 +250,7 @@ fn a_merged_model_is_no_part_of_one() {
     run(&[&"merge", &part, &merged]).good();
     run(&[&"convert", &merged, &back]).good();
     assert_eq!(names(&back).len(), names(&merged).len());
-    run(&[&"diff", &part, &back]).good();
+    run(&[&"diff", &part, &back]).noted("not compared");
     assert!(run(&[&"attr", &"get", &part]).good().contains("\"split.count\":3"));
     for made in [&merged, &back] {
         assert!(!run(&[&"attr", &"get", made]).good().contains("split."));
@@ -304,6 +304,6 @@ fn a_hundred_thousand_attributes_are_merged_and_the_first_file_s_stay() {
         path
     };
     let (one, two, merged) = (with("one.zt", 0), with("two.zt", 7), folder.join("merged.zt"));
-    run(&[&"merge", &one, &two, &merged]).good();
+    run(&[&"merge", &one, &two, &merged]).noted("left out");
     assert_eq!(run(&[&"attr", &"get", &merged]).good(), run(&[&"attr", &"get", &one]).good());
 }

@@ -54,9 +54,10 @@ fn sizes_that_no_file_has_are_refused() {
                 run(&arguments).bad(&["a."]);
             }
         }
-        let to = folder.join("b.zt");
-        run(&[&"convert", &"--force", &"--shard-size", &"1M", &from, &to]).good();
-        run(&[&"convert", &"--force", &"--shard-size", &"1M", &"--dtype", &"f64", &from, &to]);
+        let to = folder.join(format!("b{count}-{size}.zt"));
+        run(&[&"convert", &"--shard-size", &"1M", &from, &to]).good();
+        let to = folder.join(format!("c{count}-{size}.zt"));
+        run(&[&"convert", &"--shard-size", &"1M", &"--dtype", &"f64", &from, &to]);
     }
     assert!(names_in(&folder).iter().all(|name| name.ends_with(".zt")), "{:?}", names_in(&folder));
 }

@@ -12,7 +12,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
     ("py-1.2.3-quantized.zt", "zt.quant_group/1"),
     ("py-1.2.3-unknown-format.zt", "\"block_mx\" is no namespace.name/number"),
-    ("py-1.2.3-unknown-type.zt", "it takes 3 bytes, 6 are given"), // of a type that 2 knows
+    ("py-1.2.3-unknown-type.zt", "cannot represent the type \"vendor.int4x2\""),
     ("rs-1.2.3-file-attributes.zt", "the name of an attribute has 0 bytes"),
 ];
 
@@ -60,11 +60,11 @@ fn files_of_1_2_become_2_and_come_back() {
         }
         let encoded = |listing: &Value| components(listing).filter(|c| c["encoding"] != "raw").count();
         assert_eq!(encoded(&was), encoded(&is), "{old:?}");
-        run(&[&"verify", &two]).good();
+        run(&[&"verify", &two]).sound();
         assert_same(&old, &two);
         run(&[&"convert", &"--force", &two, &back]).good();
         assert_eq!(listing(&back)["version"], "1.2.0");
-        run(&[&"verify", &back]).good();
+        run(&[&"verify", &back]).sound();
         assert_same(&old, &back);
         same += 1;
     }
@@ -92,7 +92,7 @@ fn a_safetensors_file_becomes_2_and_comes_back_as_it_was() {
             let said = (component["encoding"].as_str().unwrap(), algorithm(component));
             assert_eq!(said, (encoding, Some(digest)), "{options:?}");
         }
-        run(&[&"convert", &"--force", &two, &back]).good();
+        run(&[&"convert", &"--force", &two, &back]).noted("left out");
         assert_same(&from, &back);
         assert!(std::fs::read(&back).unwrap() == std::fs::read(&from).unwrap(), "{options:?}");
     }
@@ -104,13 +104,13 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
     let path = |name: &str| folder.join(name);
     let canonical = |from: &Path, to: &Path| {
         run(&[&"convert", &"--force", &from, &to, &"--spec=2", &"--canonical"]).good();
-        let said = run(&[&"id", &to]).good();
+        let said = run(&[&"id", &to]).noted("not covered");
         assert!(said.starts_with("sha256:") && !said.contains("not canonical"), "{said}");
         std::fs::read(to).unwrap()
     };
     let wanted = canonical(&from, &path("a.zt"));
     run(&[&"convert", &from, &path("zstd.zt"), &"--spec=2", &"--zstd", &"--digest=sha256"]).good();
-    assert!(run(&[&"id", &path("zstd.zt")]).good().contains("not canonical"));
+    assert!(run(&[&"id", &path("zstd.zt")]).noted("not covered").contains("not canonical"));
     run(&[&"convert", &from, &path("1.2.zt")]).good();
     for other in ["a.zt", "zstd.zt", "1.2.zt"] {
         assert!(canonical(&path(other), &path("b.zt")) == wanted, "{other}");

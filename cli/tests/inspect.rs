@@ -71,7 +71,7 @@ fn tensors_of_numbers_have_statistics_and_blocks_are_left_out_by_name() {
         let chosen = objects.filter(|o| o["components"][0]["type"].is_string() == is_of_blocks);
         chosen.map(|o| o["name"].clone()).collect()
     };
-    let out = json_of(&run(&[&"stats", &"--json", &gguf]).good());
+    let out = json_of(&run(&[&"stats", &"--json", &gguf]).noted("not checked"));
     let found = |key: &str| -> Vec<Value> {
         out[key].as_array().unwrap().iter().map(|tensor| tensor["name"].clone()).collect()
     };
@@ -112,7 +112,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
         ],
     );
     let ran = run(&[&"diff", &a, &b]);
-    assert_eq!((ran.status, ran.err.as_str()), (1, ""));
+    assert!(ran.status == 1 && ran.err.starts_with("zt: not compared: 1 object: \"shape\""), "{ran:?}");
     for line in [
         "- gone [1]",
         "+ new [1]",
@@ -233,7 +233,13 @@ fn extract_writes_files_that_open_and_leaves_what_is_there() {
     assert_eq!(names_in(&to), ["x_.._y.npy", "z.npy"]);
     let listed = run(&[&"ls", &to.join("z.npy")]).good();
     assert!(listed.contains("f32") && listed.contains("[2]"), "{listed}");
-    run(&[&"extract", &path, &"--to", &to]).bad(&["there already", "--force"]);
+    for several in [&[][..], &["--force"]] {
+        let mut command = common::zt();
+        command.arg("extract").arg(&path).arg("--to").arg(&to).args(several);
+        common::Ran::of(command.output().unwrap()).bad(&["there already", "a new folder"]);
+    }
+    run(&[&"extract", &path, &"z", &"--to", &to]).bad(&["there already", "--force"]);
+    run(&[&"extract", &path, &"z", &"--to", &to, &"--force"]).good();
     run(&[&"extract", &path, &"z", &"--to", &to, &"--force", &"--raw"]).good();
     assert_eq!(std::fs::read(to.join("z.bin")).unwrap(), bytes_of(&[2.0, 3.0]));
     run(&[&"extract", &path, &"none*", &"--to", &to]).bad(&["no object matches \"none*\""]);
@@ -333,12 +339,12 @@ fn a_sum_that_is_wrong_is_noticed_on_either_side() {
 }
 
 #[test]
-fn two_tensors_are_not_written_to_one_file() {
+fn two_tensors_are_written_to_two_files() {
     let folder = folder("extract-twice");
     let path = folder.join("a.safetensors");
     write(&path, &[("a/b", &[1], &[1.0]), ("A_b", &[1], &[2.0])]);
-    run(&[&"extract", &path, &"--to", &folder.join("out"), &"--force"]).bad(&["the same file"]);
-    assert!(!folder.join("out").exists());
+    run(&[&"extract", &path, &"--to", &folder.join("out"), &"--force"]).noted("renamed");
+    assert_eq!(names_in(&folder.join("out")).len(), 2);
 }
 
 #[test]
@@ -367,7 +373,7 @@ fn one_component_is_not_taken_for_two_by_its_role() {
     };
     let (one, two) = (with("one.zt", &["a, b"]), with("two.zt", &["a", "b"]));
     let ran = run(&[&"diff", &one, &two]);
-    assert_eq!((ran.status, ran.err.as_str()), (1, ""));
+    assert_eq!(ran.status, 1);
     assert!(ran.out.contains("~ x: components \"a, b\" and a, b\n"), "{}", ran.out);
     run(&[&"diff", &one, &one]).good();
 }

@@ -152,7 +152,7 @@ fn globs_choose_and_sort_orders() {
     run(&[&"ls", &file, &"f*", &"nothing.zt"]).bad(&["neither an object nor a file \"nothing.zt\""]);
     let of_two = run(&[&"ls", &file, &shuffled, &"f32"]).good();
     assert!(of_two.contains("0 objects of ") && of_two.contains("1 object of 13"), "{of_two}");
-    assert_eq!(run(&[&"ls", &file, &"["]).status, 2);
+    run(&[&"ls", &file, &"["]).bad(&["no object has the name \"[\"", "as a pattern"]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn names_are_escaped_in_the_table() {
 #[test]
 fn an_unreadable_file_is_one_line_and_status_1() {
     let ran = run(&[&"ls", &"-"]);
-    assert!(ran.status == 1 && ran.err.starts_with("zt: -: could not open it"), "{ran:?}");
+    assert!(ran.status == 1 && ran.err.starts_with("zt: standard input: the file is empty"), "{ran:?}");
     run(&[&"ls", &data().join("invalid/header-magic-gguf.zt")]).bad(&["header-magic-gguf.zt: "]);
     run(&[&"ls", &folder("ls").join("missing.zt")]).bad(&["missing.zt: ", "No such file"]);
     run(&[&"ls", &folder("ls")]).bad(&["folder"]);

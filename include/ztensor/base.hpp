@@ -92,6 +92,7 @@ using repair_report = sized<zt_repair_report>;
 using writer_options = sized<zt_writer_options>;
 using write_summary = sized<zt_write_summary>;
 using identity = sized<zt_identity>;
+using model_info = sized<zt_model_info>;
 using allocator = sized<zt_allocator>;
 using thread_hooks = sized<zt_thread_hooks>;
 using object_info = sized<zt_object_info>;

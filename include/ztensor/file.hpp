@@ -185,6 +185,13 @@ class file {
         const zt_status status = zt_part_identity(get(), part, &found);
         return detail::give(status, found);
     }
+    /* What is not shown of a model. */
+    [[nodiscard]] returns<model_info> info_of_model() const
+    {
+        model_info found;
+        const zt_status status = zt_model_get_info(get(), &found);
+        return detail::give(status, found);
+    }
     [[nodiscard]] zt_container container(std::size_t part = 0) const noexcept { return zt_file_container(get(), part); }
     [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
     /* What is known of all objects, and of all components (of one object), by few calls. */

@@ -1,5 +1,5 @@
 //! S3 from a server on this machine, beside parallel range requests by object_store alone and beside Run:ai's streamer:
-//!     make bench-remote        2 GiB; MIB=512 and ROUNDS=3 make it smaller
+//!     make -C remote bench        2 GiB; MIB=512 and ROUNDS=3 make it smaller
 //! The server, which gives ranges of one object from memory, and Run:ai's are processes of their own. Into memory that is there.
 
 #[allow(unused)]

@@ -144,7 +144,7 @@ fn the_python_binding_opens_urls() {
         run(&mut command, &libraries)
     };
     if !python("import numpy, ml_dtypes").status.success() {
-        return println!("remote: skipped: python3 has no NumPy with ml_dtypes (make test-python)");
+        return println!("remote: skipped: python3 has no NumPy with ml_dtypes (make -C bindings python)");
     }
     let url = server.url("/m/a.zt");
     let code = format!(

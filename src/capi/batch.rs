@@ -53,8 +53,12 @@ pub struct zt_read_request {
     pub dst_stride: u64,
     /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
     pub verify: u32,
-    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
     pub convert: zt_dtype,
+    /// 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
+    pub lossy: u32,
+    /// 0
+    pub reserved: u32,
 }
 
 /// What a batch did.
@@ -84,7 +88,7 @@ pub struct zt_read_stats {
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
-    rows, row_length, row_stride, dst_stride, verify, convert
+    rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved
 );
 
 // SAFETY: as above.
@@ -255,7 +259,8 @@ pub(super) unsafe fn request_without_dst<'a>(
     // SAFETY: passed on.
     let selection = unsafe { selection_of(&component, request)? };
     let verify = arg::flag(request.verify, "zt_read_request.verify")?;
-    component.request_as(&selection, Wanted { convert, verify, tag: request.tag }, &mut [])
+    let lossy = arg::flag(request.lossy, "zt_read_request.lossy")?;
+    component.request_as(&selection, Wanted { convert, lossy, verify, tag: request.tag }, &mut [])
 }
 
 /// What a request reads of its component.

@@ -39,6 +39,8 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
         dst_stride,
         verify,
         convert,
+        lossy,
+        reserved: _,
     } = *request;
     if dst_stride != 0 {
         return Err(fail!(
@@ -56,8 +58,9 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
         row_length,
         row_stride,
         u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
+        u64::from(lossy),
     ];
-    let flags = arrays_there | if more == [0; 4] { 0 } else { HAS_MORE };
+    let flags = arrays_there | if more == [0; 5] { 0 } else { HAS_MORE };
     let mut key = Key::new();
     key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
     if flags & HAS_MORE != 0 {
@@ -76,7 +79,7 @@ pub(super) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_com
 /// The request of a key, without a destination.
 fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
     let flags = key.words().get(3).copied().unwrap_or(0);
-    let count = if flags & HAS_MORE == 0 { 4 } else { 8 };
+    let count = if flags & HAS_MORE == 0 { 4 } else { 9 };
     let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     let rank = arrays.len().checked_div((flags & !HAS_MORE).count_ones() as usize).unwrap_or(0);
@@ -106,6 +109,8 @@ fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
         dst_stride: 0,
         verify: u32::try_from(number(7) >> 32).unwrap_or(0),
         convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
+        lossy: u32::try_from(number(8)).unwrap_or(0),
+        reserved: 0,
     }
 }
 

@@ -14,9 +14,12 @@ use std::ffi::c_char;
 /// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
-/// floats: the dtype of the data of a dense object of f64, f32, f16 or bf16; ZT_DTYPE_OTHER for the one that it has. A
-/// component of an unknown dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
+/// it has, or the writer's if it has none.
+/// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
+/// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
+/// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
+/// dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_copy_as(
@@ -34,8 +37,12 @@ pub unsafe extern "C" fn zt_writer_add_copy_as(
         // SAFETY: "All else: as zt_writer_add_copy".
         let name = unsafe { copied_name(&object, new_name, new_name_length)? };
         let floats = if floats == 0 { None } else { Some(types::dtype(floats)?) };
-        let recode =
-            Recode { encoding: types::encoding(encoding)?, digest: writer_options::digest(digest)?, floats };
+        let recode = Recode {
+            encoding: types::encoding(encoding)?,
+            digest: writer_options::digest(digest)?,
+            floats,
+            lossy: false,
+        };
         writer.copy_as(object, name, &recode)
     })
 }

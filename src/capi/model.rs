@@ -1,10 +1,12 @@
 //! Models of several files: opening them, and asking for the files.
 
 use super::arg;
-use super::guard::deliver;
+use super::guard::{deliver, guard};
 use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
+use super::sized::sized_struct;
 use super::status::zt_status;
+use crate::error::fail;
 use crate::reader::File;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -29,14 +31,17 @@ pub enum zt_shards_value {
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
 /// verified and copied as those of one. What is in which part: zt_component_part.
 ///
-/// path: a file, with its shards if it is of zTensor 2 (zt_open_options.shards); an index (*.index.json, as Hugging Face
-/// has it) with the files that it names; one of several files named x-00001-of-00005.gguf (or .safetensors, .zt) with
-/// the others; a folder that holds one of these and no other (docs/formats.md). NUL-ended, in the platform's encoding.
+/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
+/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
+/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
+/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
+/// the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE where a part is missing, ZT_ERROR_CORRUPT where two have the same
-/// name, one lacks a tensor that the index gives it, the index leads out of its folder, or parts disagree on how many
-/// they are; ZT_ERROR_INVALID_ARGUMENT where a folder holds several models, which the message lists.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
+/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
+/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
@@ -93,4 +98,38 @@ pub extern "C" fn zt_part_path(file: Option<&zt_file>, part: usize) -> *const c_
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_size(file: Option<&zt_file>, part: usize) -> u64 {
     file.and_then(|file| file.file().part(part)).map_or(0, |part| part.size())
+}
+
+/// What a model has beside what is shown of it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_model_info {
+    /// sizeof (zt_model_info), set by the caller.
+    pub struct_size: usize,
+    /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
+    pub passed_over: u64,
+    /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
+    /// zt_open_options.include_unlisted makes them objects. A tensor that the index takes from another file does not count.
+    pub unlisted: u64,
+}
+
+// SAFETY: repr(C); integers, which may be zero.
+sized_struct!(zt_model_info: passed_over, unlisted);
+
+/// Counts what zt_open_model and zt_open_model_from left out of a model.
+/// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_model_get_info(file: Option<&zt_file>, info: *mut zt_model_info) -> zt_status {
+    guard(|| {
+        let found = arg::required(file, "file")?.file().model_info();
+        // SAFETY: info NULL or of the size it says.
+        if unsafe { arg::struct_size(info.cast_const())? } == 0 {
+            return Err(fail!(InvalidArgument, "info is NULL"));
+        }
+        let passed_over = found.passed_over.len() as u64;
+        // SAFETY: of the size it says.
+        unsafe { arg::fill(info, zt_model_info { struct_size: 0, passed_over, unlisted: found.unlisted }) }
+    })
 }

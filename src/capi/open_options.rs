@@ -30,17 +30,17 @@ pub struct zt_open_options {
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of a compressed component in bytes; 0: docs/performance.md.
+    /// Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     pub max_decoded_size: u64,
     /// Most objects; 0 for 2^24.
     pub max_objects: u64,
     /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/performance.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
     pub threads: u32,
     /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/performance.md.
+    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
     pub max_memory: u64,
     /// Handed to progress; may be NULL.
     pub context: *mut c_void,
@@ -56,12 +56,21 @@ pub struct zt_open_options {
     pub shard_folder: *const c_char,
     /// When shards are opened: one of the ZT_SHARDS_ values.
     pub shards: u32,
+    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
+    /// whole model.
+    pub part: u32,
+    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
+    /// zt_model_get_info counts them.
+    pub include_unlisted: u32,
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    pub allow_trailing: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
-    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards
+    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
+    include_unlisted, allow_trailing
 );
 
 /// A mask of what may be opened; 0 is all.
@@ -107,6 +116,9 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
         shards: shards(options.shards)?,
+        allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
+        part: arg::flag(options.part, "zt_open_options.part")?,
+        include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,
             // SAFETY: "shard_folder: NUL-ended".

@@ -27,7 +27,7 @@ pub enum zt_status_value {
     ZT_ERROR_DIGEST_MISMATCH = 6,
     /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
     ZT_ERROR_UNSUPPORTED = 7,
-    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects.
+    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
     ZT_ERROR_LIMIT = 8,
     /// The caller's memory is too small, or given data is not of the shape's size.
     ZT_ERROR_BUFFER_SIZE = 9,

@@ -35,8 +35,8 @@ pub struct zt_store {
     pub open: Option<
         unsafe extern "C" fn(context: *mut c_void, name: *const c_char, source: *mut zt_source) -> zt_status,
     >,
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND where that is no folder.
-    /// NULL: there are none.
+    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
+    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
     pub list: Option<
         unsafe extern "C" fn(
             context: *mut c_void,

@@ -13,7 +13,7 @@
 
 use super::frame::{Detected, Ends, Limits};
 use super::row::Row;
-use super::{ztensor_1, ztensor_2};
+use super::{other_files, ztensor_1, ztensor_2};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;
 use std::fmt;
@@ -85,13 +85,21 @@ fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
             "the file has the first {} bytes of one of zTensor 2 and no more",
             ends.file_size
         ),
-        _ => fail!(
-            NotZtensor,
-            "no container that is read here: it begins with {}; {} are read",
-            EscapedBytes(head),
-            Read(table)
-        ),
+        _ => match other_files::find(head, ends.tail) {
+            Some(known) => fail!(NotZtensor, "{known}"),
+            None => unknown(table, head),
+        },
     }
+}
+
+#[cold]
+fn unknown(table: &[&Row], head: &[u8]) -> Error {
+    fail!(
+        NotZtensor,
+        "no container that is read here: it begins with {}; {} are read",
+        EscapedBytes(head),
+        Read(table)
+    )
 }
 
 /// The names of those that are read, for a message.

@@ -21,6 +21,8 @@
 
 pub mod capabilities;
 pub mod cbor;
+mod clashes;
+pub mod contents;
 mod detect;
 #[cfg(test)]
 mod differential;
@@ -29,6 +31,7 @@ mod frame;
 mod gguf;
 pub mod json;
 mod npz;
+mod other_files;
 mod refusals;
 mod regions;
 mod row;
@@ -49,8 +52,12 @@ pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub use frame::{Detected, Ends, Frame, Limits};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
+pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
 pub use gguf::split::SPLIT_KEYS;
+pub use gguf::tensors::MAX_RANK as GGUF_MAX_RANK;
 pub use gguf::{kind::Kind as GgufKind, types::type_number as gguf_type_number};
+pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
+pub(crate) use other_files::is_zero;
 pub use regions::{OnRegion, Regions};
 pub use safetensors::dtypes::name as safetensors_dtype;
 pub use shard_index::ShardIndex;

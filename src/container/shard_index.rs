@@ -18,8 +18,10 @@ const MAX_PATH_SIZE: usize = 4096;
 #[derive(Debug, Default)]
 pub struct ShardIndex {
     texts: TextArena,
-    /// Names of tensors and their files, sorted by file.
+    /// Names of tensors and their files, sorted by file, then by tensor.
     entries: Vec<(TextId, TextId)>,
+    /// The names of all tensors, sorted.
+    tensors: Vec<TextId>,
     /// Where the entries of each file are.
     files: Vec<Range<usize>>,
 }
@@ -82,7 +84,7 @@ impl ShardIndex {
 
     /// Sorts the tensors by file; no name may be there twice.
     fn group(&mut self, budget: &Budget) -> Result<()> {
-        let ShardIndex { texts, entries, files } = self;
+        let ShardIndex { texts, entries, tensors, files } = self;
         let text = |id: &TextId| texts.get_bytes(*id);
         sort_by(entries, |a, b| text(&a.0).cmp(text(&b.0)));
         let twice = entries.windows(2).find(|pair| matches!(pair, [a, b] if text(&a.0) == text(&b.0)));
@@ -90,7 +92,8 @@ impl ShardIndex {
             let name = Quoted(text(name));
             return Err(broken!(Rule::JsonDuplicateKey, "tensor {name} is twice in the weight_map"));
         }
-        sort_by(entries, |a, b| text(&a.1).cmp(text(&b.1)));
+        entries.iter().try_for_each(|(tensor, _)| push(budget, tensors, *tensor))?;
+        sort_by(entries, |a, b| (text(&a.1), text(&a.0)).cmp(&(text(&b.1), text(&b.0))));
         let mut start = 0usize;
         for same in entries.chunk_by(|a, b| text(&a.1) == text(&b.1)) {
             let end = start.saturating_add(same.len());
@@ -113,6 +116,35 @@ impl ShardIndex {
     /// The tensors that a file has to have.
     pub fn tensors(&self, file: usize) -> impl Iterator<Item = &[u8]> {
         self.entries_of(file).iter().map(|(tensor, _)| self.texts.get_bytes(*tensor))
+    }
+
+    /// Whether it names a file that lies beside it.
+    pub fn has_file(&self, name: &str) -> bool {
+        let find = |dot: &[u8]| {
+            let order = |file: &Range<usize>| {
+                let file = self.entries.get(file.start).map(|(_, file)| self.texts.get_bytes(*file));
+                file.unwrap_or_default().iter().cmp(dot.iter().chain(name.as_bytes()))
+            };
+            self.files.binary_search_by(order).is_ok()
+        };
+        find(b"") || find(b"./")
+    }
+
+    /// Whether it gives a tensor to any file.
+    pub fn has_tensor(&self, name: &[u8]) -> bool {
+        self.tensors.binary_search_by(|tensor| self.texts.get_bytes(*tensor).cmp(name)).is_ok()
+    }
+
+    /// Whether another index gives the same tensors to the same files.
+    pub fn is_same(&self, other: &ShardIndex) -> bool {
+        let is_same =
+            |one: &TextId, another: &TextId| self.texts.get_bytes(*one) == other.texts.get_bytes(*another);
+        self.entries.len() == other.entries.len()
+            && self
+                .entries
+                .iter()
+                .zip(&other.entries)
+                .all(|(a, b)| is_same(&a.0, &b.0) && is_same(&a.1, &b.1))
     }
 
     fn entries_of(&self, file: usize) -> &[(TextId, TextId)] {

@@ -17,14 +17,20 @@
 pub(crate) mod byte_order;
 mod f8;
 mod float;
+mod loss;
 
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
 use crate::simd::{widen, Half, STREAM_ALIGNMENT};
 use half::slice::HalfFloatSliceExt;
+pub use loss::Conversion;
+pub(crate) use loss::{may_lose, refuse_loss};
 
 /// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
 const CHUNK_ELEMENTS: usize = 256;
+
+/// Elements that are converted before they are looked at for losses: at most 16 KiB of f64 and as much of the result.
+const PIECE_ELEMENTS: usize = 2048;
 
 /// A result of this size or more would evict everything from the caches, and little of it would stay: it is
 /// written around them where that can be.
@@ -77,13 +83,16 @@ fn size(dtype: Dtype) -> u64 {
 ///
 /// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
 /// [`converted_size`] gives. They may be pieces of a conversion that writes `total` bytes in all.
+///
+/// Returns how many numbers are lost: finite ones that became infinite, and those for which an integer type has no
+/// value. See [`refuse_loss`].
 pub(crate) fn convert(
     src: &[u8],
     from: (Dtype, Option<Logical>),
     to: Dtype,
     dst: &mut [u8],
     total: u64,
-) -> Result<()> {
+) -> Result<u64> {
     let needed = converted_size(u64::try_from(src.len()).unwrap_or(u64::MAX), from, to)?;
     if u64::try_from(dst.len()) != Ok(needed) {
         return Err(fail!(
@@ -96,12 +105,28 @@ pub(crate) fn convert(
         ));
     }
     let table = f8::values(from.1);
+    if !may_lose(from, to) {
+        convert_all(src, from.0, table, to, dst, total);
+        return Ok(0);
+    }
+    // In pieces that are still in the first cache when they are looked at.
+    let mut lost = 0u64;
+    let sizes = [from.0.size(), to.size()].map(|size| size.saturating_mul(PIECE_ELEMENTS));
+    for (src, dst) in src.chunks(sizes[0]).zip(dst.chunks_mut(sizes[1])) {
+        convert_all(src, from.0, table, to, dst, total);
+        lost = lost.saturating_add(loss::count(src, from.0, table, to, dst));
+    }
+    Ok(lost)
+}
+
+/// Converts elements whose sizes were checked.
+fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8], total: u64) {
     // The fast paths, which loading a model takes, are one tight loop each. Through f32 there is one rounding
     // only, because all that f16, bf16 and the 8-bit types hold is exact in it.
     let (f16, bf16) =
         (|b| float::f16_to_f32(u16::from_ne_bytes(b)), |b| float::bf16_to_f32(u16::from_ne_bytes(b)));
     let (to_f16, to_bf16) = (|x| float::f32_to_f16(x).to_ne_bytes(), |x| float::f32_to_bf16(x).to_ne_bytes());
-    match (from.0, table, to) {
+    match (from, table, to) {
         (dtype, None, _) if dtype == to && to != Dtype::Bool => dst.copy_from_slice(src),
         (Dtype::F16, None, Dtype::F32) => wider(Half::F16, src, dst, total),
         (Dtype::F16, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f16(b))),
@@ -112,9 +137,8 @@ pub(crate) fn convert(
         (_, Some(table), Dtype::F32) => each(src, dst, |[code]| entry(table, code).to_ne_bytes()),
         (_, Some(table), Dtype::F16) => each(src, dst, |[code]| to_f16(entry(table, code))),
         (_, Some(table), Dtype::Bf16) => each(src, dst, |[code]| to_bf16(entry(table, code))),
-        _ => in_chunks(src, from.0, table, to, dst),
+        _ => in_chunks(src, from, table, to, dst),
     }
-    Ok(())
 }
 
 /// The value of an 8-bit float.

@@ -7,7 +7,7 @@ use Dtype::{Bf16, Bool, F16, F32, F64, I16, I32, I64, I8, U16, U32, U64, U8};
 /// All of a conversion at once.
 fn convert(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8]) -> Result<()> {
     let all = dst.len() as u64;
-    super::convert(src, from, to, dst, all)
+    super::convert(src, from, to, dst, all).map(drop)
 }
 
 /// One element through `convert`.
@@ -39,6 +39,82 @@ fn sixteen_to_f32(code: u16, from: Dtype) -> f32 {
 
 fn sixteen_to_f64(code: u16, from: Dtype) -> f64 {
     f64::from_ne_bytes(one(from, code.to_ne_bytes(), F64))
+}
+
+/// How many numbers are lost, by the definition: each number is looked at by itself.
+#[test]
+fn lost_numbers_are_counted_wherever_they_are() {
+    let max = f64::from(f32::MAX);
+    let floats =
+        [0.0, -0.0, 1.5, 65_519.9, 65_520.0, -70_000.0, max, 1e300, -1e-300, 127.5, 255.4, 255.5, -0.5, -0.6];
+    let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 9.3e18, 1.9e19, -9.3e18];
+    for count in [1, CHUNK_ELEMENTS, PIECE_ELEMENTS, PIECE_ELEMENTS + 1, 3 * PIECE_ELEMENTS + 7] {
+        let all: Vec<f64> = floats.iter().chain(&special).copied().cycle().take(count).collect();
+        for from in [F64, F32, F16, Bf16] {
+            let mut src = vec![0; count * from.size()];
+            let bytes: Vec<u8> = all.iter().flat_map(|x| x.to_ne_bytes()).collect();
+            convert(&bytes, (F64, None), from, &mut src).unwrap();
+            let mut values = vec![0; count * 8];
+            convert(&src, (from, None), F64, &mut values).unwrap();
+            let values: Vec<f64> =
+                values.chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap())).collect();
+            for to in Dtype::ALL {
+                let mut dst = vec![0; count * to.size()];
+                let lost = super::convert(&src, (from, None), to, &mut dst, 0).unwrap();
+                let above = |most: f64| values.iter().filter(|x| x.is_finite() && x.abs() >= most).count();
+                let outside = |min: f64, end: f64| {
+                    values
+                        .iter()
+                        .filter(|x| !(x.round_ties_even() >= min && x.round_ties_even() < end))
+                        .count()
+                };
+                let wanted = match to {
+                    F64 | Bool => 0,
+                    F32 => above(max * (1.0 + 2f64.powi(-25))),
+                    F16 => above(65_520.0),
+                    Bf16 => above(2f64.powi(127) * (2.0 - 2f64.powi(-8))),
+                    I64 => outside(-2f64.powi(63), 2f64.powi(63)),
+                    I32 => outside(-2f64.powi(31), 2f64.powi(31)),
+                    I16 => outside(-32768.0, 32768.0),
+                    I8 => outside(-128.0, 128.0),
+                    U64 => outside(0.0, 2f64.powi(64)),
+                    U32 => outside(0.0, 2f64.powi(32)),
+                    U16 => outside(0.0, 65536.0),
+                    U8 => outside(0.0, 256.0),
+                };
+                assert_eq!(lost, wanted as u64, "{count} of {from:?} as {to:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lost_integers_are_those_without_the_same_value() {
+    let numbers =
+        [0i64, 1, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, 65519, 65520, -65520, i64::MAX, i64::MIN];
+    for to in Dtype::ALL.into_iter().filter(|to| *to != Bool) {
+        for x in numbers {
+            let mut dst = vec![0; to.size()];
+            let lost = super::convert(&x.to_ne_bytes(), (I64, None), to, &mut dst, 0).unwrap();
+            let mut back = [0; 8];
+            convert(&dst, (to, None), I64, &mut back).unwrap();
+            let is_float = matches!(to, F64 | F32 | F16 | Bf16);
+            let is_lost = if is_float {
+                to == F16 && x.unsigned_abs() >= 65_520
+            } else {
+                i64::from_ne_bytes(back) != x
+            };
+            assert_eq!(lost, u64::from(is_lost), "{x} as {to:?}");
+        }
+    }
+    let lost = |from, bytes: &[u8], to: Dtype| {
+        super::convert(bytes, (from, None), to, &mut vec![0; bytes.len() / from.size() * to.size()], 0)
+            .unwrap()
+    };
+    assert_eq!(lost(U64, &u64::MAX.to_ne_bytes(), I64), 1);
+    assert_eq!(lost(U16, &[65_520u16, 65_519].map(u16::to_ne_bytes).concat(), F16), 1);
+    assert_eq!(lost(U8, &[0, 127, 128, 255], I8), 2);
+    assert_eq!(lost(Bool, &[0, 1, 7], U8), 0);
 }
 
 /// The numbers beside a positive f32 or f64. (`next_up` of std is younger than the oldest Rust we take.)

@@ -78,9 +78,10 @@ impl Blob<'_> {
         }
     }
 
-    /// Fills `dst`, which has the bytes for it, with its elements as `to`.
-    pub fn convert_into(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
+    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless it is `lossy`.
+    pub fn convert_into(&self, to: Dtype, lossy: bool, dst: &mut [u8]) -> Result<()> {
         let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
+        let mut lost = 0u64;
         self.for_each_decoded(&mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let produced = usize::try_from(produced).unwrap_or(usize::MAX);
@@ -88,8 +89,10 @@ impl Blob<'_> {
                 .split_at_mut_checked(produced)
                 .ok_or_else(|| fail!(Internal, "more elements than the size says"))?;
             rest = later;
-            convert::convert(chunk, from, to, now, all)
-        })
+            lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);
+            Ok(())
+        })?;
+        convert::refuse_loss(lost, to, lossy)
     }
 }
 

@@ -81,7 +81,7 @@ impl Performer<'_, '_> {
                 let _reservation =
                     self.shared.budget.reserve(blob.unborrowed_size().saturating_add(extra_memory));
                 self.strategy.count_stored(blob.entry.stored_size);
-                blob.convert_into(*to, job.dst)
+                blob.convert_into(*to, request.wanted.lossy, job.dst)
             }
             JobKind::Temporary(_) => self.perform_temporary(request, job.dst),
             JobKind::Piece { .. } => Err(fail!(Internal, "a piece was read for itself")),

@@ -123,6 +123,8 @@ impl Part {
 pub struct Wanted {
     /// Converts the elements to this dtype.
     pub convert: Option<Dtype>,
+    /// The conversion may lose numbers: finite ones become infinite, integers the nearest one that the type has.
+    pub lossy: bool,
     /// Checks the digest, whatever the options say; only of what is read whole.
     pub verify: bool,
     /// The caller's name for it.

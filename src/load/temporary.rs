@@ -5,7 +5,7 @@ use super::perform::{Performer, Shared};
 use super::request::{BatchOptions, Direct, Job, JobKind, Part, Request};
 use super::split;
 use crate::codec::Coding;
-use crate::convert::convert;
+use crate::convert::{convert, refuse_loss};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, zeroed};
 use std::ops::Range;
@@ -60,10 +60,19 @@ impl Performer<'_, '_> {
         let mut decoded = zeroed(in_memory(size)?)?;
         self.read_packed(request, &mut decoded)?;
         let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
-        let Some(rows) = rows else { return store(request, &decoded, dst, request.size()) };
-        let row_size = decoded.len().checked_div(rows.row_count()).unwrap_or(0).max(1);
-        let mut filled = rows.zip(decoded.chunks(row_size));
-        filled.try_for_each(|(row, decoded)| store(request, decoded, row, request.size()))
+        let mut lost = 0u64;
+        let mut store = |decoded: &[u8], dst: &mut [u8]| -> Result<()> {
+            lost = lost.saturating_add(store(request, decoded, dst, request.size())?);
+            Ok(())
+        };
+        match rows {
+            None => store(&decoded, dst)?,
+            Some(rows) => {
+                let row_size = decoded.len().checked_div(rows.row_count()).unwrap_or(0).max(1);
+                rows.zip(decoded.chunks(row_size)).try_for_each(|(row, decoded)| store(decoded, row))?;
+            }
+        }
+        request.wanted.convert.map_or(Ok(()), |to| refuse_loss(lost, to, request.wanted.lossy))
     }
 
     /// Fills `dst` with all that a request without rows asks for, on this thread.
@@ -96,13 +105,13 @@ impl Performer<'_, '_> {
     }
 }
 
-/// Copies or converts decoded bytes to their place, of `all` that the request delivers.
-fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<()> {
+/// Copies or converts decoded bytes to their place, of `all` that the request delivers. Returns how many numbers are lost.
+fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<u64> {
     match request.wanted.convert {
         Some(to) => convert(decoded, request.blob.element_type()?, to, dst, all),
         None if decoded.len() == dst.len() => {
             dst.copy_from_slice(decoded);
-            Ok(())
+            Ok(0)
         }
         None => Err(fail!(Internal, "{} decoded bytes for {}", decoded.len(), dst.len())),
     }

@@ -2,17 +2,17 @@
 
 use super::object::Component;
 use crate::codec::{Codec, Coding, KnownSize};
-use crate::convert;
+use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request,
-    StoredBytes,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request, StoredBytes,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
+use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;
 
 /// What can be done with a component.
@@ -133,6 +133,11 @@ impl<'f> Component<'f> {
         Coding::of(self.entry.encoding).ok_or_else(unknown)
     }
 
+    /// Why no read of it works: its dtype, type or encoding is unknown here. None if reads work.
+    pub fn unreadable(&self) -> Option<Error> {
+        self.coding().err()
+    }
+
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
     pub fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
@@ -207,7 +212,7 @@ impl<'f> Component<'f> {
             return Err(not_borrowed("the memory that holds the file is not aligned"));
         }
         if self.strict_bools() {
-            check_bool_bytes(bytes, |at| at)?;
+            check_bools(bytes, |at| at)?;
         }
         Ok(bytes)
     }
@@ -264,23 +269,41 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Fills the front of `dst` with the elements as `to`.
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        if self.entry.logical == LogicalType::Other {
-            let name = self.logical_name().unwrap_or_default();
-            let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.coding().err().unwrap_or(why)));
-        }
-        self.run(Part::Whole, Some(to), dst, 1)
-    }
-
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_decoded(body)))
     }
 
-    /// As [`Component::for_each_decoded`], with its elements converted to `to`.
+    /// As [`Component::for_each_decoded`], with its elements converted to `to`, whatever that loses.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.for_each_pair(to, &mut |_, converted, _| body(converted))
+    }
+
+    /// What a conversion of its elements to `to` does to them. Reads all of it.
+    pub fn conversion(&self, to: Dtype) -> Result<Conversion> {
+        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
+        let mut found = Conversion::default();
+        self.for_each_pair(to, &mut |decoded, converted, lost| {
+            found.add(decoded, from, to, converted, lost);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Fails if a conversion of its elements to `to` loses numbers.
+    pub(crate) fn check_conversion(&self, to: Dtype) -> Result<()> {
+        let mut lost = 0u64;
+        if convert::may_lose((self.entry.dtype.unwrap_or(to), self.known_logical()), to) {
+            self.for_each_pair(to, &mut |_, _, more| {
+                lost = lost.saturating_add(more);
+                Ok(())
+            })?;
+        }
+        convert::refuse_loss(lost, to, false).map_err(|e| self.wrap(e))
+    }
+
+    /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
+    fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
         self.for_each_decoded(&mut |chunk| {
@@ -289,8 +312,8 @@ impl<'f> Component<'f> {
             converted.try_reserve(in_memory(size)?)?;
             converted.resize(in_memory(size)?, 0);
             // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk were all.
-            convert::convert(chunk, from, to, &mut converted, size)?;
-            body(&converted)
+            let lost = convert::convert(chunk, from, to, &mut converted, size)?;
+            body(chunk, &converted, lost)
         })
     }
 
@@ -359,6 +382,12 @@ impl<'f> Component<'f> {
         }
     }
 
+    /// Whether its writer was told to leave out the checksum that such files have.
+    pub fn lacks_checksum(&self) -> bool {
+        let is_optional = self.file_part().capabilities().checksums_optional;
+        is_optional && self.stored_size() > 0 && self.checksum().is_none()
+    }
+
     /// The CRC-32 that an archive has of its bytes, if it has one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum
@@ -394,6 +423,9 @@ impl<'f> Component<'f> {
 fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
+
+/// Receives decoded bytes, what they were converted to, and how many numbers that lost.
+type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// What is lent for an empty component: aligned, and not NULL.
 #[repr(align(64))]

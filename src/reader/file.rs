@@ -2,8 +2,10 @@
 
 use super::identity::{self, Identity};
 use super::index::NameIndex;
+use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::model_info::ModelInfo;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
 use crate::container::Capabilities;
@@ -21,6 +23,8 @@ pub struct File {
     /// No other file of this process has or had it.
     pub(super) number: u64,
     pub(super) parts: Parts,
+    /// What is beside it in its folder and in its parts, if it is a model.
+    pub(super) model: ModelInfo,
     /// What opens the shards among them.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
@@ -39,6 +43,7 @@ pub struct File {
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
+    pub(super) source_checks: SourceChecks,
 }
 
 /// A number that was not given before.
@@ -91,7 +96,7 @@ impl File {
             1 => Ok(&self.parts.first),
             count => Err(self.in_file(fail!(
                 Unsupported,
-                "a model of {count} files {cannot}; open one of its files instead"
+                "a model of {count} files {cannot}; open one of its files alone instead (zt_open_options.part, zt --part)"
             ))),
         }
     }

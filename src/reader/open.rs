@@ -1,12 +1,15 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
+use super::download::unfinished_download;
 use super::ends::ReadEnds;
 use super::file::File;
 use super::index::NameIndex;
+use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::looks::{Found, Looks};
 use super::manifest::read_after_ends;
+use super::model_info::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
@@ -109,7 +112,7 @@ impl File {
             add_shards(&mut parts, &manifest, &|_| path, options, &budget)
                 .map_err(|e| parts.first.named(e))?;
         }
-        File::of_parts(parts, None, manifest, shards, budget, options)
+        File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
     }
 
     /// The file whose parts were read, and whose manifest is that of all of them.
@@ -117,6 +120,7 @@ impl File {
         parts: Parts,
         label: Option<String>,
         manifest: Manifest,
+        model: ModelInfo,
         shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
@@ -131,6 +135,7 @@ impl File {
             number: file::next_number(),
             mode: parts.mode(),
             parts,
+            model,
             shards: ShardOpener {
                 store: None,
                 limits: options.limits(),
@@ -148,6 +153,7 @@ impl File {
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
+            source_checks: SourceChecks::default(),
         };
         if let Some(store) = shards {
             file.open_shards(store, options)?;
@@ -222,7 +228,7 @@ fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(
     let (frame, manifest, hash) = match found {
         Ok(found) => found,
         Err(e) if label.is_empty() => return Err(e),
-        Err(e) => return Err(e.within(format_args!("{label}"))),
+        Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
     let mut part = FilePart::new(source, frame, container, label);

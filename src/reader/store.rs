@@ -1,15 +1,17 @@
 //! Where the files of a model are: on this system, or where functions of the caller reach.
 
 use super::open_options::Mode;
-use crate::error::Result;
-use crate::io::folder;
+use crate::error::{Cause, Error, Result};
+use crate::io::path::SystemPath;
+use crate::io::{folder, stat};
 use crate::memory::try_box;
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::network::is_remote;
 use crate::source::ByteSource;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// A file of a store.
 pub struct Opened {
@@ -30,6 +32,25 @@ pub trait Store: Sync {
 
     /// The file at a path.
     fn open(&self, path: &Path) -> Result<Opened>;
+
+    /// Whether there is a file at a path.
+    fn has(&self, path: &Path) -> Result<bool> {
+        match self.open(path) {
+            Ok(_) => Ok(true),
+            Err(e) if e.cause() == Cause::NoFile => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Where the symbolic link at a path leads, as it says; none if the path is no link.
+    fn link_target(&self, _path: &Path) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
+    /// Whether its files are on this system, so that a look at one costs next to nothing.
+    fn is_near(&self) -> bool {
+        false
+    }
 
     /// Threads that open the files where the caller did not say how many, of so many files.
     fn threads(&self, files: usize) -> usize;
@@ -54,6 +75,26 @@ impl Store for FileSystem {
         let modified = file.modified();
         let source = with_mode(file, self.0)?;
         Ok(Opened { source, label: None, path: c_path(path)?, modified })
+    }
+
+    fn has(&self, path: &Path) -> Result<bool> {
+        match stat::of_path(&SystemPath::new(path)?) {
+            Ok(_) => Ok(true),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+            Err(e) => Err(Error::io("could not look for it", &e)),
+        }
+    }
+
+    fn link_target(&self, path: &Path) -> Result<Option<PathBuf>> {
+        match SystemPath::new(path)?.link_target() {
+            Ok(target) => Ok(target),
+            Err(e) if e.kind() == ErrorKind::OutOfMemory => Err(Error::io("could not follow it", &e)),
+            Err(_) => Ok(None), // whoever opens the path says why it cannot be
+        }
+    }
+
+    fn is_near(&self) -> bool {
+        true
     }
 
     fn threads(&self, files: usize) -> usize {

@@ -59,10 +59,12 @@ impl<'a> ComponentSpec<'a> {
 pub struct Recode {
     /// The encoding; none for the one that it has.
     pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has, the inner one for no digest.
+    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner one for no digest.
     pub digest: Option<Option<Algorithm>>,
-    /// The dtype of the data of dense objects of floats; none for the one that it has.
+    /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
     pub floats: Option<Dtype>,
+    /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
+    pub lossy: bool,
 }
 
 /// What was written.
@@ -78,6 +80,8 @@ pub struct Summary {
     pub stored_bytes: u64,
     /// Bytes before encoding.
     pub data_bytes: u64,
+    /// Components that were copied although their bytes do not agree with a checksum of their file.
+    pub damaged: u64,
 }
 
 /// How to write.
@@ -95,9 +99,9 @@ pub struct WriterOptions {
     pub encoding: Encoding,
     /// The level of zstd.
     pub zstd_level: i32,
-    /// Where a component asks for none.
+    /// The digest of components that ask for none.
     pub digest: Option<Algorithm>,
-    /// Where neither does, whether the usual one of the version takes its place.
+    /// If `digest` is none, whether components get the usual digest of the version: CRC-32C, in zTensor 2 XXH3.
     pub usual_digest: bool,
     /// Threads that compress; 0 for as many as there are processors.
     pub threads: usize,
@@ -109,6 +113,8 @@ pub struct WriterOptions {
     pub frame_size: u64,
     /// The one form in which the same tensors and attributes have the same bytes.
     pub canonical: bool,
+    /// Copies go on past bytes that do not agree with a checksum of their file; the copy has no new digest of them.
+    pub allow_damaged: bool,
 }
 
 impl Default for WriterOptions {
@@ -121,12 +127,13 @@ impl Default for WriterOptions {
             encoding: Encoding::Raw,
             zstd_level: 3,
             digest: None,
-            usual_digest: false,
+            usual_digest: true,
             threads: 0,
             thread_hooks: ThreadHooks::default(),
             durable: false,
             frame_size: 1 << 20,
             canonical: false,
+            allow_damaged: false,
         }
     }
 }
@@ -207,32 +214,21 @@ pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
 }
 
 /// Bytes that a component must have, if its object's shape gives them.
-pub fn expected_size(
-    format: Format,
-    shape: &[u64],
-    spec: &ComponentSpec<'_>,
-    to: &Capabilities,
-) -> Result<Option<u64>> {
+pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
     match format == Format::Dense && spec.role == "data" {
-        true => dense_size(shape, spec.dtype, spec.logical, to),
+        true => dense_size(shape, spec.dtype, spec.logical),
         false => Ok(None),
     }
 }
 
 /// Bytes that the data of a dense object must have, if the size of its elements is known.
-pub fn dense_size(
-    shape: &[u64],
-    dtype: Dtype,
-    logical: Option<LogicalSpec<'_>>,
-    to: &Capabilities,
-) -> Result<Option<u64>> {
+pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     let block = match logical {
         None => dtype.block(),
-        Some(LogicalSpec::Known(logical)) if to.defines(logical) => logical.block(),
-        // The spec says nothing of their sizes, and files of other writers have them packed or not.
-        Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),
+        Some(LogicalSpec::Known(logical)) => logical.block(),
+        Some(LogicalSpec::Other(_)) => return Ok(None),
     };
     block.size(elements).ok_or_else(overflow).map(Some)
 }

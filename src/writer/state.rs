@@ -2,6 +2,7 @@
 
 use super::append_base::AppendBase;
 use super::content_index::{Content, ContentIndex};
+use super::contents::ContentCheck;
 use super::copied::CopiedIndex;
 use super::frames::Encoders;
 use super::specs::WriterOptions;
@@ -30,7 +31,13 @@ pub(super) enum Phase {
     /// Between objects.
     Idle,
     /// Within an object, perhaps within a component.
-    Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
+    Object {
+        checkpoint: Checkpoint,
+        entry: Object,
+        attributes: Attributes,
+        /// Checks the bytes of its components as they come; none if all of them were checked before.
+        contents: Option<ContentCheck>,
+    },
     /// Writing failed, or the writer was finished: it takes no more calls.
     Closed(&'static str),
 }
@@ -110,6 +117,8 @@ pub struct Writer {
     pub(super) busy_threads: usize,
     pub(super) stored_bytes: u64,
     pub(super) data_bytes: u64,
+    /// Components that were copied although they are damaged.
+    pub(super) damaged: u64,
     pub(super) label: String,
     pub(super) reports: ProgressReports,
     /// The components that were written, in canonical form.
@@ -167,6 +176,7 @@ impl Writer {
             busy_threads: 0,
             stored_bytes: 0,
             data_bytes: 0,
+            damaged: 0,
             label: String::new(),
             reports: ProgressReports::default(),
             canonical: None,

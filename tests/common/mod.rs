@@ -25,6 +25,11 @@ pub const VERSIONS: [Version; 3] = [Version::V0_1, Version::V1_1, Version::V1_2]
 /// Every digest, and none.
 pub const DIGESTS: [Option<Algorithm>; 3] = [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)];
 
+/// Options of a writer that writes a digest only where one is named.
+pub fn without_digests() -> WriterOptions {
+    WriterOptions { usual_digest: false, ..WriterOptions::default() }
+}
+
 /// Every way to write a component's bytes.
 pub fn encodings() -> Vec<Encoding> {
     Encoding::written().collect()
@@ -162,6 +167,7 @@ impl Sample {
         let known_to_1_1 = |logical: Logical| logical.name_in_1_1().is_some();
         match version {
             Version::V0_1 => self.format == "dense" && self.parts.iter().all(|p| p.logical.is_none()),
+            Version::V2 => matches!(self.format, "dense" | "sparse_csr" | "sparse_coo"),
             Version::V1_1 => self.parts.iter().all(|p| p.logical.is_none_or(known_to_1_1)),
             _ => true,
         }

@@ -152,7 +152,7 @@ fn a_reader_meets_things_in_the_order_of_use() {
     let path: Vec<usize> = path.into_iter().map(line_of).collect();
     assert!(path.is_sorted(), "{path:?}");
     assert!(line_of("zt_status zt_open(") < 400, "zt_open stands in line {}", line_of("zt_status zt_open("));
-    assert!(header.lines().count() <= 2210, "{} lines", header.lines().count());
+    assert!(header.lines().count() <= 2400, "{} lines", header.lines().count());
 }
 
 /// What the contract names, and what was added since; callers are written against it.
@@ -166,7 +166,7 @@ zt_component_role zt_component_role_length zt_component_dtype zt_component_dtype
 zt_component_type_name zt_component_encoding zt_component_encoding_name zt_component_offset
 zt_component_stored_size zt_component_size zt_component_digest zt_component_caps
 zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_buffer_data zt_buffer_size
-zt_buffer_free zt_object_read_slice zt_component_read_as zt_component_advise zt_component_verify zt_verify zt_repair
+zt_buffer_free zt_object_read_slice zt_object_read_as zt_object_size_as zt_component_advise zt_component_verify zt_verify zt_repair
 zt_cache_create zt_cache_get zt_cache_prefetch zt_cache_unpin zt_cache_drop zt_cache_cancel zt_cache_get_stats zt_cache_free
 zt_read_batch zt_load_start zt_load_next zt_load_release zt_load_cancel zt_load_get_part_stats zt_load_finish zt_tensor_find zt_csr_view zt_coo_view zt_quantized_view
 zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string

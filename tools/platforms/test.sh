@@ -3,7 +3,7 @@
 #     sh tools/platforms/test.sh OUTPUT PLATFORM...      PLATFORM: of tools/platforms/list.txt
 # OUTPUT/NAME.log has what each printed. make libs has built this machine's library, which the others are compared with.
 # QUICK=1: without link-time optimisation, one language and no Rust tests. RECORD=1: a platform that passes has its row in
-# docs/platforms.md and in README.md replaced.
+# docs/platforms.md replaced.
 # A platform whose tools cannot be had is skipped, and said so. Exit status 1 if one fails.
 set -u
 
@@ -15,21 +15,19 @@ PLATFORMS_RUST=$PLATFORMS_OUT/../debian-rust # as tools/msrv.sh has it
 export PLATFORMS_OUT PLATFORMS_RUST
 shift
 
-# record NAME TITLE HOW TARGET MINUTES
+# record NAME HOW TARGET MINUTES
 record() {
-    [ "${QUICK-}" != 1 ] || set -- "$1" "$2" "$3, quick" "$4" "$5"
+    [ "${QUICK-}" != 1 ] || set -- "$1" "$2, quick" "$3" "$4"
     sed "/^| $1 |/d" docs/platforms.md >"$OUT/page"
-    echo "| $1 | $4 | $3 | $(sed 's/\t/ | /g' "$OUT/row") | $5 |" >>"$OUT/page"
-    sed "s/^| $2 | .* |\$/| $2 | $3 |/" README.md >"$OUT/readme"
+    echo "| $1 | $3 | $2 | $(sed 's/\t/ | /g' "$OUT/row") | $4 |" >>"$OUT/page"
     cat "$OUT/page" >docs/platforms.md
-    cat "$OUT/readme" >README.md
 }
 
 passed=0 failed=0 skipped=0
 
 for name in "$@"; do
     line=$(grep "^$name	" tools/platforms/list.txt) || { echo "test.sh: tools/platforms/list.txt has no $name" >&2; exit 2; }
-    IFS='	' read -r name title how script target prefix architecture runner <<END
+    IFS='	' read -r name _ how script target prefix architecture runner <<END
 $line
 END
     [ "$prefix" != - ] || prefix=
@@ -48,7 +46,7 @@ END
     0)
         passed=$((passed + 1))
         echo "ok $name in $seconds s: $(tr '\t' ',' <"$OUT/row")"
-        [ "${RECORD-}" != 1 ] || record "$name" "$title" "$how" "$target" $(((seconds + 30) / 60))
+        [ "${RECORD-}" != 1 ] || record "$name" "$how" "$target" $(((seconds + 30) / 60))
         ;;
     3)
         skipped=$((skipped + 1))

@@ -19,6 +19,7 @@ ZT_VERIFY_DIGESTS = 1
 ZT_VERIFY_CONTENTS = 2
 ZT_VERIFY_PADDING = 4
 ZT_VERIFY_SHARDS = 8
+ZT_VERIFY_REQUIRE_DIGESTS = 16
 ZT_OK = 0
 ZT_ERROR_INVALID_ARGUMENT = 1
 ZT_ERROR_IO = 2
@@ -230,6 +231,17 @@ class zt_open_options(Structure):
         ("thread_hooks", POINTER(zt_thread_hooks)),
         ("shard_folder", c_char_p),
         ("shards", c_uint32),
+        ("part", c_uint32),
+        ("include_unlisted", c_uint32),
+        ("allow_trailing", c_uint32),
+    ]
+
+
+class zt_model_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("passed_over", c_uint64),
+        ("unlisted", c_uint64),
     ]
 
 
@@ -383,6 +395,8 @@ class zt_read_request(Structure):
         ("dst_stride", c_uint64),
         ("verify", c_uint32),
         ("convert", zt_dtype),
+        ("lossy", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -521,6 +535,8 @@ class zt_verify_report(Structure):
         ("digests_absent", c_uint64),
         ("digests_unknown", c_uint64),
         ("padding_nonzero", c_uint64),
+        ("bytes_not_covered", c_uint64),
+        ("not_checked", c_uint64),
     ]
 
 
@@ -562,7 +578,7 @@ class zt_writer_options(Structure):
         ("progress", zt_progress_callback),
         ("thread_hooks", POINTER(zt_thread_hooks)),
         ("canonical", c_uint32),
-        ("reserved", c_uint32),
+        ("allow_damaged", c_uint32),
     ]
 
 
@@ -608,6 +624,7 @@ class zt_write_summary(Structure):
         ("components", c_uint64),
         ("stored_bytes", c_uint64),
         ("data_bytes", c_uint64),
+        ("damaged", c_uint64),
     ]
 
 
@@ -739,6 +756,7 @@ FUNCTIONS = {
     "zt_part_count": (c_size_t, [c_void_p]),
     "zt_part_path": (c_char_p, [c_void_p, c_size_t]),
     "zt_part_size": (c_uint64, [c_void_p, c_size_t]),
+    "zt_model_get_info": (zt_status, [c_void_p, POINTER(zt_model_info)]),
     "zt_file_identity": (zt_status, [c_void_p, POINTER(zt_identity)]),
     "zt_part_identity": (zt_status, [c_void_p, c_size_t, POINTER(zt_identity)]),
     "zt_file_mode": (zt_mode, [c_void_p]),
@@ -765,6 +783,8 @@ FUNCTIONS = {
     "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_object_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "zt_object_size_as": (zt_status, [c_void_p, zt_dtype, POINTER(c_uint64)]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_length": (c_size_t, [c_void_p]),
@@ -785,7 +805,6 @@ FUNCTIONS = {
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
-    "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
     "zt_component_verify": (zt_status, [c_void_p]),
     "zt_component_load": (zt_status, [c_void_p, POINTER(zt_read_options), POINTER(c_void_p)]),

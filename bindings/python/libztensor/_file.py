@@ -18,7 +18,7 @@ from ._value import Value, attributes
 _MODES = {"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ, "auto": c.ZT_MODE_AUTO, "private": c.ZT_MODE_PRIVATE}
 _SHARDS = {"of models": c.ZT_SHARDS_OF_MODELS, "on use": c.ZT_SHARDS_ON_USE, "at open": c.ZT_SHARDS_AT_OPEN, "never": c.ZT_SHARDS_NEVER}
 _CHECKS = {"digests": c.ZT_VERIFY_DIGESTS, "contents": c.ZT_VERIFY_CONTENTS, "padding": c.ZT_VERIFY_PADDING,
-           "shards": c.ZT_VERIFY_SHARDS}
+           "shards": c.ZT_VERIFY_SHARDS, "require digests": c.ZT_VERIFY_REQUIRE_DIGESTS}
 CONTAINERS = {lib.zt_container_name(number).decode(): number for name, number in vars(c).items()
               if name.startswith("ZT_CONTAINER_") and lib.zt_container_name(number)}
 
@@ -77,7 +77,8 @@ class File(Handle, Mapping[str, Object]):
     the file is on this machine, "private" lends bytes that may be written to, in memory alone. containers: those that may be
     opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
     messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. shards: "on use", "at open" or
-    "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. All else is
+    "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. part: open_model opens
+    the file alone, although it is a part of a model. include_unlisted: also tensors that its index names nowhere. All else is
     as zt_open_options says."""
 
     def __init__(self, path: AnyPath, *, remote: Optional[dict[str, Any]] = None, **how: Any) -> None:
@@ -90,7 +91,7 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_model(cls, path: AnyPath, **how: Any) -> "File":
-        """A model that may be of many files: a file, an index, one of several numbered files, a folder."""
+        """A model that may be of many files, whichever of its files path names, or its folder."""
         if isinstance(path, str) and "://" in path:
             return cls(path, **how)
         return cls.__new__(cls)._open(lib.zt_open_model, os.fsencode(path), **how)
@@ -149,14 +150,15 @@ class File(Handle, Mapping[str, Object]):
     def _open(self, call, *what, mode: str = "map", strict: bool = False, verify: bool = False, threads: int = 0,
               advice: str = "none", containers: Optional[Iterable[str]] = None, max_memory: int = 0, max_objects: int = 0,
               max_manifest_size: int = 0, max_decoded_size: int = 0, name: Optional[str] = None, progress: Progress = None,
-              allocator: Any = None, hooks: Any = None, shards: str = "of models", shard_folder: Optional[AnyPath] = None) -> "File":
+              allocator: Any = None, hooks: Any = None, shards: str = "of models", shard_folder: Optional[AnyPath] = None,
+              part: bool = False, include_unlisted: bool = False) -> "File":
         carrier = Carrier()
         wanted = options(c.zt_open_options, mode=chosen(_MODES, mode, "mode"), strict=strict, verify=verify, threads=threads,
                          advice=chosen(ADVICE, advice, "advice"), max_memory=max_memory, max_objects=max_objects,
                          max_manifest_size=max_manifest_size, max_decoded_size=max_decoded_size,
                          containers=sum(1 << chosen(CONTAINERS, one, "container") for one in containers or ()),
                          name=None if name is None else name.encode(), progress=carrier.progress(progress),
-                         shards=chosen(_SHARDS, shards, "shards"),
+                         shards=chosen(_SHARDS, shards, "shards"), part=part, include_unlisted=include_unlisted,
                          shard_folder=None if shard_folder is None else os.fsencode(shard_folder))
         if allocator is not None:
             wanted.allocator = ctypes.pointer(allocator)
@@ -225,7 +227,7 @@ class File(Handle, Mapping[str, Object]):
         return listed(self._live, lib.zt_object_list, c.zt_object_info, lambda info: field_text(info, "name"))
 
     def __getitem__(self, name: str) -> Object:
-        found = lib.zt_object_find_n(self._live(), *sized(name))
+        found = lib.zt_object_find_n(self._live(), *sized(name, "surrogateescape"))
         if not found:
             raise NotFound(f"there is no object {name!r}")
         return Object(self, found)
@@ -258,6 +260,14 @@ class File(Handle, Mapping[str, Object]):
         check(lib.zt_file_identity(self._live(), ctypes.byref(found)))
         return report(found)
 
+    @property
+    def model_info(self) -> dict[str, Any]:
+        """What is not shown of a model: passed_over counts files in its folder, unlisted tensors that its index names
+        nowhere."""
+        found = options(c.zt_model_info)
+        check(lib.zt_model_get_info(self._live(), ctypes.byref(found)))
+        return report(found)
+
     def part_identity(self, part: int) -> dict[str, Any]:
         """The same of one of the files of a model."""
         found = options(c.zt_identity)
@@ -267,7 +277,8 @@ class File(Handle, Mapping[str, Object]):
     def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
                checks: Iterable[str] = (), threads: int = 0, object: Optional[Object] = None,
                component: Optional[Component] = None) -> dict[str, Any]:
-        """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop.
+        """Checks every digest and all contents; what was looked at. checks: of "digests", "contents", "padding", "shards" and
+        "require digests", which fails for bytes without a digest. progress(done, total) may return False to stop.
         on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
         carrier = Carrier()
 

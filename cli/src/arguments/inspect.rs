@@ -1,9 +1,8 @@
 //! The command line of what looks into files, and of what changes one in place.
 
-use super::values::{glob, size};
+use super::values::{size, Meaning};
 use super::Edit;
 use clap::{Args, Subcommand};
-use globset::GlobMatcher;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -11,9 +10,11 @@ use std::path::PathBuf;
 pub struct Info {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// Objects to tell everything of; the file itself if there is none
+    /// Objects to tell everything of, or patterns, as of stats; the file itself if there is none
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
 }
 
 #[derive(Args)]
@@ -21,9 +22,11 @@ pub struct Info {
 pub struct Stats {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(value_name = "GLOB", value_parser = glob)]
-    pub globs: Vec<GlobMatcher>,
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Also count the finite numbers of each tensor in N ranges of equal width
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub histogram: Option<u16>,
@@ -61,11 +64,16 @@ pub struct Diff {
     pub a: PathBuf,
     /// Another one, of any container
     pub b: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(value_name = "GLOB", value_parser = glob)]
-    pub globs: Vec<GlobMatcher>,
-    /// Also compare the attributes of the files and their objects
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Do not compare the attributes of the files and their objects
     #[arg(long)]
+    pub no_attributes: bool,
+    /// Attributes are compared without it, too
+    #[arg(long, hide = true, conflicts_with = "no_attributes")]
     pub attributes: bool,
     /// As JSON
     #[arg(long)]
@@ -103,8 +111,10 @@ pub struct Report {
 pub struct Cat {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// The object
+    /// The object: its name, or a pattern that only its name matches
     pub name: String,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// The component, where the object has several
     #[arg(long, value_name = "ROLE")]
     pub component: Option<String>,
@@ -118,18 +128,23 @@ pub struct Cat {
 pub struct Extract {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(value_name = "GLOB", value_parser = glob)]
-    pub globs: Vec<GlobMatcher>,
-    /// The folder that the files come into; it is made if it is not there
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// The folder that the files come into; a new one gets its name when all are in it
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
     /// The bytes alone, name.bin, in place of NumPy files
     #[arg(long)]
     pub raw: bool,
-    /// Replace files that are there
+    /// Replace a single file that is there; several files replace none
     #[arg(long)]
     pub force: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input and list them
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -137,9 +152,11 @@ pub struct Extract {
 pub struct Remove {
     /// The file, .zt of version 1.1 or later
     pub file: PathBuf,
-    /// The objects; their bytes stay in the file until it is compacted
+    /// The objects, or patterns, as of stats; their bytes stay in the file until it is compacted
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Sync the file to the disk before the end
     #[arg(long)]
     pub durable: bool,
@@ -213,15 +230,20 @@ pub struct Add {
     pub file: PathBuf,
     /// What is copied into it: a file or model of any container
     pub input: PathBuf,
-    /// Only objects whose name matches one of these; `*` matches dots and slashes, too
-    #[arg(value_name = "GLOB", value_parser = glob)]
-    pub globs: Vec<GlobMatcher>,
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// Take objects of the same name away first
     #[arg(long)]
     pub replace: bool,
     /// Sync the file to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -236,6 +258,9 @@ pub struct Merge {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -248,7 +273,7 @@ pub struct Split {
     /// Most bytes of tensors in a shard; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
     pub size: u64,
-    /// Replace files that are there; what is there stays until the new ones are whole
+    /// Replace the file and its shards; what is there stays until the new ones are whole
     #[arg(long)]
     pub force: bool,
     /// Sync files and folder to the disk before the end
@@ -264,6 +289,9 @@ pub struct Compact {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -289,7 +317,11 @@ pub struct Completions {
 
 impl From<&Remove> for Edit {
     fn from(given: &Remove) -> Edit {
-        Edit { remove: given.names.clone(), ..Edit::nothing(&given.file, given.durable) }
+        Edit {
+            remove: given.names.clone(),
+            meaning: given.meaning,
+            ..Edit::nothing(&given.file, given.durable)
+        }
     }
 }
 

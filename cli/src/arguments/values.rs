@@ -1,46 +1,116 @@
 //! Values on the command line: what is chosen by name, sizes, new names.
 
-use super::{GlobOrPath, Rename};
+use super::Rename;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::remote;
+use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::File;
+use ztensor::reader::{File, Object};
 
 pub fn encoding(name: &str) -> Result<Encoding, String> {
     let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();
     Encoding::from_name(name).ok_or_else(|| format!("not one of {}", names.join(", ")))
 }
 
-/// Whether a name matches one of the globs, or there is none.
-pub fn is_chosen<'g>(name: &str, globs: impl IntoIterator<Item = &'g GlobMatcher>) -> bool {
-    let mut globs = globs.into_iter().peekable();
-    globs.peek().is_none() || globs.any(|glob| glob.is_match(name))
+/// What arguments that choose objects are.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Meaning {
+    /// Take arguments that choose objects for patterns, also where an object has exactly that name
+    #[arg(long, conflicts_with = "exact")]
+    pub glob: bool,
+    /// Take arguments that choose objects for names, and none of them for a pattern
+    #[arg(long)]
+    pub exact: bool,
 }
 
-/// Refuses a glob that no object matches: of a wrong name it would say that all is well.
-pub fn check_matches(globs: &[GlobMatcher], path: &Path, files: &[&File]) -> Outcome<()> {
-    let matches = |glob: &&GlobMatcher| {
-        files.iter().flat_map(|file| file.objects()).any(|object| glob.is_match(object.name()))
-    };
-    match globs.iter().find(|glob| !matches(glob)) {
-        Some(glob) => Err(Failure::at(path, format!("no object matches {:?}", glob.glob().glob()))),
-        None => Ok(()),
+/// Objects that are chosen by arguments: an argument is the name of an object if one has exactly that name, and a
+/// pattern otherwise.
+pub struct Chosen {
+    matchers: Vec<Matcher>,
+}
+
+enum Matcher {
+    Name(String),
+    Pattern(GlobMatcher),
+}
+
+impl Chosen {
+    /// What the arguments choose in files that are one thing to the user.
+    pub fn of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
+        let is_name = |text: &str| {
+            let mut objects = files.iter().flat_map(|file| file.objects());
+            meaning.exact || !meaning.glob && objects.any(|object| names::is(object.name_bytes(), text))
+        };
+        let matcher = |text: &String| match is_name(text) {
+            true => Ok(Matcher::Name(text.clone())),
+            false => glob(text).map(Matcher::Pattern).map_err(|why| {
+                let why = format!("no object has the name {text:?}, and as a pattern it is invalid: {why}");
+                Failure::at(path, why)
+            }),
+        };
+        Ok(Chosen { matchers: texts.iter().map(matcher).collect::<Outcome<_>>()? })
+    }
+
+    /// As [`Chosen::of`]. Refuses an argument that chooses nothing: of a wrong name it would say that all is well.
+    pub fn some_of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
+        let chosen = Chosen::of(texts, meaning, path, files)?;
+        let idle = chosen.idle(files).next().map(str::to_owned);
+        match idle {
+            Some(text) => {
+                let what = if meaning.exact { "has the name" } else { "matches" };
+                Err(Failure::at(path, format!("no object {what} {text:?}")))
+            }
+            None => Ok(chosen),
+        }
+    }
+
+    /// Whether an object is chosen; all are if there is no argument.
+    pub fn has(&self, object: &Object<'_>) -> bool {
+        self.matchers.is_empty() || self.names(object)
+    }
+
+    /// Whether an argument chooses an object.
+    pub fn names(&self, object: &Object<'_>) -> bool {
+        self.matchers.iter().any(|matcher| matcher.is_match(object))
+    }
+
+    /// The arguments that choose nothing in these files.
+    pub fn idle<'a>(&'a self, files: &'a [&File]) -> impl Iterator<Item = &'a str> {
+        let is_idle = move |matcher: &&Matcher| {
+            !files.iter().flat_map(|file| file.objects()).any(|object| matcher.is_match(&object))
+        };
+        self.matchers.iter().filter(is_idle).map(Matcher::text)
     }
 }
 
-pub fn glob(text: &str) -> Result<GlobMatcher, String> {
+impl Matcher {
+    fn is_match(&self, object: &Object<'_>) -> bool {
+        match self {
+            Matcher::Name(text) => names::is(object.name_bytes(), text),
+            Matcher::Pattern(glob) => glob.is_match(&*names::text(object)),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Matcher::Name(text) => text,
+            Matcher::Pattern(glob) => glob.glob().glob(),
+        }
+    }
+}
+
+fn glob(text: &str) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(text).build();
     glob.map(|glob| glob.compile_matcher()).map_err(|e| e.kind().to_string())
 }
 
-pub fn glob_or_path(text: &str) -> Result<GlobOrPath, String> {
+/// Whether a word is one more file to list.
+pub fn is_path(text: &str) -> bool {
     let path = Path::new(text);
-    match path.exists() || remote::is_url(path) {
-        true => Ok(GlobOrPath::Path(path.to_owned())),
-        false => glob(text).map(GlobOrPath::Glob),
-    }
+    path.exists() || remote::is_url(path)
 }
 
 pub fn rename(text: &str) -> Result<Rename, String> {
@@ -105,15 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_chosen_by_any_glob_and_all_are_without_one() {
-        let globs = ["a*", "*z"].map(|text| glob(text).unwrap());
-        let chosen = ["ab", "bz", "b"].map(|name| (is_chosen(name, &globs), is_chosen(name, &[])));
-        assert_eq!(chosen, [(true, true), (true, true), (false, true)]);
-    }
-
-    #[test]
-    fn a_file_that_is_there_and_a_url_are_no_globs() {
-        let is_path = |text: &str| matches!(glob_or_path(text), Ok(GlobOrPath::Path(_)));
+    fn a_file_that_is_there_and_a_url_are_not_patterns() {
         let texts = ["Cargo.toml", "https://host/b.zt?a=[", "Cargo.*", "layers.0"];
         assert_eq!(texts.map(is_path), [true, true, false, false]);
     }

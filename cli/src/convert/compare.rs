@@ -1,51 +1,56 @@
-//! What was written is opened and compared with what was read, object by object, before it gets its name.
+//! What was written is compared with what was read, object by object, before it gets its name: names and shapes always,
+//! all bytes with --verify.
 
-use super::{Job, Written};
+use super::Job;
 use crate::failure::{Failure, Outcome};
-use std::path::Path;
 use ztensor::error::{Cause, Error};
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::{Component, Object};
+use ztensor::reader::{Component, File, Object, VerifyOptions, VerifyReport};
 
 /// Compares every object that was converted with the one in the new files.
-pub fn compare(job: &Job<'_>, written: &Written) -> Outcome<()> {
-    let files = written.files.iter().map(|file| Ok((file.path(), file.open()?)));
-    let files = files.collect::<Outcome<Vec<_>>>()?;
-    if files.is_empty() {
-        return Ok(());
+pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
+    let wanted = || job.choices.iter().filter(|choice| !job.is_left_out(&choice.name));
+    if new.object_count() != wanted().count() {
+        let why = format!("what was written has {} objects, not {}", new.object_count(), wanted().count());
+        return Err(job.refusal(why));
     }
-    for choice in job.choices.iter().filter(|choice| !job.is_left_out(&choice.name)) {
+    if job.arguments.verify {
+        let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        let verified = new.verify(&digests, &|_, _| true, &mut VerifyReport::default());
+        verified.map_err(|e| job.refusal(e))?;
+    }
+    for choice in wanted() {
         job.interrupt.check()?;
-        let found = files.iter().find_map(|(path, file)| {
-            Some((*path, file.find_position(&choice.name).and_then(|at| file.object(at))?))
-        });
-        let Some((path, new)) = found else {
+        let Some(found) = new.find_position(&choice.name).and_then(|at| new.object(at)) else {
             return Err(job.refusal(format!("{} is not in what was written", choice.shown())));
         };
-        same(job, choice.object, new, path).map_err(|why| match why {
-            Failure::Message(why) => Failure::at(path, format!("{}: {why}", choice.shown())),
+        same(job, choice.object, found).map_err(|why| match why {
+            Failure::Message(why) => job.refusal(format!("{}: {why}", choice.shown())),
             other => other,
         })?;
     }
     Ok(())
 }
 
-fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>, path: &Path) -> Outcome<()> {
+fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>) -> Outcome<()> {
     if old.shape() != new.shape() || old.components().len() != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components are not those of the input")));
+    }
+    if !job.arguments.verify {
+        return Ok(());
     }
     for (old, new) in old.components().zip(new.components()) {
         let is_unknown = |c: &Component<'_>| c.dtype().is_none() || c.is_never_interpreted();
         if is_unknown(&old) || is_unknown(&new) || old.encoding() == Encoding::Other {
             continue;
         }
-        same_bytes(job, &old, &new, path)?;
+        same_bytes(job, &old, &new)?;
     }
     Ok(())
 }
 
 /// Elements of both as the new one has them, piece by piece.
-fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>, path: &Path) -> Outcome<()> {
+fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>) -> Outcome<()> {
     let (mut at, mut read, mut is_same) = (0u64, Vec::new(), true);
     let mut body = |expected: &[u8]| {
         if job.interrupt.check().is_err() {
@@ -64,7 +69,7 @@ fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>, path: &Pa
         Some(to) => old.for_each_converted(to, &mut body),
         None => old.for_each_decoded(&mut body),
     };
-    let size = new.size().map_err(|e| Failure::at(path, e))?;
+    let size = new.size().map_err(|e| job.refusal(e))?;
     match done {
         Ok(()) if at == size => Ok(()),
         Ok(()) => Err(Failure::Message(format!("it has {size} bytes, but {at} were read"))),

@@ -6,7 +6,7 @@ use super::to_gguf::Encoder;
 use super::Job;
 use crate::failure::Outcome;
 use std::collections::HashMap;
-use ztensor::container::{GgufKind, SPLIT_KEYS};
+use ztensor::container::{GgufKind, GGUF_MAX_DEPTH, SPLIT_KEYS};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{Kind, Value};
 
@@ -150,6 +150,15 @@ impl Type {
         of_all.map(Type::Array).or_else(|| nested().map(Type::Nested))
     }
 
+    /// How deep its arrays nest.
+    fn depth(&self) -> usize {
+        match self {
+            Type::Scalar(_) => 0,
+            Type::Array(_) => 1,
+            Type::Nested(types) => 1 + types.iter().map(Type::depth).max().unwrap_or(0),
+        }
+    }
+
     fn holds(&self, value: Value<'_>) -> bool {
         match (self, array(value)) {
             (Type::Scalar(scalar), None) => scalar.holds(value),
@@ -209,10 +218,7 @@ impl<'a> Keys<'a> {
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         for (key, value) in job.attributes() {
-            let refused = |why: &str| {
-                let why = format!("GGUF cannot represent {why}");
-                job.leave_out("attribute", job.attribute_refusal(key, why))
-            };
+            let refused = |why: &str| job.leave_attribute_out(key, &format!("GGUF cannot represent {why}"));
             let name = match name_of(key) {
                 Some(name) if !name.is_empty() => name,
                 _ => {
@@ -231,6 +237,12 @@ impl<'a> Keys<'a> {
                 refused("its value; --no-attributes leaves all of them out")?;
                 continue;
             };
+            if type_of.depth() > GGUF_MAX_DEPTH {
+                refused(&format!(
+                    "arrays nested more than {GGUF_MAX_DEPTH} deep; --no-attributes leaves all of them out"
+                ))?;
+                continue;
+            }
             if is_alignment {
                 let allowed = |n: &u64| n.is_power_of_two() && *n <= MAX_ALIGNMENT;
                 let Some(number) = value.as_u64().filter(allowed) else {

@@ -1,29 +1,80 @@
-//! What the output cannot represent: refused or, with --lossy, left out with a line that says so.
+//! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or, with
+//! --allow-damaged, noted.
 
+use super::choice::Choice;
 use super::Job;
-use crate::failure::{report, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
+use crate::notes::{damage, What};
+use crate::text;
+use std::cell::RefCell;
 use ztensor::error::Error;
+use ztensor::model::dtype::{Class, Dtype};
+use ztensor::model::manifest::Format;
+use ztensor::reader::{Component, Conversion, Object};
 use ztensor::writer::Loss;
 
-impl Job<'_> {
-    /// Leaves something out, or fails with why it cannot be represented.
-    pub fn leave_out(&self, what: &str, why: Failure) -> Outcome<()> {
-        match (why, self.arguments.lossy) {
-            (Failure::Message(why), true) => {
-                self.bar.suspend(|| report(&format!("{why}: the {what} is left out")));
-                Ok(())
-            }
-            (Failure::Message(why), false) => {
-                Err(Failure::Message(format!("{why}; --lossy leaves the {what} out")))
-            }
-            (other, _) => Err(other),
+/// What `--dtype` did to all tensors that it converted.
+#[derive(Default)]
+pub struct Converted(RefCell<(u64, Conversion)>);
+
+impl Converted {
+    fn add(&self, of: &Conversion) {
+        let (tensors, all) = &mut *self.0.borrow_mut();
+        *tensors += 1;
+        all.lost += of.lost;
+        all.largest_absolute = all.largest_absolute.max(of.largest_absolute);
+        all.largest_relative = all.largest_relative.max(of.largest_relative);
+    }
+
+    /// The end of the summary; nothing if no tensor was converted.
+    pub fn line(&self, to: Dtype) -> String {
+        let (tensors, all) = *self.0.borrow();
+        let (absolute, relative) = (text::number(all.largest_absolute), text::number(all.largest_relative));
+        match tensors {
+            0 => String::new(),
+            _ => format!(
+                "; {} converted to {}, largest error {absolute}, relative {relative}",
+                text::count(tensors, "object"),
+                to.name()
+            ),
         }
     }
 
-    /// Leaves out the object of that name in the output, or fails with why it cannot be represented.
-    pub fn leave_object_out(&self, name: &[u8], why: Failure) -> Outcome<()> {
-        self.leave_out("object", why)?;
-        self.left_out.borrow_mut().insert(name.to_owned());
+    pub fn json(&self, to: Option<Dtype>) -> serde_json::Value {
+        let (tensors, all) = *self.0.borrow();
+        serde_json::json!({
+            "dtype": to.map(Dtype::name),
+            "objects": tensors,
+            "lost": all.lost,
+            "largest_absolute_error": all.largest_absolute,
+            "largest_relative_error": all.largest_relative,
+        })
+    }
+}
+
+/// The component that `--dtype` converts: the floats of a dense tensor.
+pub fn floats_of<'f>(object: &Object<'f>, to: Dtype) -> Option<Component<'f>> {
+    let data = object.components().next().filter(|_| object.format() == Format::Dense)?;
+    let is_other = data.dtype() != Some(to) || data.known_logical().is_some();
+    (data.role() == "data" && data.is_of_floats() && is_other).then_some(data)
+}
+
+impl Job<'_> {
+    /// Leaves out what `name` names, or fails with why it cannot be represented.
+    pub fn leave_out(&self, noun: &'static str, subject: &str, name: &str, why: &str) -> Outcome<()> {
+        match self.arguments.lossy {
+            true => {
+                self.notes.add(What::LeftOut, noun, name, why);
+                Ok(())
+            }
+            false => Err(self.refusal(format!("{subject}: {why}; --lossy leaves the {noun} out"))),
+        }
+    }
+
+    /// Leaves out an object, or fails with why it cannot be represented.
+    pub fn leave_object_out(&self, choice: &Choice<'_>, why: &str) -> Outcome<()> {
+        self.leave_out("object", &choice.shown(), &choice.shown_name(), why)?;
+        self.left_out.borrow_mut().insert(choice.name.clone());
         Ok(())
     }
 
@@ -32,21 +83,99 @@ impl Job<'_> {
         self.left_out.borrow().contains(name)
     }
 
-    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise.
+    /// Fails with why bytes are damaged, or notes that the object goes on: `left_out` if it is not in the output.
+    pub fn allow_damage(&self, choice: &Choice<'_>, why: &Error, left_out: bool) -> Outcome<()> {
+        if !self.arguments.allow_damaged {
+            return Err(damage::refused(self.failure(why)));
+        }
+        self.notes.add(What::Damaged, "object", &choice.shown_name(), damage::reason(left_out));
+        if left_out {
+            self.left_out.borrow_mut().insert(choice.name.clone());
+        }
+        Ok(())
+    }
+
+    /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is given.
+    pub fn leaves_undecodable_out(&self, choice: &Choice<'_>) -> Outcome<bool> {
+        let to = self.arguments.floats().filter(|_| self.arguments.allow_damaged);
+        let Some(data) = to.and_then(|to| floats_of(&choice.object, to)) else { return Ok(false) };
+        match data.check_source() {
+            Err(why) if why.is_damage() && data.for_each_decoded(&mut |_| Ok(())).is_err() => {
+                self.allow_damage(choice, &why, true).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise; and to damage of the object
+    /// where --allow-damaged is given.
     pub fn with_losses<T>(
         &self,
+        of: Option<&Choice<'_>>,
         call: impl FnOnce(&mut dyn FnMut(Loss, &Error) -> bool) -> Result<T, Error>,
     ) -> Outcome<T> {
         let mut refusal = None;
         let done = call(&mut |loss, why| {
-            let what = match loss {
-                Loss::Attribute => "attribute",
-                Loss::Digest => "digest",
-                Loss::Object => "object",
+            let noun = match (loss, of) {
+                (Loss::Damage | Loss::DamagedObject, Some(choice)) => {
+                    let allowed = self.allow_damage(choice, why, loss == Loss::DamagedObject);
+                    return allowed.map_err(|why| refusal = Some(why)).is_ok();
+                }
+                (Loss::Attribute, _) => "attribute",
+                (Loss::Digest, _) => "digest",
+                (Loss::Object | Loss::Damage | Loss::DamagedObject, _) => "object",
             };
-            let left = self.leave_out(what, self.failure(why));
-            left.map_err(|why| refusal = Some(why)).is_ok()
+            match (self.failure(why), self.arguments.lossy) {
+                (Failure::Message(why), true) => self.notes.add_count(What::LeftOut, noun, 1, why),
+                (Failure::Message(why), false) => {
+                    let why = format!("{why}; --lossy leaves the {noun} out");
+                    refusal = Some(Failure::Message(why));
+                }
+                (other, _) => refusal = Some(other),
+            }
+            refusal.is_none()
         });
         done.map_err(|e| refusal.unwrap_or_else(|| self.failure(&e)))
+    }
+
+    /// Looks at what `--dtype` does to an object before it is written: numbers that it would lose are refused or, with
+    /// --lossy, noted, and what it leaves as it is is noted. Returns what its data is converted to.
+    pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
+        let Some(to) = self.arguments.floats() else { return Ok(None) };
+        let (object, format) = (choice.object, choice.object.format_name());
+        let Some(data) = floats_of(&object, to) else {
+            let is_integer = |component: &Component<'_>| {
+                let classes = [Class::Signed, Class::Unsigned, Class::Bool];
+                component.known_logical().is_none()
+                    && component.dtype().is_some_and(|dtype| classes.contains(&dtype.class()))
+            };
+            let is_there = |component: &Component<'_>| {
+                component.is_of_floats() && component.dtype() == Some(to) && object.format() == Format::Dense
+            };
+            if let Some(kept) = object.components().find(|c| !is_integer(c) && !is_there(c)) {
+                let (from, to) = (crate::elements::type_name(&kept), to.name());
+                let why = match object.format() {
+                    Format::Dense | Format::Blocks(_) => format!("{from} to {to}"),
+                    _ => format!("{from} of {format} to {to}"),
+                };
+                self.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
+            }
+            return Ok(None);
+        };
+        let found = data.conversion(to).map_err(|e| self.failure(&e))?;
+        self.interrupt.check()?;
+        self.converted.add(&found);
+        if found.lost > 0 {
+            let numbers = text::count(found.lost, "finite number");
+            let to = to.name();
+            if !self.arguments.lossy {
+                let name = choice.shown();
+                let why = format!("{name}: {numbers} would become infinite as {to}; --lossy allows that");
+                return Err(Failure::at(&self.arguments.input, why));
+            }
+            let why = format!("{numbers} became infinite as {to}");
+            self.notes.add(What::Lossy, "object", &choice.shown_name(), why);
+        }
+        Ok(Some(to))
     }
 }

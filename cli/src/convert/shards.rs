@@ -5,6 +5,7 @@ use super::to_safetensors::json;
 use super::Job;
 use crate::elements::group_by_size;
 use crate::failure::Outcome;
+use crate::new_files::{check_whole, stem, without_root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,22 +31,17 @@ pub fn group_for_files<T>(
     }
 }
 
-fn stem(output: &Path) -> String {
-    output.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// `model-00001-of-00003.gguf` and so on, for `model.gguf`; a single file keeps its name.
-pub fn paths(output: &Path, count: usize, extension: &str) -> Vec<PathBuf> {
-    if count == 1 {
-        return vec![output.to_owned()];
+pub fn paths(output: &Path, count: usize, extension: &str) -> Outcome<Vec<PathBuf>> {
+    match count {
+        1 => check_whole(output).map(|()| vec![output.to_owned()]),
+        _ => without_root(output, extension, count),
     }
-    let name = |at: usize| format!("{}-{at:05}-of-{count:05}.{extension}", stem(output));
-    (1..=count).map(|at| output.with_file_name(name(at))).collect()
 }
 
 /// `model.safetensors.index.json`.
 pub fn index_path(output: &Path) -> PathBuf {
-    output.with_file_name(format!("{}.safetensors.index.json", stem(output)))
+    output.with_file_name(format!("{}.safetensors.index.json", stem(output, "safetensors")))
 }
 
 /// Which tensor is in which file.

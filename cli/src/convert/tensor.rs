@@ -4,9 +4,11 @@ use super::choice::Choice;
 use super::{shown_key, Job};
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
+use crate::notes::damage;
 use crate::text;
+use std::cell::Cell;
 use ztensor::error::{Cause, Error};
-use ztensor::model::dtype::{Block, Class, Dtype, Logical};
+use ztensor::model::dtype::{Block, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
 use ztensor::model::value::Value;
 use ztensor::reader::Component;
@@ -78,6 +80,8 @@ pub struct Tensor<'f> {
     component: Component<'f>,
     /// What its elements are converted to.
     converted: Option<Dtype>,
+    /// Its bytes were compared with the checksums of their file.
+    is_checked: Cell<bool>,
 }
 
 impl<'f> Tensor<'f> {
@@ -89,21 +93,21 @@ impl<'f> Tensor<'f> {
     ) -> Outcome<Vec<Tensor<'f>>> {
         let mut tensors = Vec::new();
         for choice in &job.choices {
-            let shown = choice.shown();
-            let refusal = |what: &str| job.refusal(format!("{shown}: {container} cannot represent {what}"));
-            match Tensor::of(job, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
+            match Tensor::of(job, container, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
                     for (key, _) in attributes.filter(|(key, _)| !restates_type(key.as_text())) {
                         let key = shown_key(key);
-                        job.leave_out(
-                            "attribute",
-                            refusal(&format!("attributes of a tensor, as its {key}")),
-                        )?;
+                        let why =
+                            format!("{container} cannot represent attributes of a tensor, as its {key}");
+                        job.leave_out("attribute", &choice.shown(), &choice.shown_name(), &why)?;
                     }
                     tensors.push(tensor);
                 }
-                Err(Refusal::Represent(what)) => job.leave_object_out(&choice.name, refusal(&what))?,
+                Err(Refusal::Represent(what)) => {
+                    job.leave_object_out(choice, &format!("{container} cannot represent {what}"))?;
+                }
+                Err(Refusal::Damaged(why)) => job.allow_damage(choice, &why, true)?,
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
@@ -115,8 +119,7 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    fn of(job: &Job<'f>, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
-        let floats = job.arguments.floats();
+    fn of(job: &Job<'f>, container: &str, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
         let mut components = object.components();
@@ -125,9 +128,9 @@ impl<'f> Tensor<'f> {
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
             _ => return Err(refused(format!("the format {:?}", object.format_name()))),
         };
-        let Some(dtype) = component.dtype() else {
+        if component.dtype().is_none() {
             return Err(refused(format!("the unknown dtype {:?}", component.dtype_name())));
-        };
+        }
         if component.encoding() == Encoding::Other {
             return Err(refused(format!("the unknown encoding {:?}", component.encoding_name())));
         }
@@ -135,17 +138,35 @@ impl<'f> Tensor<'f> {
             let name = component.logical_name().unwrap_or_default();
             return Err(refused(format!("the unknown type {name:?}")));
         };
-        let is_float = matches!(dtype.class(), Class::Float | Class::Bfloat);
-        let converted = floats.filter(|to| elements == Elements::Plain(dtype) && is_float && *to != dtype);
         let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
         let size = |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
         if size(elements) != Some(stored) {
             let shape = object.shape();
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
+        // Without --allow-damaged the check comes when the bytes are written: it reads them.
+        let allows = job.arguments.allow_damaged;
+        let checked = if allows { component.check_source() } else { Ok(()) };
+        if let Err(why) = checked {
+            // A member of npz has a CRC-32, which would be a new one of damaged bytes.
+            let is_readable = container != "npz" && component.for_each_decoded(&mut |_| Ok(())).is_ok();
+            match why.is_damage() {
+                true if is_readable => {}
+                true => return Err(Refusal::Damaged(why)),
+                false => return Err(Refusal::Failed(job.failure(&why))),
+            }
+            job.allow_damage(choice, &why, false).map_err(Refusal::Failed)?;
+        }
+        let converted = job.check_dtype(choice).map_err(Refusal::Failed)?;
         elements = converted.map_or(elements, Elements::Plain);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
-        Ok(Tensor { name: choice.name.clone(), shape: object.shape(), elements, size, component, converted })
+        let (name, shape, is_checked) = (choice.name.clone(), object.shape(), Cell::new(allows));
+        Ok(Tensor { name, shape, elements, size, component, converted, is_checked })
+    }
+
+    /// Whether `--dtype` converts it.
+    pub fn is_of_floats(&self) -> bool {
+        self.component.is_of_floats()
     }
 
     /// Whether nobody knows which bytes of its blocks are turned.
@@ -161,6 +182,12 @@ impl<'f> Tensor<'f> {
         big_endian: bool,
         out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<()> {
+        if !self.is_checked.replace(true) {
+            self.component.check_source().map_err(|e| match e.is_damage() {
+                true => damage::refused(job.failure(&e)),
+                false => job.failure(&e),
+            })?;
+        }
         emit(&self.component, self.converted, big_endian, out, &|e| job.failure(&e))
     }
 }
@@ -206,6 +233,8 @@ pub fn emit(
 pub enum Refusal {
     /// The container cannot represent this of it.
     Represent(String),
+    /// It is damaged, and cannot be read or not be written.
+    Damaged(Error),
     /// It cannot be read.
     Failed(Failure),
 }

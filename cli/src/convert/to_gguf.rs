@@ -8,7 +8,7 @@ use super::tensor::{Elements, Refusal, Tensor};
 use super::{Job, Written};
 use crate::failure::{report, Outcome};
 use std::path::Path;
-use ztensor::container::{gguf_type_number, GgufKind};
+use ztensor::container::{gguf_type_number, GgufKind, GGUF_MAX_RANK};
 use ztensor::model::value::Value;
 
 const NAME: &str = "GGUF";
@@ -18,8 +18,6 @@ const NEWEST: u64 = 3;
 /// The longest name and the highest rank that ggml itself opens.
 const MAX_NAME_SIZE: usize = 63;
 const MAX_RANK: usize = 4;
-/// The highest rank that this library opens.
-const MAX_OPENED_RANK: usize = 8;
 
 /// Numbers as a file has them.
 pub struct Encoder {
@@ -84,7 +82,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     };
     let all = i32::try_from(tensors.len()).unwrap_or(i32::MAX);
     let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
-    let paths = shards::paths(&job.arguments.output, parts.len(), EXTENSION);
+    let paths = shards::paths(&job.arguments.output, parts.len(), EXTENSION)?;
     for (at, (tensors, path)) in parts.iter().zip(&paths).enumerate() {
         let split = match parts.len() {
             1 => None,
@@ -93,7 +91,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         let places = origin.filter(|_| split.is_none());
         let sink = write_file(job, format, &keys, split.as_ref(), tensors, places, path)?;
         written.size += sink.position;
-        written.files.extend(sink.close()?);
+        written.files.files.extend(sink.close()?);
     }
     Ok(written)
 }
@@ -145,7 +143,7 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
         return Err(Refusal::of_type(tensor));
     }
     let (rank, row) = (tensor.shape.len(), tensor.shape.last().copied().unwrap_or(1));
-    if rank > MAX_OPENED_RANK {
+    if rank > GGUF_MAX_RANK {
         return refused(format!("its {rank} dimensions"));
     }
     let block = tensor.elements.block();

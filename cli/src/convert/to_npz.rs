@@ -1,10 +1,12 @@
 //! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
 
+use super::choice::NOT_UTF8;
 use super::output::Sink;
 use super::tensor::{Refusal, Tensor};
 use super::zip::{central, end, local, Member};
 use super::{Job, Written};
 use crate::failure::Outcome;
+use crate::new_files::{check_whole, NewFiles};
 use crate::npy;
 
 const NAME: &str = "npz";
@@ -13,17 +15,20 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let tensors = Tensor::all(job, NAME, |tensor| match () {
         () if npy::descr(tensor.elements).is_none() => {
             let name = tensor.elements.name();
-            Err(Refusal::Represent(format!("the type {name:?}; --dtype f32 converts floats")))
+            let more = if tensor.is_of_floats() { "; --dtype f32 converts it" } else { "" };
+            Err(Refusal::Represent(format!("the type {name:?}{more}")))
         }
-        () if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) => {
+        () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
+        () if tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
         }
-        () => Ok(()),
+        () => npy::refusal(tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),
     })?;
     for (key, _) in job.attributes() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
-        job.leave_out("attribute", job.attribute_refusal(key, why))?;
+        job.leave_attribute_out(key, why)?;
     }
+    check_whole(&job.arguments.output)?;
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();
     for tensor in &tensors {
@@ -48,6 +53,6 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     sink.write(&end(members.len() as u64, directory, sink.position - directory))?;
     let total = tensors.iter().map(|tensor| tensor.size).sum();
     let (objects, size) = (tensors.len() as u64, sink.position);
-    let files = sink.close()?.into_iter().collect();
+    let files = NewFiles { files: sink.close()?.into_iter().collect(), ..NewFiles::default() };
     Ok(Written { files, objects, data_bytes: total, stored_bytes: total, size, ..Written::default() })
 }

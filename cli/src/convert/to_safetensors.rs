@@ -1,13 +1,16 @@
 //! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
 
+use super::choice::NOT_UTF8;
 use super::output::Sink;
 use super::shards;
 use super::tensor::{Elements, Refusal, Tensor};
 use super::{Job, Written};
 use crate::failure::Outcome;
+use crate::new_files::Members;
 use std::fmt::Write;
 use std::path::Path;
 use ztensor::container::safetensors_dtype;
+use ztensor::model::manifest::element_count;
 use ztensor::model::value::{Kind, Value};
 
 const NAME: &str = "safetensors";
@@ -18,10 +21,9 @@ const ALIGNMENT: usize = 8;
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let mut tensors = Tensor::all(job, NAME, |tensor| match () {
         () if dtype_name(tensor.elements).is_none() => Err(Refusal::of_type(tensor)),
-        () if tensor.name == b"__metadata__" || std::str::from_utf8(&tensor.name).is_err() => {
-            Err(Refusal::Represent(String::from("the name")))
-        }
-        () => Ok(()),
+        () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
+        () if tensor.name == b"__metadata__" => Err(Refusal::Represent(String::from("the name"))),
+        () => check_whole_bytes(tensor),
     })?;
     let origin = if job.is_whole() { job.origin(NAME)? } else { None };
     let origin = origin.as_ref().map(|origin| origin.get());
@@ -32,7 +34,11 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let metadata = metadata(job, origin)?;
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
     let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
-    let paths = shards::paths(&job.arguments.output, parts.len(), NAME);
+    let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
+    let Members { paths, mut obsolete, .. } = match parts.len() {
+        1 => Members::alone(output)?,
+        count => Members::of_root(&index_path, output, NAME, count, job.arguments.force)?,
+    };
     let mut written =
         Written { objects: parts.iter().map(|part| part.len() as u64).sum(), ..Written::default() };
     (written.data_bytes, written.stored_bytes) = (total, total);
@@ -40,12 +46,15 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     for (part, path) in parts.iter().zip(&paths) {
         let sink = write_file(job, part, &metadata, origin, path)?;
         written.size += sink.position;
-        written.files.extend(sink.close()?);
+        written.files.files.extend(sink.close()?);
     }
     if parts.len() > 1 {
-        let mut index = Sink::create_at(job, &shards::index_path(&job.arguments.output))?;
+        // The name that was asked for leads to no file of an older model.
+        obsolete.extend(Some(output.clone()).filter(|path| path.symlink_metadata().is_ok()));
+        let mut index = Sink::create_at(job, &index_path)?;
         index.write(shards::index(&parts, &paths, total).as_bytes())?;
-        written.index = index.close()?;
+        written.files.root = index.close()?;
+        written.files.obsolete = obsolete;
     }
     Ok(written)
 }
@@ -115,7 +124,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
             _ => {
                 let why =
                     "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
-                job.leave_out("attribute", job.attribute_refusal(key, why))?;
+                job.leave_attribute_out(key, why)?;
             }
         }
     }
@@ -129,6 +138,18 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
 /// A text as JSON has it.
 pub fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// Refuses elements of less than a byte that do not fill whole bytes.
+fn check_whole_bytes(tensor: &Tensor<'_>) -> Result<(), Refusal> {
+    let count = element_count(tensor.shape).unwrap_or(u64::MAX);
+    match tensor.elements.block().divides(count) {
+        true => Ok(()),
+        false => {
+            let name = tensor.elements.name();
+            Err(Refusal::Represent(format!("{count} elements of {name:?}, which do not fill whole bytes")))
+        }
+    }
 }
 
 /// What the format calls a type, if it has it.

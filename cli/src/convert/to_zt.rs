@@ -1,15 +1,17 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
-use super::choice::Choice;
-use super::output::NewFile;
+use super::choice::{Choice, NOT_UTF8};
+use super::losses::floats_of;
 use super::{is_standard, shards, Job, Written};
 use crate::arguments::{self, Convert, Floats, Spec};
-use crate::failure::{report, Failure, Outcome};
-use crate::{elements, remote};
+use crate::elements;
+use crate::failure::Outcome;
+use crate::new_files::NewFile;
+use crate::notes::What;
 use std::io::Write;
 use ztensor::error::{Error, Result};
-use ztensor::model::dtype::{Class, Dtype};
-use ztensor::model::manifest::{Encoding, Format, Version};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
@@ -25,7 +27,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     }
     let floats = job.arguments.floats();
     let parts = shards::group_for_files(job, choices, |choice| decoded_size(choice, floats))?;
-    let paths = shards::paths(output, parts.len(), EXTENSION);
+    let paths = shards::paths(output, parts.len(), EXTENSION)?;
     let mut written = Written::default();
     for (at, (choices, path)) in parts.iter().zip(&paths).enumerate() {
         // What is said of the whole stands in the first.
@@ -36,7 +38,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         };
         let sink = file.as_ref().map_or_else(|| Box::new(StandardOutput) as Box<dyn ByteSink>, NewFile::sink);
         let summary = write_file(job, sink, attributes, choices)?;
-        written.files.extend(file);
+        written.files.files.extend(file);
         written.objects += summary.objects;
         written.data_bytes = written.data_bytes.saturating_add(summary.data_bytes);
         written.stored_bytes += summary.stored_bytes;
@@ -55,28 +57,28 @@ fn write_file(
     let mut writer = Writer::to_sink(sink, &job.arguments.writer_options()).map_err(at_output)?;
     let interrupt = job.interrupt.clone();
     writer.on_progress(move |_| interrupt.check().is_ok()).map_err(at_output)?;
-    job.with_losses(|agree| writer.set_attributes_agreed(attributes, agree))?;
+    job.with_losses(None, |agree| writer.set_attributes_agreed(attributes, agree))?;
     let recode = job.arguments.recode();
     for choice in choices {
         job.interrupt.check()?;
         let object = choice.object;
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
         if let (true, Some(unknown)) = (encodes, object.components().find(is_unknown)) {
-            let (file, name, role) = (remote::shown(&job.arguments.input), object.name(), unknown.role());
-            let why = "it has an unknown dtype or encoding, and is kept as it is stored";
-            job.bar.suspend(|| report(&format!("{file}: object {name:?}: component {role:?}: {why}")));
+            let why = format!(
+                "component {:?} has an unknown dtype or encoding, and stays as it is stored",
+                unknown.role()
+            );
+            job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
         }
         let Some(name) = choice.text_name() else {
-            let why = format!("{}: its name is not UTF-8", choice.shown());
-            job.leave_object_out(&choice.name, Failure::at(&job.arguments.input, why))?;
+            job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
             continue;
         };
-        // A file of 2 has digests: those of the objects or, where they have none, the usual ones.
-        let lacks_digests =
-            job.arguments.spec == Some(Spec::V2) && object.components().all(|c| c.digest().is_none());
-        let usual = recode.digest.or(lacks_digests.then_some(Some(Algorithm::Xxh3)));
-        let recode = Recode { digest: usual, ..recode };
-        if !job.with_losses(|agree| writer.copy_agreed(object, name, &recode, agree))? {
+        if job.leaves_undecodable_out(choice)? {
+            continue;
+        }
+        job.check_dtype(choice)?;
+        if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
         }
         for component in object.components() {
@@ -90,12 +92,10 @@ fn write_file(
 
 /// Bytes of an object without compression, as it will be; stored ones where nobody knows.
 fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
-    let dense = choice.object.format() == Format::Dense;
     let size = |component: Component<'_>| {
         let size = component.size().unwrap_or(component.stored_size());
-        let is_float = |dtype: &Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
-        match (floats, component.dtype().filter(is_float)) {
-            (Some(to), Some(from)) if dense => (size / from.size() as u64).saturating_mul(to.size() as u64),
+        match (floats.filter(|to| floats_of(&choice.object, *to).is_some()), component.dtype()) {
+            (Some(to), Some(from)) => (size / from.size() as u64).saturating_mul(to.size() as u64),
             _ => size,
         }
     };
@@ -140,8 +140,8 @@ impl Convert {
                 Some(Spec::V2) => Version::V2,
             },
             canonical: self.canonical,
-            usual_digest: true,
-            digest: self.digest(),
+            usual_digest: self.digest.is_none(),
+            digest: self.digest().flatten(),
             durable: self.durable,
             threads: self.threads,
             frame_size: self.frame_size.unwrap_or(usual.frame_size),
@@ -158,11 +158,13 @@ impl Convert {
         }
     }
 
-    fn digest(&self) -> Option<Algorithm> {
+    /// What is asked for; the inner none is no digest.
+    fn digest(&self) -> Option<Option<Algorithm>> {
         self.digest.map(|digest| match digest {
-            arguments::Digest::Sha256 => Algorithm::Sha256,
-            arguments::Digest::Crc32c => Algorithm::Crc32c,
-            arguments::Digest::Xxh3 => Algorithm::Xxh3,
+            arguments::Digest::Sha256 => Some(Algorithm::Sha256),
+            arguments::Digest::Crc32c => Some(Algorithm::Crc32c),
+            arguments::Digest::Xxh3 => Some(Algorithm::Xxh3),
+            arguments::Digest::None => None,
         })
     }
 
@@ -177,7 +179,8 @@ impl Convert {
     }
 
     fn recode(&self) -> Recode {
-        Recode { encoding: self.encoding(), digest: self.digest().map(Some), floats: self.floats() }
+        let (encoding, digest, floats) = (self.encoding(), self.digest(), self.floats());
+        Recode { encoding, digest, floats, lossy: true }
     }
 }
 

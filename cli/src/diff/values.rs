@@ -77,7 +77,13 @@ impl Number {
     }
 }
 
-/// How they differ, if they do. Of another type they are compared as numbers alone.
+/// Whether they can be compared: components of different types only as numbers.
+pub fn are_comparable(a: &Component<'_>, b: &Component<'_>, is_same_type: bool) -> Result<bool> {
+    let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
+    Ok(is_same_type || are_numbers && count_of_numbers(a)? == count_of_numbers(b)?)
+}
+
+/// How components that can be compared differ, if they do.
 pub fn compare(
     a: &Component<'_>,
     b: &Component<'_>,
@@ -86,8 +92,7 @@ pub fn compare(
 ) -> Result<Option<Values>> {
     let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
     if !is_same_type {
-        let comparable = are_numbers && count_of_numbers(a)? == count_of_numbers(b)?;
-        return if comparable { numbers(a, b, interrupt) } else { Ok(None) };
+        return numbers(a, b, interrupt);
     }
     let known = elements::is_known(a) && elements::is_known(b);
     if known {

@@ -1,9 +1,9 @@
 //! The page around the data. A policy in it allows the script and the style that are here and nothing else: no other script,
 //! whatever names are in a file, and no request.
 
-use crate::convert::NewFile;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::new_files::NewFile;
 use crate::text;
 use sha2::{Digest, Sha256};
 use std::io::Write;

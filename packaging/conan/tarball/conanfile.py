@@ -1,4 +1,4 @@
-"""The library as `make dist` and `make dist-elsewhere` pack it: no Rust is needed.
+"""The library as `make -C packaging dist` and `make -C packaging dist-elsewhere` pack it: no Rust is needed.
 
     ZTENSOR_DIST=DIR-OR-URL conan create packaging/conan/tarball --test-folder=../test_package
 

@@ -1,5 +1,5 @@
 # An overlay port: ZTENSOR_DIST=FOLDER vcpkg install ztensor --overlay-ports=packaging/vcpkg-tarball. Takes the tarball that
-# `make dist` or `make dist-elsewhere` has made, or that a release has, and its .sha256: no Rust is needed.
+# `make -C packaging dist` or `make -C packaging dist-elsewhere` has made, or that a release has, and its .sha256: no Rust is needed.
 # A triplet for musl says so: set(VCPKG_CMAKE_CONFIGURE_OPTIONS -DZTENSOR_LIBC=musl). On Windows vcpkg keeps the variable
 # from here unless VCPKG_KEEP_ENV_VARS names it.
 if(VCPKG_TARGET_ARCHITECTURE STREQUAL "arm64")

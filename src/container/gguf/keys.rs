@@ -8,7 +8,9 @@ use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::Dtype;
 
 /// How deep arrays may nest.
-const MAX_DEPTH: usize = 8;
+///
+/// cbindgen:ignore
+pub const MAX_DEPTH: usize = 8;
 
 /// Where data begins if no key says it.
 pub(super) const DEFAULT_ALIGNMENT: u64 = 32;

@@ -6,11 +6,11 @@
 mod cursor;
 mod decode;
 mod key_map;
-mod keys;
+pub mod keys;
 pub mod kind;
 mod origin;
 pub mod split;
-mod tensors;
+pub mod tensors;
 #[cfg(test)]
 mod tests;
 pub mod types;

@@ -4,7 +4,9 @@ use super::cursor::{Cursor, Read, Stop};
 use crate::error::{broken, Error, Quoted, Rule};
 
 /// Most dimensions of a tensor.
-const MAX_RANK: usize = 8;
+///
+/// cbindgen:ignore
+pub const MAX_RANK: usize = 8;
 
 /// What a file says about a tensor.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
-use crate::digest::{Digest, DigestOf};
+use crate::digest::{Algorithm, Digest, DigestOf};
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
@@ -28,6 +28,23 @@ impl Plan<'_> {
             Plan::Reencode(reencode) => reencode.spec.role,
         }
     }
+
+    /// Gives `check` the bytes that readers of the written file will get, if it needs them.
+    fn for_each(&self, needed: bool, check: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            // What cannot be read is copied as it is, and stays so.
+            Plan::Stored(Stored { component, .. })
+                if component.encoding() == Encoding::Other
+                    || component.dtype().is_none()
+                    || component.is_never_interpreted() =>
+            {
+                Ok(())
+            }
+            Plan::Stored(Stored { component, .. }) if needed => component.for_each_decoded(check),
+            Plan::Reencode(reencode) if needed => reencode.for_each(check),
+            Plan::Stored(_) | Plan::Reencode(_) => Ok(()),
+        }
+    }
 }
 
 /// Its stored bytes are copied.
@@ -36,6 +53,10 @@ pub struct Stored<'f> {
     /// Its entry, but for the offset.
     pub entry: Entry,
     pub rare: RareNames,
+    /// The algorithm of the digest that it gets, if it has no digest to keep.
+    pub hashes: Option<Algorithm>,
+    /// Its bytes do not agree with a checksum of their file.
+    pub is_damaged: bool,
 }
 
 /// It is decoded and written again: its bytes become little-endian, its bools 0 and 1, its elements of the
@@ -43,6 +64,8 @@ pub struct Stored<'f> {
 pub struct Reencode<'f> {
     pub component: Component<'f>,
     pub spec: ComponentSpec<'f>,
+    /// Its bytes do not agree with a checksum of their file.
+    pub is_damaged: bool,
 }
 
 impl Writer {
@@ -60,12 +83,36 @@ impl Writer {
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
             component.source().map_err(|error| component.wrap(error))?;
+            let is_damaged = self.is_damaged(&component, losses)?;
             plans.push(match self.dtype_to_reencode(object, &component, recode)? {
-                Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode, losses)?),
-                None => Plan::Stored(self.plan_copy_of_stored(component, losses)?),
+                Some(dtype) => {
+                    let mut plan = self.plan_reencode(object, component, dtype, recode, losses)?;
+                    if is_damaged {
+                        (plan.spec.digest, plan.is_damaged) = (Some(None), true);
+                    }
+                    Plan::Reencode(plan)
+                }
+                None => {
+                    let mut plan = self.plan_copy_of_stored(component, recode, losses)?;
+                    plan.hashes = plan.hashes.filter(|_| !is_damaged);
+                    plan.is_damaged = is_damaged;
+                    Plan::Stored(plan)
+                }
             });
         }
         Ok(plans)
+    }
+
+    /// Whether a component does not agree with a checksum of its file, and is copied all the same. The canonical form has no
+    /// component without a digest, so that it has no damaged one.
+    fn is_damaged(&self, component: &Component<'_>, losses: &mut Losses<'_, '_>) -> Result<bool> {
+        match component.check_source() {
+            Ok(()) => Ok(false),
+            Err(why) if why.is_damage() && self.canonical.is_none() => {
+                losses.leave_out(Loss::Damage, why).map(|()| true)
+            }
+            Err(why) => Err(why),
+        }
     }
 
     /// The order in which components are written: in canonical form that of their roles.
@@ -82,17 +129,26 @@ impl Writer {
         Ok(plans)
     }
 
-    /// Checks that the planned components make an object that the container allows.
-    pub(super) fn check_plans(&mut self, plans: &[Plan<'_>]) -> Result<()> {
+    /// Checks that the planned components make an object that the container allows. `complete` as in
+    /// [`Capabilities::check_object`](crate::container::Capabilities::check_object).
+    pub(in crate::writer) fn check_plans(&mut self, plans: &[Plan<'_>], complete: bool) -> Result<()> {
         let name = self.open_object()?.name;
-        let checked = self.check_object_of(plans, false, |writer, plan| match plan {
-            Plan::Stored(stored) => Ok((stored.entry, stored.rare)),
+        let entry_of = |writer: &mut Writer, plan: &Plan<'_>| match plan {
+            Plan::Stored(stored) => {
+                let mut entry = stored.entry;
+                if entry.size().is_none() && entry.encoding != Encoding::Other {
+                    entry.set_size(Some(stored.component.size()?));
+                }
+                Ok((entry, stored.rare))
+            }
             Plan::Reencode(reencode) => {
                 let (mut entry, rare) = component_entry(writer, &reencode.spec)?;
                 entry.set_size(reencode.spec.size);
                 Ok((entry, rare))
             }
-        });
+        };
+        let checked = self
+            .check_object_of(plans, complete, entry_of, &|plan, needed, check| plan.for_each(needed, check));
         checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(name))))
     }
 
@@ -122,11 +178,9 @@ impl Writer {
         if narrow && object.format().is_index(component.role()) && widens_indices(object, to.index_dtypes) {
             return Ok(Some(Dtype::U64));
         }
-        let Recode { encoding, digest, floats } = *recode;
-        let is_plain = matches!(entry.logical, LogicalType::Absent | LogicalType::SameAsDtype);
-        let is_float = is_plain && matches!(dtype.class(), Class::Float | Class::Bfloat);
+        let Recode { encoding, digest, floats, lossy: _ } = *recode;
         let is_data = object.format() == Format::Dense && component.role() == "data";
-        if let Some(to) = floats.filter(|to| is_data && is_float && *to != dtype) {
+        if let Some(to) = floats.filter(|to| is_data && component.is_of_floats() && *to != dtype) {
             return Ok(Some(to));
         }
         let is_recoded =
@@ -161,6 +215,7 @@ impl Writer {
     fn plan_copy_of_stored<'f>(
         &mut self,
         component: Component<'f>,
+        recode: &Recode,
         losses: &mut Losses<'_, '_>,
     ) -> Result<Stored<'f>> {
         let to = self.capabilities();
@@ -178,6 +233,10 @@ impl Writer {
         let mut stored = self.plan_stored(component)?;
         if !keeps_digest {
             stored.rare.digest = None;
+        }
+        if component.digest().is_none() && component.can_be_digested(to.digest_of) {
+            stored.hashes = recode.digest.unwrap_or(self.options.digest);
+            to.check_digest(stored.hashes)?;
         }
         Ok(stored)
     }
@@ -217,7 +276,7 @@ impl Writer {
         entry.set_page_exclusive(false);
         entry.set_in_shard(false);
         entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
-        Ok(Stored { component, entry, rare })
+        Ok(Stored { component, entry, rare, hashes: None, is_damaged: false })
     }
 
     /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of `recode`.
@@ -249,22 +308,25 @@ impl Writer {
                 false => Ok(()),
             })?;
         }
-        if algorithm.is_some() {
-            component.verify_digest()?; // a new one would hide that the old one does not agree
+        let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
+        if becomes_floats && !recode.lossy {
+            component.check_conversion(dtype)?;
         }
-        let size = convert::converted_size(component.size()?, (from, None), dtype)?;
+        let size = convert::converted_size(
+            component.size()?,
+            (from, component.known_logical().filter(|_| becomes_floats)),
+            dtype,
+        )?;
         let spec = ComponentSpec {
             logical: match component.logical() {
+                LogicalType::Known(_) if becomes_floats => None,
                 LogicalType::Known(known) if known.is_block_type() => None,
                 LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
             encoding: recode.encoding.or(self.capabilities().similar_encoding(component.encoding())),
-            digest: match unknown {
-                Some(_) => None, // the writer's own
-                None => Some(recode.digest.unwrap_or(algorithm)),
-            },
+            digest: recode.digest.or(algorithm.map(Some)), // else the writer's own
             size: Some(size),
             ..ComponentSpec::new(component.role(), dtype)
         };
@@ -276,7 +338,7 @@ impl Writer {
             let name = Quoted(object.name_bytes());
             e.within(format_args!("object {name} component {:?}", spec.role))
         })?;
-        Ok(Reencode { component, spec })
+        Ok(Reencode { component, spec, is_damaged: false })
     }
 }
 

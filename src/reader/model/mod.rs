@@ -1,19 +1,34 @@
 //! Models of several files: their manifests are read on several threads, then joined to one [`File`].
 
-use super::file::File;
-use super::index::NameIndex;
-use super::model_files::{model_files, ModelFiles};
-use super::open::open_part;
-use super::open_options::{OpenOptions, Shards};
-use super::parts::{FilePart, Parts};
-use super::shards::{add_shards, ShardStore};
-use super::store::{FileSystem, Store};
+mod below;
+mod files;
+mod finder;
+mod folder;
+mod forms;
+mod indexes;
+mod listing;
+mod numbered;
+mod roots;
+
+pub use files::check_is_one_file;
+pub use numbered::part_of_set;
+
 use crate::container::{self, Limits, ShardIndex};
 use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget};
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Manifest, Object};
+use crate::reader::file::File;
+use crate::reader::index::NameIndex;
+use crate::reader::model_info::ModelInfo;
+use crate::reader::open::open_part;
+use crate::reader::open_options::{OpenOptions, Shards};
+use crate::reader::parts::{FilePart, Parts};
+use crate::reader::shards::{add_shards, ShardStore};
+use crate::reader::store::{FileSystem, Store};
 use crate::threads;
+use files::model_files;
+use finder::ModelFiles;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,8 +45,7 @@ struct ReadContext<'a> {
 }
 
 impl File {
-    /// Opens the model at `path`: a file; an index `*.index.json`, with the files that it names; one file of several named
-    /// `x-00001-of-00005.gguf` (or .safetensors, .zt), with the others; a folder that holds one of these.
+    /// Opens the model at `path`, whichever of its files or folder that names: `files.rs` says which files these are.
     pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let store = FileSystem(options.mode);
         open_model(&store, ShardStore::Kept(try_box(store)?), path.as_ref(), options)
@@ -41,6 +55,24 @@ impl File {
     /// may be gone later; what is wrong with one is reported when it is read.
     pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
         open_model(store, ShardStore::Borrowed(store), path, options)
+    }
+
+    /// The paths of the files of the model at `path`: what [`File::open_model`] opens. Its index, if there is one, is the last.
+    pub fn model_paths(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<PathBuf>> {
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let store = FileSystem(options.mode);
+        let mut files = model_files(&store, path.as_ref(), options.part, &limits, &budget)?;
+        if let Some(index) = files.index_path {
+            files.paths.try_reserve(1)?;
+            files.paths.push(index);
+        }
+        Ok(files.paths)
+    }
+
+    /// What the model has beside what is shown of it.
+    pub fn model_info(&self) -> &ModelInfo {
+        &self.model
     }
 
     /// Opens several files as one: their objects are its objects, file by file, and no two may have the same name.
@@ -59,7 +91,7 @@ impl File {
         paths.iter().try_for_each(|path| files.push(path.as_ref(), &budget))?;
         let store = FileSystem(options.mode);
         let shards = ShardStore::Kept(try_box(store)?);
-        open_files(&store, shards, &files, label, options, &limits, budget)
+        open_files(&store, shards, files, label, options, &limits, budget)
     }
 }
 
@@ -67,14 +99,14 @@ fn open_model(store: &dyn Store, shards: ShardStore<'_>, path: &Path, options: &
     let label = options.label_at(path)?;
     let limits = options.limits();
     let budget = Budget::new(limits.memory_for(0));
-    let files = model_files(store, path, &limits, &budget)?;
-    open_files(store, shards, &files, label, options, &limits, budget)
+    let files = model_files(store, path, options.part, &limits, &budget)?;
+    open_files(store, shards, files, label, options, &limits, budget)
 }
 
 fn open_files(
     store: &dyn Store,
     shards: ShardStore<'_>,
-    files: &ModelFiles,
+    files: ModelFiles,
     label: String,
     options: &OpenOptions,
     limits: &Limits,
@@ -89,9 +121,11 @@ fn open_files(
         Shards::Never => None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => Some(shards),
     };
-    let joined = join_all(read, files, options, limits, &budget, fixed);
+    let mut info = ModelInfo::default();
+    let joined = join_all(read, &files, &mut info, options, limits, &budget, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
-    File::of_parts(parts, Some(label), manifest, shards, budget, options)
+    info.passed_over = files.passed_over;
+    File::of_parts(parts, Some(label), manifest, info, shards, budget, options)
 }
 
 /// One file of all that were read, if they agree.
@@ -99,18 +133,20 @@ fn open_files(
 fn join_all(
     mut read: Vec<ReadPart>,
     files: &ModelFiles,
+    info: &mut ModelInfo,
     options: &OpenOptions,
     limits: &Limits,
     budget: &Budget,
     fixed: u64,
 ) -> Result<(Parts, Manifest)> {
-    check_splits(&read)?;
+    if !options.part {
+        check_splits(&read)?;
+    }
     let shown = match &files.index {
-        Some(index) => shown_objects(&mut read, index, budget)?,
+        Some(index) => shown_objects(&mut read, index, options.include_unlisted, info, budget)?,
         None => Vec::new(),
     };
     let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
-    files.check_unambiguous(&manifest)?;
     let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
     add_shards(&mut parts, &manifest, &path_of, options, budget)?;
     Ok((parts, manifest))
@@ -214,9 +250,16 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each object of each part is shown: those that the index names. All of these have to be there.
+/// Whether each object of each part is shown: those that the index names, all of which have to be there, and those that
+/// it names nowhere if they are included.
 #[inline(never)] // its stack frame is gone before the next step
-fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> Result<Vec<Vec<bool>>> {
+fn shown_objects(
+    read: &mut [ReadPart],
+    index: &ShardIndex,
+    include_unlisted: bool,
+    info: &mut ModelInfo,
+    budget: &Budget,
+) -> Result<Vec<Vec<bool>>> {
     let mut all = Vec::new();
     all.try_reserve_exact(read.len())?;
     for (at, (part, manifest)) in read.iter_mut().enumerate() {
@@ -235,18 +278,31 @@ fn shown_objects(read: &mut [ReadPart], index: &ShardIndex, budget: &Budget) -> 
                 broken!(Rule::IndexTensor, "tensor {tensor} is given to {file}, which has no such tensor")
             })? = true;
         }
-        let is_hidden = |(at, _): &(usize, _)| shown.get(*at) == Some(&false);
-        let hidden = manifest.objects.iter().enumerate().filter(is_hidden);
-        for component in hidden.flat_map(|(_, object)| manifest.components(object)) {
-            if component.stored_size > 0 {
-                part.hidden.try_reserve(1)?;
-                part.hidden.push(component.offset..component.end());
+        for (object, shown) in manifest.objects.iter().zip(&mut shown).filter(|(_, shown)| !**shown) {
+            let name = manifest.texts.get_bytes(object.name);
+            if !index.has_tensor(name) {
+                *shown = include_unlisted;
+                if !include_unlisted {
+                    info.add_unlisted(name, budget)?;
+                }
+            }
+            if !*shown {
+                hide(part, manifest, object)?;
             }
         }
         all.push(shown);
         budget.give_back(size);
     }
     Ok(all)
+}
+
+/// Notes where the bytes of an object are that is not shown.
+fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()> {
+    for component in manifest.components(object).iter().filter(|component| component.stored_size > 0) {
+        part.hidden.try_reserve(1)?;
+        part.hidden.push(component.offset..component.end());
+    }
+    Ok(())
 }
 
 /// The parts, and the manifest of all of them.

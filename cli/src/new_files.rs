@@ -1,0 +1,217 @@
+//! The files that a command writes. They have temporary names until all are whole. Then they are opened under the rules of
+//! the names that they will have, and published: all of them or none.
+
+mod names;
+mod view;
+
+pub use names::{check_is_zt, check_whole, stem, without_root, Members};
+
+use crate::failure::{report, Failure, Outcome};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use view::{plain, View};
+use ztensor::error::Error;
+use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
+use ztensor::sink::file_sink::FileSink;
+use ztensor::sink::{ByteSink, WriteThreads};
+
+/// Refuses the path of an existing file, unless `force` is set.
+pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
+    let exists = path.as_os_str() != "-" && path.symlink_metadata().is_ok();
+    match exists && !force {
+        true if path.is_dir() => Err(Failure::at(path, "it is a folder")),
+        true => Err(Failure::at(path, "it is there already; --force replaces it")),
+        false => Ok(()),
+    }
+}
+
+/// A file under a temporary name; it gets its name when all files of the job are complete.
+pub struct NewFile {
+    /// Shared with a writer of .zt files.
+    sink: Arc<Mutex<FileSink>>,
+    path: PathBuf,
+    force: bool,
+}
+
+impl NewFile {
+    /// A file that will be at `path`.
+    pub fn create(path: &Path, force: bool, durable: bool) -> Outcome<NewFile> {
+        check_free(path, force)?;
+        let sink = FileSink::create(path, durable).map_err(|e| Failure::at(path, e))?;
+        Ok(NewFile { sink: Arc::new(Mutex::new(sink)), path: path.to_owned(), force })
+    }
+
+    pub fn write(&self, bytes: &[u8]) -> Outcome<()> {
+        self.with(|sink| sink.write(bytes))
+    }
+
+    /// Ends the file; it keeps its temporary name.
+    pub fn close(&self) -> Outcome<()> {
+        self.with(FileSink::complete)
+    }
+
+    /// The path that it will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn temporary_path(&self) -> PathBuf {
+        lock(&self.sink).temporary_path().to_owned()
+    }
+
+    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary name.
+    pub fn sink(&self) -> Box<dyn ByteSink> {
+        Box::new(Unnamed(Arc::clone(&self.sink)))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut FileSink) -> Result<T, Error>) -> Outcome<T> {
+        act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
+    }
+
+    /// Opens it by itself, whatever its name says.
+    pub fn open(&self) -> Outcome<File> {
+        let options = OpenOptions { name: Some(self.path.display().to_string()), ..OpenOptions::default() };
+        File::open(self.temporary_path(), &options).map_err(|e| self.unreadable(&e))
+    }
+
+    /// Opens it by itself, and checks its digests.
+    pub fn open_verified(&self) -> Outcome<File> {
+        let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
+        let file = self.open()?;
+        file.verify(&digests, &|_, _| true, &mut VerifyReport::default()).map_err(|e| self.unreadable(&e))?;
+        Ok(file)
+    }
+
+    /// Gives it its name.
+    pub fn publish(&self) -> Outcome<()> {
+        check_free(&self.path, self.force)?;
+        self.with(FileSink::publish)
+    }
+
+    /// Whether it has its name.
+    fn is_named(&self) -> bool {
+        self.temporary_path().symlink_metadata().is_err()
+    }
+
+    /// The failure of a file that was written and does not open.
+    fn unreadable(&self, why: &Error) -> Failure {
+        Failure::at(&self.path, format!("what was written would not open, so nothing is: {why}"))
+    }
+}
+
+fn lock(sink: &Mutex<FileSink>) -> MutexGuard<'_, FileSink> {
+    sink.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A sink whose file is published by its [`NewFile`].
+struct Unnamed(Arc<Mutex<FileSink>>);
+
+impl ByteSink for Unnamed {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        lock(&self.0).write(bytes)
+    }
+
+    fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<(), Error> {
+        lock(&self.0).write_with_threads(bytes, threads)
+    }
+
+    fn publish(&mut self) -> Result<(), Error> {
+        lock(&self.0).complete()
+    }
+}
+
+/// The files of one command.
+#[derive(Default)]
+pub struct NewFiles {
+    pub files: Vec<NewFile>,
+    /// What names the others: an index, or the file whose shards they are. It gets its name last.
+    pub root: Option<NewFile>,
+    /// Files that only the old root named. They are removed when the new root has its name.
+    pub obsolete: Vec<PathBuf>,
+}
+
+impl NewFiles {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub fn count(&self) -> usize {
+        self.files.len() + usize::from(self.root.is_some())
+    }
+
+    /// Opens all of them as one model, as it will be found under its name. Fails if other files would be read with them.
+    pub fn open(&self) -> Outcome<File> {
+        let Some(entry) = self.root.as_ref().or(self.files.first()) else {
+            return Err(Failure::Message(String::from("internal error: no file was written")));
+        };
+        let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
+        let file = open_as_named(entry, &View::new(&all, &self.obsolete))?;
+        let found: BTreeSet<_> = parts(&file).collect();
+        let written: BTreeSet<_> = all.iter().map(|new| plain(&new.path)).collect();
+        if let Some(other) = found.iter().find(|path| !written.contains(path.as_path())) {
+            let why = format!("under this name it would be read together with {}", other.display());
+            return Err(Failure::at(&entry.path, why));
+        }
+        match self.files.iter().find(|new| !found.contains(plain(&new.path))) {
+            Some(lost) => {
+                let why = format!("under this name it would be read without {}", lost.path.display());
+                Err(Failure::at(&entry.path, why))
+            }
+            None => Ok(file),
+        }
+    }
+
+    /// Opens each as a file by itself, as it will be found under its name.
+    pub fn open_each(&self) -> Outcome<()> {
+        self.files.iter().try_for_each(|new| {
+            let file = open_as_named(new, &View::new(&[new], &[]))?;
+            let is_alone = parts(&file).all(|path| path == plain(&new.path));
+            match is_alone {
+                true => Ok(()),
+                false => Err(Failure::at(&new.path, "under this name it would be read with other files")),
+            }
+        })
+    }
+
+    /// Gives all their names, the root last. Where one cannot have its own, those that have theirs go again. Only a root
+    /// or a single file takes the place of another file.
+    pub fn publish(self) -> Outcome<()> {
+        let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
+        all.iter().try_for_each(|file| check_free(&file.path, file.force))?;
+        let mut made: Vec<&Path> = Vec::new();
+        for file in all {
+            let is_new = file.path.symlink_metadata().is_err();
+            let published = file.publish();
+            if is_new && file.is_named() {
+                made.push(&file.path);
+            }
+            if let Err(why) = published {
+                // If the root has its name, and only the folder could not be synced, the new model stands.
+                if !self.root.as_ref().is_some_and(NewFile::is_named) {
+                    made.into_iter().for_each(|path| drop(std::fs::remove_file(path)));
+                }
+                return Err(why);
+            }
+        }
+        for path in &self.obsolete {
+            if let Err(why) = std::fs::remove_file(path) {
+                report(&format!("{}: could not remove the old file: {why}", path.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {
+    let options = OpenOptions { shards: Shards::AtOpen, ..OpenOptions::default() };
+    File::open_model_from(view, &entry.path, &options).map_err(|e| entry.unreadable(&e))
+}
+
+/// The paths of the files that a model has.
+fn parts(file: &File) -> impl Iterator<Item = PathBuf> + '_ {
+    let paths = (0..file.part_count()).filter_map(|at| file.part(at)?.path());
+    paths.map(|path| plain(&view::path_of(path)).to_owned())
+}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The names of new files: of which container they are, and which of them belong together.
+
+use super::check_free;
+use crate::failure::{Failure, Outcome};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use ztensor::reader::{part_of_set, File, OpenOptions};
+
+/// More sets of one name are not looked for.
+const MAX_GENERATIONS: u32 = 1000;
+
+/// Refuses a name that does not end in `.zt`, for commands that write nothing else.
+pub fn check_is_zt(path: &Path) -> Outcome<()> {
+    match has_extension(path, "zt") {
+        true => Ok(()),
+        false => Err(Failure::at(path, "this command writes .zt files alone; zt convert writes others")),
+    }
+}
+
+/// Refuses the name of a part for a file that is the whole model.
+pub fn check_whole(path: &Path) -> Outcome<()> {
+    match part_of_set(name_of(path)).filter(|(_, count)| *count > 1) {
+        Some((number, count)) => {
+            let why = format!("this is the name of part {number} of {count}, but the file is a whole model");
+            Err(Failure::at(path, format!("{why}; choose another name")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|given| given.eq_ignore_ascii_case(extension))
+}
+
+/// The name of a file without the extension of its container.
+pub fn stem(path: &Path, extension: &str) -> String {
+    let name = if has_extension(path, extension) { path.file_stem() } else { path.file_name() };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Files that a root names: an index, or a file whose shards they are.
+pub struct Members {
+    /// What they are called behind the stem of the root: `00001-of-00003` and so on.
+    pub names: Vec<String>,
+    pub paths: Vec<PathBuf>,
+    /// Files that only the old root named.
+    pub obsolete: Vec<PathBuf>,
+}
+
+impl Members {
+    /// One file, which nothing names.
+    pub fn alone(path: &Path) -> Outcome<Members> {
+        check_whole(path)?;
+        Ok(Members { names: Vec::new(), paths: vec![path.to_owned()], obsolete: Vec::new() })
+    }
+
+    /// The members of a model that is called `output`, beside its `root`: `STEM-00001-of-00003.EXTENSION` and so on. If there
+    /// is an old root, no file that is there becomes a part of the new model: the names are
+    /// `STEM-r2-00001-of-00003.EXTENSION`, or the next that are free, so that the old model stays whole meanwhile.
+    pub fn of_root(
+        root: &Path,
+        output: &Path,
+        extension: &str,
+        count: usize,
+        force: bool,
+    ) -> Outcome<Members> {
+        let names = |generation| (1..=count).map(move |number| member_name(generation, number, count));
+        if root.symlink_metadata().is_err() {
+            let paths = without_root(output, extension, count)?;
+            return Ok(Members { names: names(1).collect(), paths, obsolete: Vec::new() });
+        }
+        check_free(root, force)?;
+        let (stem, old) = (stem(output, extension), named_by(root));
+        for generation in 1..=MAX_GENERATIONS {
+            let path = |name: String| root.with_file_name(format!("{stem}-{name}.{extension}"));
+            let paths: Vec<_> = names(generation).map(path).collect();
+            if paths.iter().all(|path| path.symlink_metadata().is_err() && !old.contains(path)) {
+                let (names, obsolete) = (names(generation).collect(), obsolete(root, &stem, old));
+                return Ok(Members { names, paths, obsolete });
+            }
+        }
+        Err(Failure::at(root, format!("the folder has {MAX_GENERATIONS} sets of files of this name already")))
+    }
+}
+
+fn member_name(generation: u32, number: usize, count: usize) -> String {
+    match generation {
+        1 => format!("{number:05}-of-{count:05}"),
+        _ => format!("r{generation}-{number:05}-of-{count:05}"),
+    }
+}
+
+/// The files that a root names, beside it; none if it is not there or is not understood.
+fn named_by(root: &Path) -> BTreeSet<PathBuf> {
+    if has_extension(root, "json") {
+        let index = std::fs::read(root).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let index: serde_json::Value = index.unwrap_or_default();
+        let files = index["weight_map"].as_object().into_iter().flat_map(|map| map.values());
+        return files.filter_map(|file| Some(root.with_file_name(file.as_str()?))).collect();
+    }
+    let Ok(file) = File::open(root, &OpenOptions::default()) else { return BTreeSet::new() };
+    let shards = (1..file.part_count()).filter_map(|at| file.part(at)?.path());
+    shards.map(super::view::path_of).collect()
+}
+
+/// Of the files that an old root named those that go with it: numbered files of its own stem that no other index names.
+fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let front = format!("{stem}-");
+    let is_member = |path: &PathBuf| {
+        let is_numbered = name_of(path).starts_with(&front) && part_of_set(name_of(path)).is_some();
+        is_numbered && path.parent() == root.parent() && path.symlink_metadata().is_ok()
+    };
+    let members: Vec<_> = old.into_iter().filter(is_member).collect();
+    if members.is_empty() {
+        return members;
+    }
+    let others = beside(root).filter(|path| path != root && has_extension(path, "json"));
+    let kept: BTreeSet<_> = others.flat_map(|index| named_by(&index)).collect();
+    members.into_iter().filter(|path| !kept.contains(path)).collect()
+}
+
+/// All that is in the folder of a file.
+fn beside(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| path.with_file_name(entry.file_name()))
+}
+
+/// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and so on.
+/// Such files cannot replace others as one, so that no file of such a name may be there.
+pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec<PathBuf>> {
+    let front = format!("{}-", stem(output, extension));
+    let is_part = |path: &PathBuf| {
+        let name = name_of(path);
+        name.starts_with(&front) && has_extension(path, extension) && part_of_set(name).is_some()
+    };
+    let there = Some(output.to_owned()).filter(|path| path.symlink_metadata().is_ok());
+    if let Some(there) = there.or_else(|| beside(output).find(is_part)) {
+        let why = "it is there already, and several files do not replace it as one; choose a new folder";
+        return Err(Failure::at(&there, why));
+    }
+    let name = |number| format!("{front}{}.{extension}", member_name(1, number, count));
+    Ok((1..=count).map(|number| output.with_file_name(name(number))).collect())
+}

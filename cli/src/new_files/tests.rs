@@ -1,0 +1,130 @@
+use super::*;
+
+/// A folder of the test's own, and the names in it.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("zt-new-files-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn new_file(path: &Path, force: bool) -> NewFile {
+    let file = NewFile::create(path, force, false).unwrap();
+    file.write(path.file_name().unwrap().as_encoded_bytes()).unwrap();
+    file.close().unwrap();
+    file
+}
+
+#[test]
+fn of_several_files_none_gets_its_name_where_one_cannot() {
+    for (taken, force) in [("b", false), ("c", false), ("b", true), ("c", true)] {
+        let folder = folder("publish");
+        std::fs::write(folder.join("old"), "old").unwrap();
+        if force {
+            std::fs::write(folder.join("c"), "old root").unwrap();
+        }
+        let files = ["a", "b"].map(|name| new_file(&folder.join(name), false)).into();
+        let root = Some(new_file(&folder.join("c"), force));
+        let new = NewFiles { files, root, obsolete: vec![folder.join("old")] };
+        // While they were written somebody else has made something of that name.
+        let _ = std::fs::remove_file(folder.join(taken));
+        match force {
+            true => std::fs::create_dir(folder.join(taken)).unwrap(),
+            false => std::fs::write(folder.join(taken), "precious").unwrap(),
+        }
+        assert!(new.publish().is_err(), "{taken}");
+        let expected: &[&str] = if force && taken == "b" { &["b", "c", "old"] } else { &[taken, "old"] };
+        assert_eq!(names_in(&folder), expected, "{taken} {force}");
+        if !force {
+            assert_eq!(std::fs::read(folder.join(taken)).unwrap(), b"precious");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[test]
+fn what_only_the_old_root_named_goes_after_the_new_root_has_its_name() {
+    let folder = folder("obsolete");
+    std::fs::write(folder.join("m.safetensors"), "old").unwrap();
+    std::fs::write(folder.join("old"), "old").unwrap();
+    let root = Some(new_file(&folder.join("m.safetensors"), true));
+    let files = vec![new_file(&folder.join("a"), false)];
+    NewFiles { files, root, obsolete: vec![folder.join("old")] }.publish().unwrap();
+    assert_eq!(names_in(&folder), ["a", "m.safetensors"]);
+    assert_eq!(std::fs::read(folder.join("m.safetensors")).unwrap(), b"m.safetensors");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn members_have_names_that_no_old_file_has_and_the_old_root_does_not_name() {
+    let folder = folder("members");
+    let (root, output) = (folder.join("m.safetensors.index.json"), folder.join("m.safetensors"));
+    let members = |force| Members::of_root(&root, &output, "safetensors", 2, force);
+    assert_eq!(members(false).unwrap().names, ["00001-of-00002", "00002-of-00002"]);
+    let index = |files: &[&str]| {
+        let map: Vec<_> = files.iter().enumerate().map(|(at, file)| format!("\"{at}\":\"{file}\"")).collect();
+        format!("{{\"weight_map\":{{{}}}}}", map.join(","))
+    };
+    // Named by the old root, and not there: the old model would get a file that is not its own.
+    std::fs::write(&root, index(&["m-00002-of-00002.safetensors"])).unwrap();
+    assert!(members(false).is_err());
+    assert_eq!(members(true).unwrap().names, ["r2-00001-of-00002", "r2-00002-of-00002"]);
+    // There, and named by no root.
+    std::fs::write(folder.join("m-r2-00002-of-00002.safetensors"), "left").unwrap();
+    let all = ["m-00002-of-00002.safetensors", "m-00001-of-00002.safetensors", "m-base.safetensors", "../x"];
+    std::fs::write(&root, index(&all)).unwrap();
+    let there = all.map(|name| folder.join(name));
+    there[..3].iter().for_each(|path| std::fs::write(path, "old").unwrap());
+    let found = members(true).unwrap();
+    assert_eq!(found.names, ["r3-00001-of-00002", "r3-00002-of-00002"]);
+    assert_eq!(found.obsolete, [there[1].clone(), there[0].clone()], "files that do not go with it stay");
+    // What another index names stays.
+    std::fs::write(folder.join("m.safetensors.index.fp16.json"), index(&all[..1])).unwrap();
+    assert_eq!(members(true).unwrap().obsolete, [there[1].clone()]);
+    // Without a root the old files are a model that cannot be replaced as one.
+    std::fs::remove_file(&root).unwrap();
+    assert!(members(true).is_err());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn numbered_files_without_a_root_replace_nothing() {
+    let folder = folder("numbered");
+    let output = folder.join("m.gguf");
+    let paths = || without_root(&output, "gguf", 2);
+    let expected = ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"].map(|name| folder.join(name));
+    assert_eq!(paths().unwrap(), expected);
+    for name in ["m-00007-of-00009.gguf", "m-00001-of-00002.GGUF", "m.gguf"] {
+        std::fs::write(folder.join(name), "old").unwrap();
+        assert!(paths().is_err(), "{name}");
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    for name in ["m-00001-of-00002.zt", "n-00001-of-00002.gguf", "m-x.gguf"] {
+        std::fs::write(folder.join(name), "old").unwrap();
+        assert!(paths().is_ok(), "{name}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_whole_model_does_not_get_the_name_of_a_part() {
+    for name in ["x-00001-of-00002.gguf", "x_00002-of-00002.safetensors", "x-00001-of-00003.fp16.zt"] {
+        assert!(check_whole(Path::new(name)).is_err(), "{name}");
+    }
+    for name in ["x.gguf", "x-00001-of-00001.gguf", "x-00003-of-00002.gguf"] {
+        assert!(check_whole(Path::new(name)).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn the_stem_is_the_name_without_the_extension_of_its_container() {
+    let stems = ["a/m.gguf", "m.GGUF", "m.v1", "m", "m.v1.gguf"].map(|name| stem(Path::new(name), "gguf"));
+    assert_eq!(stems, ["m", "m", "m.v1", "m", "m.v1"]);
+}

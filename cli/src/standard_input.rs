@@ -1,0 +1,41 @@
+//! A file that comes through standard input.
+
+use crate::convert::without_name;
+use crate::interrupt::Interrupt;
+use std::io::{stdin, ErrorKind, Read, Write};
+use std::path::Path;
+use ztensor::error::{Cause, Error, Result};
+use ztensor::reader::{File, OpenOptions};
+
+/// Whether a path stands for standard input, or standard output.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Opens what is redirected where it is; what comes through a pipe goes to a file that has no name.
+pub fn open(options: &OpenOptions, interrupt: &Interrupt) -> Result<File> {
+    let at = |e: std::io::Error| Error::new(Cause::Io, format_args!("standard input: {e}"));
+    let options = OpenOptions { name: Some(String::from("standard input")), ..options.clone() };
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let given = stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).map_err(at)?;
+        if given.metadata().map_err(at)?.is_file() {
+            return File::open_file(given, 0, u64::MAX, &options);
+        }
+    }
+    let mut file = without_name().map_err(at)?;
+    let (mut given, mut chunk) = (stdin().lock(), vec![0; 1 << 20]);
+    loop {
+        if interrupt.check().is_err() {
+            return Err(Error::new(Cause::Cancelled, format_args!("standard input: interrupted")));
+        }
+        match given.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(size) => file.write_all(&chunk[..size]).map_err(at)?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(at(e)),
+        }
+    }
+    File::open_file(file, 0, u64::MAX, &options)
+}

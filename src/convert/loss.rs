@@ -1,0 +1,194 @@
+//! Numbers that a conversion loses: finite ones that become infinite, and those for which an integer type has no value.
+
+use super::{float, in_chunks, load, CHUNK_ELEMENTS};
+use crate::error::{fail, Result};
+use crate::model::dtype::{Class, Dtype, Logical};
+
+/// What a conversion does to numbers. Rounding is not a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conversion {
+    /// Finite numbers that become infinite, and numbers for which an integer type has no value.
+    pub lost: u64,
+    /// The largest difference between a number and what it becomes, if both are finite.
+    pub largest_absolute: f64,
+    /// The largest such difference, divided by the number. Zeros are left out.
+    pub largest_relative: f64,
+}
+
+/// Whether a type has floats.
+fn is_float(dtype: Dtype) -> bool {
+    matches!(dtype.class(), Class::Float | Class::Bfloat)
+}
+
+/// The smallest and the largest value of an integer type, also of bool.
+fn range(dtype: Dtype) -> Option<(i128, i128)> {
+    let (min, max): (i128, i128) = match dtype {
+        Dtype::I64 => (i64::MIN.into(), i64::MAX.into()),
+        Dtype::I32 => (i32::MIN.into(), i32::MAX.into()),
+        Dtype::I16 => (i16::MIN.into(), i16::MAX.into()),
+        Dtype::I8 => (i8::MIN.into(), i8::MAX.into()),
+        Dtype::U64 => (0, u64::MAX.into()),
+        Dtype::U32 => (0, u32::MAX.into()),
+        Dtype::U16 => (0, u16::MAX.into()),
+        Dtype::U8 => (0, u8::MAX.into()),
+        Dtype::Bool => (0, 1),
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 => return None,
+    };
+    Some((min, max))
+}
+
+/// Whether `to` cannot hold some number of `from`. To bool, every number is 0 or 1, so that none is lost.
+pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
+    let is_f8 = super::f8::values(from.1).is_some();
+    let from = from.0;
+    match (range(from).filter(|_| !is_f8), range(to)) {
+        _ if to == Dtype::Bool => false,
+        (None, Some(_)) => true,
+        (Some((min, max)), Some(to)) => min < to.0 || max > to.1,
+        // The largest f16 is 65504; from 65520 on, rounding gives infinity.
+        (Some((_, max)), None) => to == Dtype::F16 && max >= 65_520,
+        (None, None) if is_f8 => false,
+        (None, None) => match from {
+            Dtype::F64 => to != Dtype::F64,
+            Dtype::F32 => matches!(to, Dtype::F16 | Dtype::Bf16),
+            Dtype::Bf16 => to == Dtype::F16,
+            _ => false,
+        },
+    }
+}
+
+/// Refuses a conversion that lost numbers, unless that is allowed.
+pub(crate) fn refuse_loss(lost: u64, to: Dtype, lossy: bool) -> Result<()> {
+    let (numbers, name) = (if lost == 1 { "number" } else { "numbers" }, to.name());
+    match is_float(to) {
+        _ if lost == 0 || lossy => Ok(()),
+        true => Err(fail!(Limit, "{lost} finite {numbers} would become infinite as {name}")),
+        false => Err(fail!(Limit, "{name} has no value for {lost} {numbers}")),
+    }
+}
+
+/// How many numbers of `src` are lost in `dst`.
+pub(super) fn count(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &[u8]) -> u64 {
+    let Some((min, max)) = range(to) else {
+        return match has_infinity(dst, to) {
+            true => pairs(src, from, table, to, dst, |x, y| u64::from(x.is_finite() && y.is_infinite())),
+            false => 0,
+        };
+    };
+    match (from.class(), table) {
+        (Class::Signed, None) => {
+            let clamp = |x: i128| i64::try_from(x).unwrap_or(if x < 0 { i64::MIN } else { i64::MAX });
+            let held = clamp(min)..=clamp(max);
+            each_chunk(src, from, Dtype::I64, i64::from_ne_bytes, |x: i64| !held.contains(&x))
+        }
+        (Class::Unsigned | Class::Bool, None) => {
+            let most = u64::try_from(max).unwrap_or(u64::MAX);
+            each_chunk(src, from, Dtype::U64, u64::from_ne_bytes, |x: u64| x > most)
+        }
+        _ => {
+            // Both bounds are powers of two, or 0, and exact.
+            let (min, above) = (min as f64, max.saturating_add(1) as f64);
+            let is_held = |x: f64| (min..above).contains(&float::round(x));
+            let mut lost = 0u64;
+            floats(src, from, table, &mut |chunk| {
+                lost = lost.saturating_add(chunk.iter().map(|x| u64::from(!is_held(*x))).sum());
+            });
+            lost
+        }
+    }
+}
+
+/// Whether any float is infinite: a loop that becomes vector code.
+fn has_infinity(dst: &[u8], dtype: Dtype) -> bool {
+    #[inline(always)]
+    fn any<const N: usize>(bytes: &[u8], is_infinite: impl Fn([u8; N]) -> bool) -> bool {
+        let each = bytes.chunks_exact(N).filter_map(|element| <[u8; N]>::try_from(element).ok());
+        each.fold(false, |any, element| any | is_infinite(element))
+    }
+    match dtype {
+        Dtype::F16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7C00),
+        Dtype::Bf16 => any(dst, |b| u16::from_ne_bytes(b) & 0x7FFF == 0x7F80),
+        Dtype::F32 => any(dst, |b| u32::from_ne_bytes(b) & 0x7FFF_FFFF == 0x7F80_0000),
+        _ => false,
+    }
+}
+
+/// Counts integers, widened to 8 bytes, that are lost.
+fn each_chunk<T: Copy + Default>(
+    src: &[u8],
+    from: Dtype,
+    wide: Dtype,
+    read: impl Fn([u8; 8]) -> T,
+    is_lost: impl Fn(T) -> bool,
+) -> u64 {
+    let (mut bytes, mut lost) = ([0u8; CHUNK_ELEMENTS * 8], 0u64);
+    for src in src.chunks(from.size().saturating_mul(CHUNK_ELEMENTS)) {
+        let count = src.len().checked_div(from.size()).unwrap_or(0);
+        let wanted = bytes.get_mut(..count.saturating_mul(8)).unwrap_or_default();
+        in_chunks(src, from, None, wide, wanted);
+        let mut numbers = [T::default(); CHUNK_ELEMENTS];
+        load(wanted, &mut numbers, &read);
+        let numbers = numbers.get(..count).unwrap_or_default();
+        lost = lost.saturating_add(numbers.iter().map(|x| u64::from(is_lost(*x))).sum());
+    }
+    lost
+}
+
+/// Gives `body` elements as f64, some at a time.
+fn floats(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, body: &mut dyn FnMut(&[f64])) {
+    let (mut bytes, mut numbers) = ([0u8; CHUNK_ELEMENTS * 8], [0f64; CHUNK_ELEMENTS]);
+    for src in src.chunks(from.size().saturating_mul(CHUNK_ELEMENTS)) {
+        let count = src.len().checked_div(from.size()).unwrap_or(0);
+        let wanted = bytes.get_mut(..count.saturating_mul(8)).unwrap_or_default();
+        in_chunks(src, from, table, Dtype::F64, wanted);
+        load(wanted, &mut numbers, f64::from_ne_bytes);
+        body(numbers.get(..count).unwrap_or_default());
+    }
+}
+
+/// Sums what `each` gives for a number and what it became.
+fn pairs(
+    src: &[u8],
+    from: Dtype,
+    table: Option<&[f32; 256]>,
+    to: Dtype,
+    dst: &[u8],
+    each: impl Fn(f64, f64) -> u64,
+) -> u64 {
+    let mut sum = 0u64;
+    let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
+    floats(src, from, table, &mut |numbers| {
+        floats(results.next().unwrap_or_default(), to, None, &mut |became| {
+            let pairs = numbers.iter().zip(became);
+            sum = sum.saturating_add(pairs.map(|(x, y)| each(*x, *y)).sum());
+        });
+    });
+    sum
+}
+
+impl Conversion {
+    /// Adds elements and what they became, of which `lost` numbers were lost.
+    pub(crate) fn add(
+        &mut self,
+        src: &[u8],
+        from: (Dtype, Option<Logical>),
+        to: Dtype,
+        dst: &[u8],
+        lost: u64,
+    ) {
+        self.lost = self.lost.saturating_add(lost);
+        let table = super::f8::values(from.1);
+        let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
+        floats(src, from.0, table, &mut |numbers| {
+            floats(results.next().unwrap_or_default(), to, None, &mut |became| {
+                for (x, y) in numbers.iter().zip(became) {
+                    let error = (x - y).abs();
+                    let absolute = if error.is_finite() { error } else { 0.0 };
+                    let relative = if *x == 0.0 { 0.0 } else { absolute / x.abs() };
+                    self.largest_absolute = self.largest_absolute.max(absolute);
+                    self.largest_relative = self.largest_relative.max(relative);
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,215 @@
+//! The files of a model of which an index, or the name of one of several numbered files, is known.
+
+use super::indexes::{sets_of, Indexes};
+use super::listing::{listed, Listing};
+use super::numbered::NumberedName;
+use crate::container::{Limits, ShardIndex};
+use crate::error::{fail, Error, Result};
+use crate::io::path;
+use crate::memory::Budget;
+use crate::model::sort::sort;
+use crate::reader::store::Store;
+use std::path::{Path, PathBuf};
+
+/// How many files that a listing does not have are asked for by their names.
+const MAX_ASKED: usize = 64;
+
+/// The files of a model.
+#[derive(Default)]
+pub struct ModelFiles {
+    /// In the order of the model. If there is an index, the files that it names come first, in its order.
+    pub paths: Vec<PathBuf>,
+    /// Which tensor is in which of them, where an index says so.
+    pub index: Option<ShardIndex>,
+    /// The path of that index.
+    pub index_path: Option<PathBuf>,
+    /// The names of other models, and of states of trainings, in the folder that was named.
+    pub passed_over: Vec<String>,
+}
+
+impl ModelFiles {
+    /// Adds a copy of `path`.
+    pub fn push(&mut self, path: &Path, budget: &Budget) -> Result<()> {
+        self.add(path::copy(path)?, budget)
+    }
+
+    fn add(&mut self, path: PathBuf, budget: &Budget) -> Result<()> {
+        let size = path.as_os_str().len().saturating_add(size_of::<PathBuf>());
+        budget.charge(size as u64, "the paths of the parts")?;
+        self.paths.try_reserve(1)?;
+        self.paths.push(path);
+        Ok(())
+    }
+}
+
+/// What a path leads to.
+#[allow(clippy::large_enum_variant, reason = "one is made when a model is opened")]
+pub enum Found {
+    /// A model.
+    Model(ModelFiles),
+    /// A model some of whose files are not there, which this says.
+    Incomplete(Error),
+    /// A file by itself.
+    Alone,
+}
+
+/// Finds the files of a model.
+#[derive(Clone, Copy)]
+pub struct Finder<'a> {
+    pub store: &'a dyn Store,
+    pub limits: &'a Limits,
+    pub budget: &'a Budget,
+}
+
+impl<'a> Finder<'a> {
+    pub fn indexes(&self) -> Indexes<'a> {
+        Indexes { store: self.store, limits: self.limits, budget: self.budget }
+    }
+
+    pub fn alone(&self, path: &Path) -> Result<ModelFiles> {
+        let mut files = ModelFiles::default();
+        files.push(path, self.budget)?;
+        Ok(files)
+    }
+
+    /// The files that an index in `folder` names, then those of their sets that it does not name.
+    pub fn of_index(
+        &self,
+        folder: &Path,
+        path: &Path,
+        index: ShardIndex,
+        listing: Option<&Listing>,
+    ) -> Result<Found> {
+        let mut files = ModelFiles { index_path: Some(path::copy(path)?), ..ModelFiles::default() };
+        for at in 0..index.file_count() {
+            files.add(path::join(folder, Path::new(index.file(at)))?, self.budget)?;
+        }
+        if self.store.is_near() {
+            let missing = self.missing((0..index.file_count()).map(|at| index.file(at)), folder)?;
+            if !missing.is_empty() {
+                let (count, missing) = (index.file_count(), listed(missing.iter().copied()));
+                return Ok(Found::Incomplete(fail!(
+                    NoFile,
+                    "of the {count} files that the index names, these are not there: {missing}"
+                )));
+            }
+        }
+        for name in extras(&index, listing, self.budget)? {
+            files.add(path::join(folder, Path::new(name))?, self.budget)?;
+        }
+        files.index = Some(index);
+        Ok(Found::Model(files))
+    }
+
+    /// Those of `names` that are not in a folder.
+    fn missing<'n>(&self, names: impl Iterator<Item = &'n str>, folder: &Path) -> Result<Vec<&'n str>> {
+        let mut missing = Vec::new();
+        for name in names {
+            if !self.store.has(&path::join(folder, Path::new(name))?)? {
+                missing.try_reserve(1)?;
+                missing.push(name);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// All files of a numbered set.
+    pub fn of_set(
+        &self,
+        folder: &Path,
+        numbered: &NumberedName<'_>,
+        listing: Option<&Listing>,
+    ) -> Result<Found> {
+        let first = match self.first_number(folder, numbered, listing)? {
+            Some(first) => first,
+            None => {
+                let (none, last) = (numbered.name(0)?, numbered.name(numbered.count)?);
+                return Err(fail!(
+                    InvalidArgument,
+                    "the parts are numbered from 0 or from 1, but {none:?} and {last:?} are both there"
+                ));
+            }
+        };
+        let numbers = first..first.saturating_add(numbered.count);
+        let mut files = ModelFiles::default();
+        let mut missing: Vec<String> = Vec::new();
+        let present = present(numbered, listing)?;
+        for number in numbers {
+            let name = numbered.name(number)?;
+            let path = path::join(folder, Path::new(&name))?;
+            let is_listed = present.as_ref().is_none_or(|all| all.binary_search(&number).is_ok());
+            if !is_listed && (missing.len() >= MAX_ASKED || !self.store.has(&path)?) {
+                missing.try_reserve(1)?;
+                missing.push(name);
+            }
+            files.add(path, self.budget)?;
+        }
+        if missing.is_empty() {
+            return Ok(Found::Model(files));
+        }
+        let (count, missing) = (numbered.count, listed(missing.iter().map(String::as_str)));
+        Ok(Found::Incomplete(fail!(
+            NoFile,
+            "it is one of the {count} parts of a model, and these are not there: {missing} \
+             (zt_open_options.part, zt --part: open it alone)"
+        )))
+    }
+
+    /// The number of the first part: 0 or 1; none if parts of both ways to count are there.
+    fn first_number(
+        &self,
+        folder: &Path,
+        numbered: &NumberedName<'_>,
+        listing: Option<&Listing>,
+    ) -> Result<Option<u32>> {
+        let (has_none, has_last) = match present(numbered, listing)? {
+            Some(present) => {
+                let has = |number: u32| present.binary_search(&number).is_ok();
+                (has(0) || numbered.number == 0, has(numbered.count) || numbered.number == numbered.count)
+            }
+            None if numbered.number == 0 => (true, false),
+            None if numbered.number == numbered.count => (false, true),
+            None => (self.store.has(&path::join(folder, Path::new(&numbered.name(0)?))?)?, false),
+        };
+        Ok(match (has_none, has_last) {
+            (true, true) => None,
+            (true, false) => Some(0),
+            (false, _) => Some(1),
+        })
+    }
+}
+
+/// The numbers of a set that are in a folder, sorted; none if the folder was not listed.
+fn present(numbered: &NumberedName<'_>, listing: Option<&Listing>) -> Result<Option<Vec<u32>>> {
+    let Some(listing) = listing else { return Ok(None) };
+    let mut numbers = Vec::new();
+    let all = listing.names.iter().filter(|name| name.starts_with(numbered.prefix));
+    let of_set = all.filter_map(|name| NumberedName::parse(name)).filter(|other| other.is_of_set(numbered));
+    for other in of_set {
+        numbers.try_reserve(1)?;
+        numbers.push(other.number);
+    }
+    sort(&mut numbers);
+    Ok(Some(numbers))
+}
+
+/// The files in the folder of an index that it does not name, and of whose set it names another one.
+pub fn extras<'l>(index: &ShardIndex, listing: Option<&'l Listing>, budget: &Budget) -> Result<Vec<&'l str>> {
+    let Some(listing) = listing else { return Ok(Vec::new()) };
+    let sets = sets_of(index, budget)?;
+    let mut found = Vec::new();
+    for name in &listing.names {
+        let set = NumberedName::parse(name).map(NumberedName::set);
+        let is_of_set = set.is_some_and(|set| sets.binary_search(&set).is_ok());
+        if is_of_set && !index.has_file(name) {
+            found.try_reserve(1)?;
+            found.push(name.as_str());
+        }
+    }
+    budget.give_back(size_of_val(sets.as_slice()) as u64);
+    Ok(found)
+}
+
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}

@@ -1,0 +1,190 @@
+//! The name of one of several numbered files: `PREFIX-00001-of-00005.EXTENSION`, in the spellings that people have.
+
+use crate::error::{try_format, Result};
+
+/// The extensions of numbered files.
+const EXTENSIONS: [&str; 8] = ["zt", "safetensors", "gguf", "npz", "bin", "pt", "pth", "ckpt"];
+/// The extensions of numbered files that have an index.
+const INDEXED: [&str; 5] = ["safetensors", "bin", "pt", "pth", "ckpt"];
+/// What stands between the number and the count.
+const BETWEEN: [&str; 2] = ["-of-", "_of_"];
+/// What may stand in front of the number, and behind the count.
+const SEPARATORS: [char; 3] = ['-', '_', '.'];
+/// The most files of a numbered model.
+const MAX_COUNT: u32 = 99_999;
+
+/// A name in its parts. All names of one set differ in `number` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NumberedName<'n> {
+    /// What is in front of the number, with the separator.
+    pub prefix: &'n str,
+    /// What is behind the count: perhaps a variant, and the extension.
+    pub suffix: &'n str,
+    pub count: u32,
+    /// How many digits the number has.
+    digits: usize,
+    /// The count and what is in front of it, as it is written.
+    of_count: &'n str,
+    pub number: u32,
+}
+
+/// If `name` is the name of one of several files of a model: its number and their count. The numbers are 1 to the count or
+/// 0 to the count less one. The name is one without a folder, or has '/' behind the folder.
+pub fn part_of_set(name: &str) -> Option<(u32, u32)> {
+    let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
+    NumberedName::parse(name).map(|numbered| (numbered.number, numbered.count))
+}
+
+impl<'n> NumberedName<'n> {
+    pub fn parse(name: &'n str) -> Option<NumberedName<'n>> {
+        BETWEEN.iter().find_map(|between| {
+            let at = name.rfind(between)?;
+            let (front, behind) = (name.get(..at)?, name.get(at..)?);
+            let number = digits_at_end(front);
+            let count_start = between.len();
+            let count = digits_at_start(behind.get(count_start..)?);
+            let (of_count, suffix) = behind.split_at_checked(count_start.checked_add(count.len())?)?;
+            let prefix = front.get(..front.len().checked_sub(number.len())?)?;
+            let is_separated = |at: Option<char>| at.is_none_or(|at| SEPARATORS.contains(&at));
+            let is_model = suffix.rsplit_once('.').is_some_and(|(_, extension)| is_extension(extension));
+            if !is_model || !is_separated(prefix.chars().next_back()) || !is_separated(suffix.chars().next())
+            {
+                return None;
+            }
+            let (digits, number, count) = (number.len(), parse_number(number)?, parse_number(count)?);
+            let found = NumberedName { prefix, suffix, count, digits, of_count, number };
+            (count > 0 && number <= count).then_some(found)
+        })
+    }
+
+    /// The name of the file of that number.
+    pub fn name(&self, number: u32) -> Result<String> {
+        let NumberedName { prefix, suffix, digits, of_count, .. } = self;
+        try_format(format_args!("{prefix}{number:0digits$}{of_count}{suffix}"))
+    }
+
+    /// The name without its number: the same for all names of a set.
+    pub fn set(self) -> NumberedName<'n> {
+        NumberedName { number: 0, ..self }
+    }
+
+    /// Whether both are names of files of one set.
+    pub fn is_of_set(&self, other: &NumberedName<'_>) -> bool {
+        self.set() == other.set()
+    }
+
+    /// The names that programs give to an index of such a set, which only safetensors and PyTorch's files have.
+    pub fn index_names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let prefix = self.prefix.trim_end_matches(SEPARATORS);
+        let (variant, extension) = self.suffix.rsplit_once('.').unwrap_or_default();
+        if !INDEXED.iter().any(|indexed| indexed.eq_ignore_ascii_case(extension)) {
+            return Ok(names);
+        }
+        // `model.fp16-00001-of-00002.safetensors` has its variant in front of the number.
+        let (stem, variant) = match variant.trim_start_matches(SEPARATORS) {
+            "" => prefix.rsplit_once('.').unwrap_or((prefix, "")),
+            variant => (prefix, variant),
+        };
+        names.try_reserve_exact(4)?; // all of them
+        if !variant.is_empty() {
+            names.push(try_format(format_args!("{stem}.{extension}.index.{variant}.json"))?);
+            names.push(try_format(format_args!("{stem}.{extension}.{variant}.index.json"))?);
+            names.push(try_format(format_args!("{stem}.{variant}.{extension}.index.json"))?);
+        }
+        names.push(try_format(format_args!("{stem}.{extension}.index.json"))?);
+        Ok(names)
+    }
+}
+
+fn is_extension(text: &str) -> bool {
+    EXTENSIONS.iter().any(|extension| extension.eq_ignore_ascii_case(text))
+}
+
+fn parse_number(digits: &str) -> Option<u32> {
+    let is_number = (1..=9).contains(&digits.len());
+    digits.parse().ok().filter(|number| is_number && *number <= MAX_COUNT)
+}
+
+fn digits_at_start(text: &str) -> &str {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+fn digits_at_end(text: &str) -> &str {
+    let other = text.bytes().rposition(|byte| !byte.is_ascii_digit());
+    text.get(other.map_or(0, |at| at.saturating_add(1))..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_has_one_of_the_names_that_programs_give() {
+        let of = |name: &str| NumberedName::parse(name).unwrap().index_names().unwrap();
+        assert_eq!(of("m-00001-of-00002.safetensors"), ["m.safetensors.index.json"]);
+        let of_variant = [
+            "m.safetensors.index.fp16.json",
+            "m.safetensors.fp16.index.json",
+            "m.fp16.safetensors.index.json",
+            "m.safetensors.index.json",
+        ];
+        assert_eq!(of("m.fp16-00001-of-00002.safetensors"), of_variant);
+        assert_eq!(of("m-00001-of-00002.fp16.safetensors"), of_variant);
+        assert!(of("m-00001-of-00002.gguf").is_empty());
+    }
+
+    #[test]
+    fn each_form_is_a_number_a_count_and_the_names_of_the_others() {
+        let cases = [
+            ("m-00001-of-00005.gguf", (1, 5), "m-00003-of-00005.gguf"),
+            ("m_00002-of-00003.safetensors", (2, 3), "m_00003-of-00003.safetensors"),
+            ("m-00000-of-00004.safetensors", (0, 4), "m-00003-of-00004.safetensors"),
+            ("m-00001-of-000163.safetensors", (1, 163), "m-00003-of-000163.safetensors"),
+            ("m-1-of-12.pt", (1, 12), "m-3-of-12.pt"),
+            ("pytorch_model-00001-of-00003.bin", (1, 3), "pytorch_model-00003-of-00003.bin"),
+            ("x-00001-of-00003.fp16.safetensors", (1, 3), "x-00003-of-00003.fp16.safetensors"),
+            ("x.fp16-00001-of-00003.safetensors", (1, 3), "x.fp16-00003-of-00003.safetensors"),
+            ("a.b-00001-of-00003-bf16.zt", (1, 3), "a.b-00003-of-00003-bf16.zt"),
+            ("00001-of-00003.gguf", (1, 3), "00003-of-00003.gguf"),
+            ("m_1_of_3.npz", (1, 3), "m_3_of_3.npz"),
+            ("m.00001-of-00003.GGUF", (1, 3), "m.00003-of-00003.GGUF"),
+            ("a-1-of-2-00001-of-00003.gguf", (1, 3), "a-1-of-2-00003-of-00003.gguf"),
+        ];
+        for (name, found, third) in cases {
+            assert_eq!(part_of_set(name), Some(found), "{name}");
+            let parsed = NumberedName::parse(name).unwrap();
+            assert_eq!(parsed.name(3).unwrap(), third);
+            assert_eq!(parsed.name(found.0).unwrap(), name);
+            assert!(parsed.is_of_set(&NumberedName::parse(third).unwrap_or(parsed)));
+        }
+        assert_eq!(part_of_set("folder/m-00001-of-00005.gguf"), Some((1, 5)));
+    }
+
+    #[test]
+    fn other_names_are_not_numbered() {
+        for name in [
+            "m.gguf",
+            "m-00001.gguf",
+            "m-00006-of-00005.gguf",
+            "m-00001-of-00000.gguf",
+            "m-00000-of-00000.gguf",
+            "m-of-00005.gguf",
+            "m-x-of-5.gguf",
+            "top3-of-5.pt",
+            "m-1-of-5x.gguf",
+            "m-00001-of-00005",
+            "m-00001-of-00005.json",
+            "m-00001-of-00005.gguf.part",
+            "m-0000000001-of-0000000002.gguf",
+            "m-1-of-100000.gguf",
+            "m-1-of-é.gguf",
+            "é-of-é.gguf",
+            "",
+            "-of-",
+        ] {
+            assert_eq!(part_of_set(name), None, "{name}");
+        }
+    }
+}
