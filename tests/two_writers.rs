@@ -188,7 +188,7 @@ fn a_file_has_one_writer_at_a_time() {
             repair(&path, &RepairOptions::default()).unwrap();
         }
         let names = contents(&File::open(&path, &OpenOptions::default()).unwrap());
-        assert_eq!(names.len(), 3);
+        assert_eq!(names.iter().filter(|line| line.contains("dense")).count(), 3, "{names:#?}");
         // A writer that has failed gives the file back when it ends.
         let mut writer = Writer::append(&path, &WriterOptions::default()).unwrap();
         assert!(new_object("old").write(&mut writer).is_err());

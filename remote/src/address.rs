@@ -66,7 +66,9 @@ fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure
     }
     let odd = |c: char| c.is_whitespace() || "@\\?#%".contains(c);
     if root.contains(odd) || (root.contains(':') && key.contains('@')) {
-        return Err(invalid("the name of the bucket has characters that none has; credentials are no part of such a URL"));
+        return Err(invalid(
+            "the name of the bucket has characters that none has; credentials are no part of such a URL",
+        ));
     }
     let shown = format!("{scheme}://{root}/");
     Ok(Address { service, root: root.to_owned(), key: key.to_owned(), query: String::new(), shown })
@@ -80,7 +82,9 @@ fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
         return Err(invalid("the URL names no host"));
     }
     if rest.contains(|c: char| c == '\\' || c.is_whitespace()) {
-        return Err(invalid("a URL of a web server has no backslash and no space: write them as %5C and %20"));
+        return Err(invalid(
+            "a URL of a web server has no backslash and no space: write them as %5C and %20",
+        ));
     }
     let (user, host) = authority.split_once('@').map_or(("", authority), |(user, host)| (user, host));
     let is_ambiguous = !behind.starts_with('/') || authority.contains([':', '@']);
@@ -209,7 +213,11 @@ mod tests {
             let refused = Address::parse(url).expect_err(url);
             assert!([status::INVALID_ARGUMENT, status::UNSUPPORTED].contains(&refused.status), "{url}");
             for secret in ["hush", "127.0", "example", "me:"] {
-                assert!(!refused.text.contains(secret) && !shown(url).contains(secret), "{url}: {}", refused.text);
+                assert!(
+                    !refused.text.contains(secret) && !shown(url).contains(secret),
+                    "{url}: {}",
+                    refused.text
+                );
             }
         }
     }
@@ -224,7 +232,12 @@ mod tests {
             ("https://h/npm/x@1.0/a", "https://h", "npm/x@1.0/a", "https://h/npm/x@1.0/a"),
             ("https://me:w%2Fo%40rd@h/a?b", "https://me:w%2Fo%40rd@h", "a", "https://h/a"),
             ("https://token@h/a", "https://token@h", "a", "https://h/a"),
-            ("https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example", "a", "https://xn--bcher-kva.example/a"),
+            (
+                "https://xn--bcher-kva.example/a",
+                "https://xn--bcher-kva.example",
+                "a",
+                "https://xn--bcher-kva.example/a",
+            ),
             ("s3://bucket/a@b", "bucket", "a@b", "s3://bucket/a@b"),
         ] {
             let address = Address::parse(url).unwrap_or_else(|e| panic!("{url}: {}", e.text));

@@ -96,7 +96,7 @@ pub fn without_secrets(text: &str) -> String {
 }
 
 /// What is said of a redirect that is not followed.
-pub const INSECURE_REDIRECT: &str = "the server redirects from https:// to http://, which is refused";
+pub const INSECURE_REDIRECT: &str = "the server redirects from https to http, which is refused";
 
 /// What was seen of the last attempt of a request.
 #[derive(Clone, Debug, Default)]

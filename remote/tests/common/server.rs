@@ -159,7 +159,8 @@ impl Server {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let condition = head.get("if-match").or(head.get("if-unmodified-since")).unwrap_or("-");
         let range = head.get("range").unwrap_or("-");
-        let headers = ["authorization", "proxy-authorization", "cookie"].map(|name| head.get(name).unwrap_or(""));
+        let headers =
+            ["authorization", "proxy-authorization", "cookie"].map(|name| head.get(name).unwrap_or(""));
         let sent_secrets = headers.into_iter().chain([query]).filter(|text| !text.is_empty());
         self.credentials.lock().unwrap().extend(sent_secrets.map(str::to_owned));
         self.referers.lock().unwrap().extend(head.get("referer").map(str::to_owned));
