@@ -51,7 +51,7 @@ AT(zt_open_options, shard_folder, 104);
 AT(zt_open_options, shards, 112);
 AT(zt_open_options, part, 116);
 AT(zt_open_options, include_unlisted, 120);
-AT(zt_open_options, reserved, 124);
+AT(zt_open_options, allow_trailing, 124);
 
 SIZE(zt_model_info, 24);
 AT(zt_model_info, struct_size, 0);
@@ -296,7 +296,7 @@ AT(zt_verify_options, on_failure, 32);
 AT(zt_verify_options, object, 40);
 AT(zt_verify_options, component, 48);
 
-SIZE(zt_verify_report, 64);
+SIZE(zt_verify_report, 72);
 AT(zt_verify_report, struct_size, 0);
 AT(zt_verify_report, objects, 8);
 AT(zt_verify_report, components, 16);
@@ -305,6 +305,7 @@ AT(zt_verify_report, digests_verified, 32);
 AT(zt_verify_report, digests_absent, 40);
 AT(zt_verify_report, digests_unknown, 48);
 AT(zt_verify_report, padding_nonzero, 56);
+AT(zt_verify_report, bytes_not_covered, 64);
 
 SIZE(zt_repair_options, 48);
 AT(zt_repair_options, struct_size, 0);

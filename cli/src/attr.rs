@@ -3,6 +3,7 @@
 use crate::arguments::AttrAction;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::Output;
 use crate::remote;
 use std::path::Path;
@@ -74,7 +75,7 @@ fn get(path: &Path, names: &[String]) -> Outcome<()> {
 fn find<'f>(file: &'f File, names: &[String]) -> Result<Value<'f>> {
     let (object, key) = object_and_key(names);
     let of = match object {
-        Some(object) => file.required(object)?.attributes(),
+        Some(object) => names::find(file, object)?.attributes(),
         None => file.attributes(),
     };
     let whose = object.map_or(String::from("the file"), |object| format!("object {object:?}"));

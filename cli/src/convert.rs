@@ -28,7 +28,7 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, NewFiles};
-use crate::notes::{Notes, What};
+use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
 use crate::{progress, text};
@@ -43,7 +43,7 @@ use std::path::Path;
 use std::time::Instant;
 pub use temporary::without_name;
 pub use tensor::{emit, Elements};
-use ztensor::error::Error;
+use ztensor::error::{Cause, Error};
 use ztensor::model::value::{OwnedValue, Value};
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
 
@@ -81,14 +81,16 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     if is_standard(&arguments.output) {
         refuse_terminal("a file of tensors")?;
     }
-    let input = Input::open(&arguments.input, &interrupt)?;
+    let input = Input::open(&arguments.input, arguments.allow_trailing, &interrupt)?;
     if arguments.verify {
-        verify(&input, arguments.threads, &interrupt)?;
+        verify(&input, arguments, &interrupt)?;
     }
-    let choices = choice::choose(&input, arguments)?;
+    let notes = Notes::default();
+    let choices = choice::readable(choice::choose(&input, arguments)?, arguments, &notes)?;
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
-    let job = Job::new(arguments, &input, choices, &interrupt, bar);
+    let job = Job { notes, ..Job::new(arguments, &input, choices, &interrupt, bar) };
+    note_unchecked(&job.notes, &input.file);
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),
@@ -170,12 +172,17 @@ fn target_of(path: &Path) -> Option<Target> {
     }
 }
 
-fn verify(input: &Input, threads: usize, interrupt: &Interrupt) -> Outcome<()> {
+fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<()> {
+    let threads = arguments.threads;
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
     let continues = |_, _| interrupt.check().is_ok();
     let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
     interrupt.check()?; // why it failed, if a signal stopped it
-    verified.map_err(|e| input.failure(e))
+    match verified {
+        // What cannot be checked cannot be read, and is left out.
+        Err(e) if arguments.skip_unreadable && e.cause() == Cause::Unsupported => Ok(()),
+        verified => verified.map_err(|e| input.failure(e)),
+    }
 }
 
 impl Convert {
@@ -322,7 +329,7 @@ mod tests {
             let parsed = Arguments::parse_from(words.into_iter().chain(paths));
             let Command::Convert(arguments) = parsed.command else { panic!() };
             let interrupt = Interrupt::default();
-            let input = Input::open(&arguments.input, &interrupt).unwrap();
+            let input = Input::open(&arguments.input, false, &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
             let job = Job::new(&arguments, &input, choices, &interrupt, bar);

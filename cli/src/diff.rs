@@ -8,6 +8,7 @@ use crate::arguments::{Chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -86,7 +87,7 @@ pub fn between<'f>(
         match result {
             Ok((differences, passed_over)) => {
                 passed_over.into_iter().for_each(|why| {
-                    notes.add(What::NotCompared, "object", object.name(), why);
+                    notes.add(What::NotCompared, "object", &names::text(object), why);
                 });
                 if !differences.is_empty() {
                     differing.push((*object, differences));
@@ -95,7 +96,7 @@ pub fn between<'f>(
             Err(error) => {
                 unknown += 1;
                 let why = Failure::at_either(path, other_path, error).text();
-                notes.add(What::NotCompared, "object", object.name(), why);
+                notes.add(What::NotCompared, "object", &names::text(object), why);
             }
         }
     }
@@ -255,14 +256,14 @@ impl Findings<'_> {
         let one_sided = [("-", &self.only_a, Tone::Bad), ("+", &self.only_b, Tone::Good)];
         for (sign, objects, tone) in one_sided {
             for object in objects {
-                let line = format!("{sign} {} {}", text::name(object.name()), text::shape(object.shape()));
+                let line = format!("{sign} {} {}", names::shown(object), text::shape(object.shape()));
                 let line = out.toned(tone, &line);
                 out.line(format_args!("{line}"))?;
             }
         }
         self.of_files.iter().try_for_each(|found| out.line(format_args!("~ {}", found.shown(None))))?;
         for (object, differences) in &self.differing {
-            let name = text::name(object.name());
+            let name = names::shown(object);
             for found in differences {
                 out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
             }
@@ -280,12 +281,12 @@ impl Findings<'_> {
     }
 
     pub fn as_json(&self) -> Json {
-        fn names<'f>(objects: &[Object<'f>]) -> Vec<&'f str> {
-            objects.iter().map(|object| object.name()).collect()
+        fn names<'f>(objects: &[Object<'f>]) -> Vec<std::borrow::Cow<'f, str>> {
+            objects.iter().map(names::text).collect()
         }
         let differing = self.differing.iter().map(|(object, differences)| {
             let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
-            json!({ "name": object.name(), "differences": list })
+            json!({ "name": names::text(object), "differences": list })
         });
         self.notes.with(json!({
             "same": self.same,

@@ -91,7 +91,7 @@ pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Res
 
 /// What an object or, where it has several, a component of it is called for people.
 pub fn shown(object: &Object<'_>, component: &Component<'_>) -> String {
-    let name = crate::text::name(object.name());
+    let name = crate::names::shown(object);
     match object.components().len() {
         1 => name.into_owned(),
         _ => format!("{name} ({})", crate::text::name(component.role())),

@@ -4,8 +4,9 @@ use crate::arguments::{Cat, Chosen, Extract};
 use crate::convert::{emit, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::new_files::{check_free, NewFile, NewFiles};
-use crate::notes::{Notes, What};
+use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
@@ -127,7 +128,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     for object in file.objects().filter(wanted) {
         attributes += count_of(object.attributes());
         if object.components().len() == 0 {
-            notes.add(What::LeftOut, "object", object.name(), "it has no component");
+            notes.add(What::LeftOut, "object", &names::text(&object), "it has no component");
         }
         for component in object.components() {
             let header = match arguments.raw {
@@ -135,11 +136,11 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 false => header(path, &object, &component, "--raw writes bytes alone")?,
             };
             let name = match object.components().len() {
-                1 => object.name().to_owned(),
-                _ => format!("{}.{}", object.name(), component.role()),
+                1 => names::text(&object).into_owned(),
+                _ => format!("{}.{}", names::text(&object), component.role()),
             };
             let Some((file_name, is_numbered)) = names.next(&name, arguments.raw) else {
-                notes.add(What::LeftOut, "object", object.name(), "its name is too long for a file");
+                notes.add(What::LeftOut, "object", &names::text(&object), "its name is too long for a file");
                 is_complete = false;
                 continue;
             };
@@ -148,14 +149,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 notes.add(What::Renamed, "object", &name, why);
             }
             let target = arguments.to.join(file_name);
-            planned.push((component, header, target));
+            planned.push((component, header, target, crate::names::text(&object).into_owned()));
         }
     }
     if planned.is_empty() && is_complete {
         return Err(Failure::at(path, "it has no tensors"));
     }
     let is_one = planned.len() == 1;
-    planned.iter().try_for_each(|(.., target)| match is_one {
+    planned.iter().try_for_each(|(_, _, target, _)| match is_one {
         true => check_free(target, arguments.force),
         false if target.symlink_metadata().is_err() => Ok(()),
         false => {
@@ -165,7 +166,19 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     })?;
     let folder = Folder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
-    for (component, header, target) in planned {
+    for (component, header, target, name) in planned {
+        if let Err(why) = component.check_source() {
+            let is_damage = why.is_damage();
+            let why = Failure::at(path, why);
+            if !(is_damage && arguments.allow_damaged) {
+                return Err(if is_damage { damage::refused(why) } else { why });
+            }
+            let left_out = component.for_each_decoded(&mut |_| Ok(())).is_err();
+            notes.add(What::Damaged, "object", &name, damage::reason(left_out));
+            if left_out {
+                continue;
+            }
+        }
         let target = folder.path().join(target.file_name().unwrap_or_default());
         let new = NewFile::create(&target, arguments.force && is_one, false)?;
         new.write(&header)?;
@@ -242,7 +255,7 @@ impl FileNames {
 /// The header of a NumPy file of a component.
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
-        let (name, role) = (object.name(), component.role());
+        let (name, role) = (names::text(object), component.role());
         Failure::at(
             path,
             format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),

@@ -2,6 +2,7 @@
 
 use crate::arguments::Id;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::Output;
 use crate::{models, remote, text};
@@ -92,7 +93,7 @@ fn decomposed_name(file: &File) -> Option<String> {
         Some(format!("K5: the key {found:?} of {what}'s attributes is not in normal form C"))
     };
     let object = |object: Object<'_>| {
-        let name = object.name();
+        let name = &*names::text(&object);
         if !is_composed(name) {
             return Some(format!("K5: the name is not in normal form C: object {name:?}"));
         }

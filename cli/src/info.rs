@@ -2,6 +2,7 @@
 
 use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{elements, text};
@@ -81,7 +82,7 @@ fn by_type(file: &File) -> BTreeMap<String, (u64, u64, u64)> {
 }
 
 fn of_object(out: &mut Output, path: &Path, object: &Object<'_>) -> Outcome<()> {
-    let name = out.toned(Tone::Heading, &text::name(object.name()));
+    let name = out.toned(Tone::Heading, &names::shown(object));
     out.line(format_args!("{name}"))?;
     fact(out, "format", text::name(object.format_name()))?;
     let elements = object.element_count().map_or(String::from("more than 2^64"), |count| count.to_string());

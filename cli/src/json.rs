@@ -7,6 +7,7 @@
 
 use crate::failure::{report, Failure, Outcome};
 use crate::models;
+use crate::names;
 use crate::output::Output;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -78,7 +79,7 @@ pub fn write(
 fn object_head(object: &Object<'_>) -> Result<String> {
     Ok(format!(
         "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
-        text(object.name())?,
+        text(&names::text(object))?,
         object.shape(),
         text(object.format_name())?,
         attributes(object.attributes())?,

@@ -3,6 +3,7 @@
 use crate::arguments::{is_path, Chosen, Ls, Sort};
 use crate::elements::stored_size;
 use crate::failure::{report, Failure, Outcome};
+use crate::names;
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::table::{Align, Table};
@@ -83,7 +84,7 @@ fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
     for object in objects {
         let types: Vec<_> = object.components().map(|c| elements::full_type_name(&c)).collect();
         let what = format!("{} {}", text::name(&types.join(" + ")), text::shape(object.shape()));
-        tree.add(object.name(), depth, stored_size(object), what);
+        tree.add(&names::text(object), depth, stored_size(object), what);
     }
     tree
 }
@@ -112,7 +113,7 @@ fn by_type(objects: &[Object<'_>]) -> Table {
 fn chosen<'f>(file: &'f File, arguments: &Ls, wanted: &Chosen) -> Vec<Object<'f>> {
     let mut objects: Vec<_> = file.objects().filter(|object| wanted.has(object)).collect();
     match arguments.sort {
-        Some(Sort::Name) => objects.sort_by(|a, b| a.name().cmp(b.name())),
+        Some(Sort::Name) => objects.sort_by(|a, b| a.name_bytes().cmp(b.name_bytes())),
         Some(Sort::Offset) => objects.sort_by_key(first_offset),
         Some(Sort::Size) => objects.sort_by_key(stored_size),
         None => {}
@@ -149,7 +150,7 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
     }
     let mut table = Table::new(&columns);
     for object in objects {
-        let name = text::name(object.name()).into_owned();
+        let name = names::shown(object).into_owned();
         let format = text::name(object.format_name()).into_owned();
         let shape = text::shape(object.shape());
         let mut components = object.components();

@@ -20,6 +20,7 @@ mod interrupt;
 mod json;
 mod ls;
 mod models;
+mod names;
 mod new_files;
 mod notes;
 mod npy;

@@ -40,6 +40,18 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str
         .map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
 }
 
+/// The NUL-ended name of an object that is there already, which may be any bytes.
+///
+/// # Safety
+/// As [`text`].
+pub(super) unsafe fn name<'a>(name: *const c_char) -> Result<&'a [u8]> {
+    if name.is_null() {
+        return Err(fail!(InvalidArgument, "name is NULL"));
+    }
+    // SAFETY: not NULL, and NUL-ended by this function's contract.
+    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+}
+
 /// A NUL-ended name, or one of `length` bytes if `length` is not 0.
 ///
 /// # Safety

@@ -261,7 +261,8 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 }
 
 /// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended; NULL finds nothing. A name that holds a NUL is found by zt_object_find_n.
+/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
+/// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
 /// Threads: any. Since 0.9.

@@ -62,15 +62,15 @@ pub struct zt_open_options {
     /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
     /// zt_model_get_info counts them.
     pub include_unlisted: u32,
-    /// 0.
-    pub reserved: u32,
+    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    pub allow_trailing: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
     max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
-    include_unlisted, reserved
+    include_unlisted, allow_trailing
 );
 
 /// A mask of what may be opened; 0 is all.
@@ -116,6 +116,7 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
         shards: shards(options.shards)?,
+        allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
         part: arg::flag(options.part, "zt_open_options.part")?,
         include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
         shard_folder: match options.shard_folder.is_null() {

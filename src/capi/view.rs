@@ -179,7 +179,8 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 ///
 /// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
 /// a second call gives the same memory.
-/// name: NUL-ended. view: set struct_size; untouched on failure. What it points to lives until the last zt_close.
+/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
+/// zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any. Since 0.9. Spec 1.2 section 3.
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn zt_tensor_find(
     guard(|| {
         let file: &File = arg::required(file, "file")?.file();
         // SAFETY: "name: NUL-ended"; view of the size it says.
-        let (name, view) = unsafe { (arg::text(name, "name")?, checked_view(view)?) };
+        let (name, view) = unsafe { (arg::name(name)?, checked_view(view)?) };
         let tensor = tensor_of(file.required(name)?)?;
         // SAFETY: view has the size it says.
         unsafe { arg::fill(view, tensor) }

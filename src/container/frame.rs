@@ -67,7 +67,12 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bits of the containers that it may be of; 0 for all.
     pub containers: u32,
+    /// Whether bytes that follow the end of the file's content are passed over.
+    pub allow_trailing: bool,
 }
+
+/// What the message of a refused file says about bytes behind its content.
+pub(super) const TRAILING_HELP: &str = "zt convert --allow-trailing writes the file without them";
 
 /// Memory that opening any file may take by default.
 const DEFAULT_MEMORY: u64 = 256 << 20;
@@ -84,7 +89,8 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { manifest_size: MANIFEST_LIMIT, objects: 1 << 24, memory: None, containers: 0 }
+        let (manifest_size, objects) = (MANIFEST_LIMIT, 1 << 24);
+        Limits { manifest_size, objects, memory: None, containers: 0, allow_trailing: false }
     }
 }
 

@@ -21,6 +21,7 @@
 
 pub mod capabilities;
 pub mod cbor;
+mod clashes;
 mod detect;
 #[cfg(test)]
 mod differential;

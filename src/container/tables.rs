@@ -1,9 +1,10 @@
 //! Tables of a manifest that grow by doubling, charged to a budget before memory is asked for.
 
-use crate::error::Result;
+use crate::error::{try_format, Result};
 use crate::memory::{bytes_of, Budget, HugeVec};
 use crate::model::layout::Layout;
 use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
+use std::fmt::Display;
 
 /// The least that a table grows by.
 const MIN_GROWTH: usize = 64;
@@ -102,4 +103,9 @@ pub fn add_layout(
     let at = Position::after(manifest.rare_names.len())?;
     add(budget, &mut manifest.rare_names, rare)?;
     Ok(Some(at))
+}
+
+/// The name of a type or an encoding that is not read, which `text` shows.
+pub fn add_name(budget: &Budget, manifest: &mut Manifest, text: impl Display) -> Result<TextId> {
+    add_text(budget, manifest, try_format(format_args!("{text}"))?.as_bytes())
 }

@@ -108,7 +108,6 @@ rules! {
     AlignmentValue c"alignment-value",
     ShapeRank c"shape-rank",
     BlockRow c"block-row",
-    TypeRemoved c"type-removed",
     ZipEndRecord c"zip-end-record",
     ZipDirectory c"zip-directory",
     ZipLocalHeader c"zip-local-header",

@@ -133,6 +133,11 @@ impl<'f> Component<'f> {
         Coding::of(self.entry.encoding).ok_or_else(unknown)
     }
 
+    /// Why no read of it works: its dtype, type or encoding is unknown here. None if reads work.
+    pub fn unreadable(&self) -> Option<Error> {
+        self.coding().err()
+    }
+
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
     pub fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
@@ -264,16 +269,6 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Fills the front of `dst` with the elements as `to`. Fails if that loses numbers: see [`Conversion`].
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        if self.entry.logical == LogicalType::Other {
-            let name = self.logical_name().unwrap_or_default();
-            let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.coding().err().unwrap_or(why)));
-        }
-        self.run(Part::Whole, Some(to), dst, 1)
-    }
-
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
@@ -308,7 +303,7 @@ impl<'f> Component<'f> {
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
-    fn for_each_pair(&self, to: Dtype, body: &mut dyn FnMut(&[u8], &[u8], u64) -> Result<()>) -> Result<()> {
+    fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         let mut converted = Vec::new();
         self.for_each_decoded(&mut |chunk| {
@@ -381,6 +376,12 @@ impl<'f> Component<'f> {
         }
     }
 
+    /// Whether its writer was told to leave out the checksum that such files have.
+    pub fn lacks_checksum(&self) -> bool {
+        let is_optional = self.file_part().capabilities().checksums_optional;
+        is_optional && self.stored_size() > 0 && self.checksum().is_none()
+    }
+
     /// The CRC-32 that an archive has of its bytes, if it has one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum
@@ -416,6 +417,9 @@ impl<'f> Component<'f> {
 fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
+
+/// Receives decoded bytes, what they were converted to, and how many numbers that lost.
+type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// What is lent for an empty component: aligned, and not NULL.
 #[repr(align(64))]

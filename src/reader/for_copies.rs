@@ -80,7 +80,7 @@ impl Component<'_> {
     }
 
     /// Whether the container of its file has the sizes of components.
-    pub(crate) fn file_states_sizes(&self) -> bool {
+    pub fn file_states_sizes(&self) -> bool {
         self.file_part().capabilities().states_sizes
     }
 

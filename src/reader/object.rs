@@ -20,13 +20,14 @@ impl File {
     }
 
     /// The object of that name; the first one where a 0.1 file has several.
-    pub fn find(&self, name: &str) -> Option<Object<'_>> {
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Option<Object<'_>> {
         self.find_position(name).and_then(|at| self.object(at))
     }
 
     /// The object of that name, or an error that says which file has none.
-    pub fn required(&self, name: &str) -> Result<Object<'_>> {
-        self.find(name).ok_or_else(|| self.in_file(fail!(NotFound, "there is no object {name:?}")))
+    pub fn required(&self, name: impl AsRef<[u8]>) -> Result<Object<'_>> {
+        let name = name.as_ref();
+        self.find(name).ok_or_else(|| self.in_file(fail!(NotFound, "there is no object {}", Quoted(name))))
     }
 
     /// The component at position `index` of all, which is part of the object at position `object`.
@@ -53,7 +54,8 @@ impl<'f> Object<'f> {
     /// Its name as text, or an error where it is none.
     pub fn text_name(&self) -> Result<&'f str> {
         let is_text = !self.name().is_empty() || self.name_bytes().is_empty();
-        let not = || fail!(Unsupported, "the name {} is not UTF-8", Quoted(self.name_bytes()));
+        let not =
+            || fail!(Unsupported, "the name {} is not UTF-8: give it another one", Quoted(self.name_bytes()));
         is_text.then(|| self.name()).ok_or_else(|| self.file.in_file(not()))
     }
 

@@ -69,6 +69,8 @@ pub struct OpenOptions {
     pub shards: Shards,
     /// The folder that shards are in; none for the one of the file that names them.
     pub shard_folder: Option<PathBuf>,
+    /// Whether bytes that follow the end of a file's content are passed over.
+    pub allow_trailing: bool,
     /// Open the file at the path alone, whatever it is a part of.
     pub part: bool,
     /// Include tensors that the files of a model hold and its index does not name.
@@ -83,6 +85,7 @@ impl OpenOptions {
             objects: self.max_objects.min(u64::from(u32::MAX)),
             memory: self.max_memory,
             containers: self.containers,
+            allow_trailing: self.allow_trailing,
         }
     }
 
@@ -127,6 +130,7 @@ impl Default for OpenOptions {
             name: None,
             shards: Shards::default(),
             shard_folder: None,
+            allow_trailing: false,
             part: false,
             include_unlisted: false,
         }

@@ -68,13 +68,14 @@ fn verify(file: &File) -> Result<VerifyReport> {
 fn differences(expected: &Value, found: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let (wanted, objects) = (expected["objects"].as_array().unwrap(), found["objects"].as_array().unwrap());
-    let is_array = |object: &&Value| object["not_an_array"] != true;
-    let wanted: Vec<&Value> = wanted.iter().filter(is_array).collect();
+    let is_folder = |object: &&Value| object["name"].as_str().is_some_and(|name| name.ends_with('/'));
+    let wanted: Vec<&Value> = wanted.iter().filter(|object| !is_folder(object)).collect();
     if wanted.len() != objects.len() {
         wrong.push(format!("{} objects, not {}", objects.len(), wanted.len()));
     }
     for (wanted, found) in wanted.iter().zip(objects) {
-        let is_listed = wanted.get("dtype").is_some_and(Value::is_null); // and not read
+        let is_other = wanted["not_an_array"] == true;
+        let is_listed = is_other || wanted.get("dtype").is_some_and(Value::is_null); // and not read
         if is_listed && (found["error"].is_null() || wanted["name"] != found["name"]) {
             wrong.push(format!("{} is read", wanted["name"]));
         }
@@ -202,7 +203,6 @@ fn a_refusal_names_the_rule() {
         ("key-duplicate", "key-duplicate"),
         ("key-empty", "key-empty"),
         ("name-duplicate", "name-duplicate"),
-        ("type-removed-31", "type-removed"),
         ("row-not-block-q4_k", "block-row"),
         ("alignment-3", "alignment-value"),
         ("array-depth-17", "value-depth"),
@@ -225,8 +225,6 @@ fn a_refusal_names_the_rule() {
         ("zip-deflate-usize-2p32", "deflate-length"),
         ("header-dup-key", "npy-header"),
         ("header-call", "npy-header"),
-        ("version-4-0", "npy-header"),
-        ("descr-f3", "dtype-type"),
         ("shape-overflow", "shape-overflow"),
         ("shape-2p63", "shape-overflow"),
         ("shape-rank-huge", "shape-rank"),

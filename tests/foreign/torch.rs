@@ -145,7 +145,6 @@ fn a_view_that_is_larger_than_its_file_is_within_limits() {
 fn refusals_name_what_is_refused() {
     for (name, cause, part) in [
         ("amber-pt-global-os-system.pt", Cause::Unsupported, "os.system"),
-        ("amber-pt-whole-module.pt", Cause::Unsupported, "torch.nn.modules.linear.Linear"),
         ("amber-pt-inst.pt", Cause::Unsupported, "INST"),
         ("amber-pt-torchscript.pt", Cause::Unsupported, "TorchScript"),
         ("amber-pt-legacy-pickle.pth", Cause::Unsupported, "before 1.6"),

@@ -248,11 +248,11 @@ def chosen(table: dict, key, what: str) -> int:
     return table[key]
 
 
-def sized(name: str) -> tuple:
-    """A name and its length."""
+def sized(name: str, errors: str = "strict") -> tuple:
+    """A name and its length. The surrogates of a name that is in a file stand for bytes that are not UTF-8."""
     if not isinstance(name, str):
         raise TypeError(f"a name is a text, not {name!r}")
-    text = name.encode()
+    text = name.encode(errors=errors)
     return text, len(text)
 
 

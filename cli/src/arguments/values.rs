@@ -2,10 +2,10 @@
 
 use super::Rename;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use crate::remote;
 use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
-use std::borrow::Cow;
 use std::path::Path;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, Object};
@@ -42,7 +42,7 @@ impl Chosen {
     pub fn of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
         let is_name = |text: &str| {
             let mut objects = files.iter().flat_map(|file| file.objects());
-            meaning.exact || !meaning.glob && objects.any(|object| shown_name(&object) == text)
+            meaning.exact || !meaning.glob && objects.any(|object| names::is(object.name_bytes(), text))
         };
         let matcher = |text: &String| match is_name(text) {
             true => Ok(Matcher::Name(text.clone())),
@@ -74,24 +74,23 @@ impl Chosen {
 
     /// Whether an argument chooses an object.
     pub fn names(&self, object: &Object<'_>) -> bool {
-        let name = shown_name(object);
-        self.matchers.iter().any(|matcher| matcher.is_match(&name))
+        self.matchers.iter().any(|matcher| matcher.is_match(object))
     }
 
     /// The arguments that choose nothing in these files.
     pub fn idle<'a>(&'a self, files: &'a [&File]) -> impl Iterator<Item = &'a str> {
         let is_idle = move |matcher: &&Matcher| {
-            !files.iter().flat_map(|file| file.objects()).any(|object| matcher.is_match(&shown_name(&object)))
+            !files.iter().flat_map(|file| file.objects()).any(|object| matcher.is_match(&object))
         };
         self.matchers.iter().filter(is_idle).map(Matcher::text)
     }
 }
 
 impl Matcher {
-    fn is_match(&self, name: &str) -> bool {
+    fn is_match(&self, object: &Object<'_>) -> bool {
         match self {
-            Matcher::Name(text) => name == text,
-            Matcher::Pattern(glob) => glob.is_match(name),
+            Matcher::Name(text) => names::is(object.name_bytes(), text),
+            Matcher::Pattern(glob) => glob.is_match(&*names::text(object)),
         }
     }
 
@@ -101,11 +100,6 @@ impl Matcher {
             Matcher::Pattern(glob) => glob.glob().glob(),
         }
     }
-}
-
-/// The name of an object as arguments give it.
-fn shown_name<'f>(object: &Object<'f>) -> Cow<'f, str> {
-    String::from_utf8_lossy(object.name_bytes())
 }
 
 fn glob(text: &str) -> Result<GlobMatcher, String> {

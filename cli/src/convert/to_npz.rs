@@ -1,5 +1,6 @@
 //! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
 
+use super::choice::NOT_UTF8;
 use super::output::Sink;
 use super::tensor::{Refusal, Tensor};
 use super::zip::{central, end, local, Member};
@@ -17,7 +18,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
             let more = if tensor.is_of_floats() { "; --dtype f32 converts it" } else { "" };
             Err(Refusal::Represent(format!("the type {name:?}{more}")))
         }
-        () if std::str::from_utf8(&tensor.name).is_err() || tensor.name.len() + 4 > usize::from(u16::MAX) => {
+        () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
+        () if tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
         }
         () => npy::refusal(tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),

@@ -1,5 +1,6 @@
 //! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
 
+use super::choice::NOT_UTF8;
 use super::output::Sink;
 use super::shards;
 use super::tensor::{Elements, Refusal, Tensor};
@@ -20,9 +21,8 @@ const ALIGNMENT: usize = 8;
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let mut tensors = Tensor::all(job, NAME, |tensor| match () {
         () if dtype_name(tensor.elements).is_none() => Err(Refusal::of_type(tensor)),
-        () if tensor.name == b"__metadata__" || std::str::from_utf8(&tensor.name).is_err() => {
-            Err(Refusal::Represent(String::from("the name")))
-        }
+        () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),
+        () if tensor.name == b"__metadata__" => Err(Refusal::Represent(String::from("the name"))),
         () => check_whole_bytes(tensor),
     })?;
     let origin = if job.is_whole() { job.origin(NAME)? } else { None };

@@ -3,6 +3,7 @@
 use super::page::Page;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::names;
 use crate::stats::Found;
 use crate::{elements, info, remote};
 use serde_json::{json, Value as Json};
@@ -97,7 +98,7 @@ impl<'f> FileData<'f> {
             _ => json!(self.texts.place(component.role())),
         };
         json!([
-            object.name(),
+            names::text(&object),
             role,
             self.texts.place(elements::type_name(component)),
             self.texts.place(object.format_name()),

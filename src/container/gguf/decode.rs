@@ -6,14 +6,15 @@ use super::keys::Keys;
 use super::tensors::{self, Info};
 use super::types::{Type, Types};
 use crate::container::frame::{Frame, Limits};
-use crate::container::tables::{add, add_text, expect, push};
+use crate::container::tables::{add, add_name, add_text, expect, push};
 use crate::container::window::Window;
 use crate::error::{broken, fail, try_format, Quoted, Result, Rule};
-use crate::memory::Budget;
+use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, RareNames,
     TextId,
 };
+use crate::model::sort::sort;
 use crate::model::value::Tape;
 
 /// First bytes.
@@ -45,7 +46,7 @@ pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Resu
                 let end = cursor.offset();
                 let attributes = keys.finish()?;
                 tape.trim(Some(budget))?;
-                let (data, mut manifest) = decoder.finish(end)?;
+                let (data, mut manifest) = decoder.finish(end, reach.file_size)?;
                 manifest.container = Some(Container::Gguf);
                 manifest.attributes = Some(attributes);
                 manifest.values = tape;
@@ -72,6 +73,8 @@ struct Decoder<'b> {
     keys: Option<Keys>,
     tensors_left: u64,
     types: Types,
+    /// Whether the size of a tensor is not known by its type.
+    has_unknown: bool,
     last_shape: (u32, u32),
 }
 
@@ -88,6 +91,7 @@ impl<'b> Decoder<'b> {
             keys: None,
             tensors_left: 0,
             types: Types::default(),
+            has_unknown: false,
             last_shape: (0, 0),
         })
     }
@@ -132,7 +136,7 @@ impl<'b> Decoder<'b> {
 
     /// Keeps a tensor; its offset counts from the start of all data until that is known.
     fn tensor(&mut self, info: &Info<'_>, alignment: u64) -> Result<()> {
-        let kind = self.types.find(info.kind)?;
+        let kind = self.types.find(info.kind);
         let shape = info.shape();
         if info.offset & alignment.saturating_sub(1) != 0 {
             let offset = info.offset;
@@ -149,8 +153,9 @@ impl<'b> Decoder<'b> {
                 component.logical = LogicalType::Known(blocks);
             }
             Type::Other => {
-                let unknown = try_format(format_args!("ggml.{}", info.kind))?;
-                let unknown = add_text(self.budget, &mut self.manifest, unknown.as_bytes())?;
+                let name = format_args!("ggml.{}", info.kind);
+                let unknown = add_name(self.budget, &mut self.manifest, name)?;
+                self.has_unknown = true;
                 format = Format::Other(unknown);
                 let rare = RareNames { dtype: Some(unknown), ..RareNames::default() };
                 component.rare = self.manifest.add_rare_names(rare)?;
@@ -181,7 +186,7 @@ impl<'b> Decoder<'b> {
     }
 
     /// All metadata was read, and ends there: the data begins at the next multiple of the alignment.
-    fn finish(mut self, end: u64) -> Result<(u64, Manifest)> {
+    fn finish(mut self, end: u64, file_size: u64) -> Result<(u64, Manifest)> {
         let alignment = self.keys.as_ref().map_or(1, Keys::alignment);
         let overflow = || broken!(Rule::RangeOverflow, "the start of the data leaves 64 bits");
         let data = end.checked_next_multiple_of(alignment).ok_or_else(overflow)?;
@@ -192,11 +197,36 @@ impl<'b> Decoder<'b> {
                 broken!(Rule::RangeOverflow, "tensor {name}: its offset {offset} leaves 64 bits")
             })?;
         }
+        if self.has_unknown {
+            set_unknown_sizes(&mut self.manifest, file_size, self.budget)?;
+        }
         Ok((data, self.manifest))
     }
 }
 
-/// Stored bytes of a tensor; none of a type that is unknown, of which nobody can say it.
+/// Gives tensors whose type is unknown the bytes up to the next tensor or the end of the file, with the padding there.
+#[cold]
+fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -> Result<()> {
+    let charged = bytes_of::<u64>(manifest.components.len());
+    budget.charge(charged, "offsets that are sorted")?;
+    let mut offsets: Vec<u64> = Vec::new();
+    offsets.try_reserve_exact(manifest.components.len())?;
+    offsets.extend(manifest.components.iter().map(|c| c.offset));
+    sort(&mut offsets);
+    for component in manifest.components.iter_mut().filter(|c| c.dtype.is_none()) {
+        let next = offsets.partition_point(|offset| *offset <= component.offset);
+        // Of several tensors at one offset, nothing says whose bytes follow.
+        let is_alone = next.checked_sub(2).and_then(|at| offsets.get(at)) != Some(&component.offset);
+        let end = offsets.get(next).copied().unwrap_or(file_size).min(file_size);
+        let size = if is_alone { end.saturating_sub(component.offset) } else { 0 };
+        component.stored_size = size;
+        component.set_size(Some(size));
+    }
+    budget.give_back(charged);
+    Ok(())
+}
+
+/// Stored bytes of a tensor; 0 until all offsets are known if its type is unknown.
 fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
     let Some(block) = kind.block() else { return Ok(0) };
     let (shape, row) = (info.shape(), info.row());

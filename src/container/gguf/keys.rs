@@ -8,6 +8,8 @@ use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::Dtype;
 
 /// How deep arrays may nest.
+///
+/// cbindgen:ignore
 pub const MAX_DEPTH: usize = 8;
 
 /// Where data begins if no key says it.

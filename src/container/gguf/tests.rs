@@ -115,7 +115,7 @@ fn types_are_those_that_the_file_states() {
     assert_eq!(manifest.texts.get_bytes(blocks.name), b"\xffname");
     assert!(matches!(blocks.format, Format::Blocks(_)) && scalar.format == Format::Dense);
     let sizes: Vec<_> = manifest.components.iter().map(|c| (c.stored_size, c.dtype)).collect();
-    assert_eq!(sizes, [(54, Some(Dtype::U8)), (4, Some(Dtype::F32)), (0, None)]);
+    assert_eq!(sizes, [(54, Some(Dtype::U8)), (4, Some(Dtype::F32)), (32, None)]);
     assert!(manifest.components.iter().all(|c| c.is_big_endian() && c.offset % 32 == 0));
     assert_eq!(manifest.format_name(unknown.format), "ggml.43");
 }

@@ -1,10 +1,6 @@
 //! Types of tensors, by their numbers in ggml.
 
-use crate::error::{broken, Result, Rule};
 use crate::model::dtype::{Block, Dtype, Logical};
-
-/// Numbers that ggml had for layouts that it gave up.
-const REMOVED: [u32; 8] = [4, 5, 31, 32, 33, 36, 37, 38];
 
 /// Elements one by one.
 const PLAIN: [(u32, Dtype); 8] = [
@@ -33,19 +29,16 @@ pub enum Type {
     Plain(Dtype),
     /// Several to a block.
     Blocks(Logical),
-    /// Unknown here.
+    /// Unknown here, or a layout that ggml gave up, such as 4 and 31: nothing says how many bytes a tensor has.
     Other,
 }
 
 impl Type {
     /// By its number.
-    fn find(number: u32) -> Result<Type> {
-        if REMOVED.contains(&number) {
-            return Err(broken!(Rule::TypeRemoved, "its type is {number}, which ggml has removed"));
-        }
+    fn find(number: u32) -> Type {
         let plain = PLAIN.iter().find(|(plain, _)| *plain == number).map(|(_, dtype)| Type::Plain(*dtype));
         let blocks = || Logical::from_ggml_type(number).map(Type::Blocks);
-        Ok(plain.or_else(blocks).unwrap_or(Type::Other))
+        plain.or_else(blocks).unwrap_or(Type::Other)
     }
 
     /// The storage type, if it is known.
@@ -72,15 +65,15 @@ impl Type {
 pub struct Types(Option<(u32, Type)>);
 
 impl Types {
-    /// The type of that number. A removed one is refused: nobody knows how large it is.
+    /// The type of that number.
     #[inline]
-    pub fn find(&mut self, number: u32) -> Result<Type> {
+    pub fn find(&mut self, number: u32) -> Type {
         match self.0 {
-            Some((last, found)) if last == number => Ok(found),
+            Some((last, found)) if last == number => found,
             _ => {
-                let found = Type::find(number)?;
+                let found = Type::find(number);
                 self.0 = Some((number, found));
-                Ok(found)
+                found
             }
         }
     }

@@ -3,11 +3,12 @@
 use super::descr::Kind;
 use super::header::{self, Front, Header};
 use crate::codec::inflate_front;
-use crate::container::frame::Frame;
+use crate::container::clashes;
+use crate::container::frame::{Frame, Limits, TRAILING_HELP};
 use crate::container::regions::Regions;
-use crate::container::tables::{add, add_layout, add_text, extend, push};
+use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Member, Method, Seen};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::Dtype;
 use crate::model::layout::{Checksum, Layout};
@@ -15,27 +16,30 @@ use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object,
     RareNames, TextId,
 };
+use std::fmt::Display;
 
 /// Bytes of a member that are read with its local header. Most array headers have 128 bytes.
 const AHEAD: u64 = 256;
 /// Bytes of a single array that are read first.
 const FIRST_READ: u64 = 4 << 10;
 
-/// What was found out about a member so far.
+/// What was found out about a member.
 enum Found {
-    /// It is no array.
-    Other,
-    /// Its header is still to be read.
+    /// It is a folder, which holds nothing.
+    Folder,
+    /// Its bytes are stored in a way that is not read here.
     Unread,
+    /// It does not begin as an array does.
+    Other,
+    /// It is an array whose format has a version that is not read here.
+    Version(u8, u8),
     Array(Header),
 }
 
-/// Whether a member of that name is an array.
-pub(super) fn is_array(name: &[u8]) -> bool {
-    name.ends_with(b".npy")
-}
+/// The type of a member that is not an array.
+const NOT_AN_ARRAY: &str = "npz.not_an_array";
 
-/// The arrays of an archive.
+/// The arrays of an archive: the members that begin as an array does. The others are listed, and not read.
 pub(super) fn archive(
     mut directory: Directory,
     regions: &mut dyn Regions,
@@ -43,10 +47,13 @@ pub(super) fn archive(
 ) -> Result<(Frame, Manifest)> {
     let mut manifest = begin()?;
     let found = headers(&mut directory, regions, &mut manifest.dimensions, budget)?;
+    let is_named = |member: &Member| directory.name(member).ends_with(b".npy");
+    let is_array = |found: &Found| matches!(found, Found::Array(_) | Found::Version(..));
+    if !found.is_empty() && !found.iter().any(is_array) && !directory.members.iter().any(is_named) {
+        return Err(neither(&directory));
+    }
     let (mut name, charged) = (Vec::new(), bytes_of::<Found>(found.capacity()));
     for (member, found) in directory.members.iter().zip(found) {
-        let Found::Array(header) = found else { continue };
-        let place = StoredArray::of(member, &header);
         name.clear();
         let stem = directory.name(member);
         let stem = stem.strip_suffix(b".npy").unwrap_or(stem);
@@ -54,13 +61,29 @@ pub(super) fn archive(
             true => extend(budget, &mut name, stem)?,
             false => decode_437(stem, budget, &mut name)?,
         }
-        add_array(&mut manifest, &name, &header, place, budget).map_err(|e| directory.blame(member, e))?;
-        if let Kind::Unreadable { text, .. } = header.kind {
-            drop_text(text, budget);
-        }
+        let mut unread = |reason: &dyn Display| {
+            let place = StoredArray::of(member, 0);
+            add_unread(&mut manifest, &name, reason, place, budget)
+        };
+        let added = match (found, member.method()) {
+            (Found::Folder, _) => Ok(()),
+            (_, Method::Unread(reason)) => unread(&reason),
+            (Found::Other | Found::Unread, _) => unread(&NOT_AN_ARRAY),
+            (Found::Version(major, minor), _) => unread(&format_args!("npy.version-{major}.{minor}")),
+            (Found::Array(header), _) => {
+                let place = StoredArray::of(member, header.size);
+                let added = add_array(&mut manifest, &name, &header, place, budget);
+                if let Kind::Unreadable { text, .. } = header.kind {
+                    drop_text(text, budget);
+                }
+                added
+            }
+        };
+        added.map_err(|e| directory.blame(member, e))?;
     }
     drop_text(name, budget);
     budget.give_back(charged);
+    clashes::mark_objects(&mut manifest, budget)?;
     let (manifest_range, file_size) = (directory.range.clone(), regions.file_size());
     let frame = Frame {
         container: Container::Npz,
@@ -72,6 +95,18 @@ pub(super) fn archive(
     Ok((frame, manifest))
 }
 
+#[cold]
+fn neither(directory: &Directory) -> Error {
+    let first = directory.members.first().map(|member| directory.name(member)).unwrap_or_default();
+    fail!(
+        Unsupported,
+        "this is a zip archive of {} members, the first of them {}: neither an npz, whose members are arrays of NumPy, \
+         nor a checkpoint of PyTorch, which has a folder with data.pkl",
+        directory.members.len(),
+        Quoted(first)
+    )
+}
+
 /// Reads the header of each member that is an array, and puts its dimensions to `dimensions`.
 fn headers(
     directory: &mut Directory,
@@ -81,8 +116,8 @@ fn headers(
 ) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for member in &directory.members {
-        let name = directory.name(member);
-        push(budget, &mut found, if is_array(name) { Found::Unread } else { Found::Other })?;
+        let is_folder = member.size == 0 && directory.name(member).ends_with(b"/");
+        push(budget, &mut found, if is_folder { Found::Folder } else { Found::Unread })?;
     }
     let mut inflated = Vec::new();
     directory.visit(regions, AHEAD, budget, &mut |at, member, front| {
@@ -90,31 +125,32 @@ fn headers(
         let header = match member.method() {
             Method::Stored => header::read(front, member.size, dimensions, budget)?,
             Method::Deflated => match inflate(member, front, &mut inflated, dimensions, budget)? {
-                Front::Header(header) => Front::Header(header),
                 Front::Needs(_) => Front::Needs((front.len() as u64).saturating_mul(4).max(AHEAD)),
+                found => found,
             },
-            Method::Other(method) => {
-                return Err(fail!(
-                    Unsupported,
-                    "it is compressed by method {method}, which is not read here"
-                ));
-            }
+            Method::Unread(_) => return Ok(Seen::Enough),
         };
         match header {
-            Front::Needs(size) => Ok(Seen::Needs(size)),
+            Front::Needs(size) => return Ok(Seen::Needs(size)),
+            Front::Other => *found = Found::Other,
+            Front::Version(major, minor) => *found = Found::Version(major, minor),
             Front::Header(header) => {
                 check_size(&header, dimensions, member.size)?;
                 *found = Found::Array(header);
-                Ok(Seen::Enough)
             }
         }
+        Ok(Seen::Enough)
     })?;
     budget.give_back(inflated.len() as u64);
     Ok(found)
 }
 
 /// An array that is a file.
-pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Frame, Manifest)> {
+pub(super) fn single(
+    regions: &mut dyn Regions,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Frame, Manifest)> {
     let mut manifest = begin()?;
     let file_size = regions.file_size();
     let mut size = FIRST_READ;
@@ -124,14 +160,29 @@ pub(super) fn single(regions: &mut dyn Regions, budget: &Budget) -> Result<(Fram
             Front::Header(header) => break header,
             Front::Needs(more) if more > size => size = more,
             Front::Needs(_) => return Err(fail!(Internal, "a header that was read is wanted")),
+            Front::Version(major, minor) => {
+                return Err(fail!(
+                    Unsupported,
+                    "its header is of version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
+                ));
+            }
+            Front::Other => return Err(fail!(Internal, "an array does not begin as one")),
         }
     };
-    check_size(&header, &manifest.dimensions, file_size)?;
+    let size = file_size.saturating_sub(header.size);
+    let size = match size_of(&header, &manifest.dimensions)? {
+        Some(expected) if expected < size && limits.allow_trailing => expected,
+        Some(expected) if expected < size => {
+            let behind = size.saturating_sub(expected);
+            return Err(broken!(Rule::DenseSize, "{behind} bytes follow its elements; {TRAILING_HELP}"));
+        }
+        _ => check_size(&header, &manifest.dimensions, file_size).map(|()| size)?,
+    };
     let place = StoredArray {
         offset: header.size,
-        stored_size: file_size.saturating_sub(header.size),
+        stored_size: size,
         encoding: Encoding::Raw,
-        layout: Layout { decoded_size: file_size.saturating_sub(header.size), ..Layout::default() },
+        layout: Layout { decoded_size: size, ..Layout::default() },
     };
     add_array(&mut manifest, b"", &header, place, budget)?;
     Ok((Frame::with_manifest_first(Container::Npz, 0..header.size, header.size, file_size), manifest))
@@ -174,24 +225,28 @@ fn inflate(
     }
 }
 
-/// Checks that an array of `total` bytes, its header included, has as many elements as its shape says.
-fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
+/// Bytes of the elements of an array; none if the size of one is not known.
+fn size_of(header: &Header, dimensions: &[u64]) -> Result<Option<u64>> {
     let shape = shape_of(header, dimensions);
-    let size = total.saturating_sub(header.size);
     let unit = match &header.kind {
         Kind::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
         Kind::Unreadable { size, .. } => *size,
     };
     let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
-    let Some(unit) = unit else { return Ok(()) };
-    let expected = elements.checked_mul(unit).ok_or_else(overflow)?;
-    match size == expected {
-        true => Ok(()),
-        false => Err(broken!(
+    unit.map(|unit| elements.checked_mul(unit).ok_or_else(overflow)).transpose()
+}
+
+/// Checks that an array of `total` bytes, its header included, has as many elements as its shape says.
+fn check_size(header: &Header, dimensions: &[u64], total: u64) -> Result<()> {
+    let size = total.saturating_sub(header.size);
+    match size_of(header, dimensions)? {
+        Some(expected) if expected != size => Err(broken!(
             Rule::DenseSize,
-            "it has {size} bytes behind its header, but the shape {shape:?} of {unit}-byte elements takes {expected}"
+            "it has {size} bytes behind its header, but its elements of the shape {:?} take {expected}",
+            shape_of(header, dimensions)
         )),
+        _ => Ok(()),
     }
 }
 
@@ -218,8 +273,8 @@ struct StoredArray {
 }
 
 impl StoredArray {
-    /// The array in a member, whose stored bytes are known.
-    fn of(member: &Member, header: &Header) -> StoredArray {
+    /// The array in a member, whose stored bytes are known, behind a header of that size.
+    fn of(member: &Member, header_size: u64) -> StoredArray {
         let stored = member.stored();
         let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
         match member.method() {
@@ -227,12 +282,18 @@ impl StoredArray {
                 offset: stored.start,
                 stored_size: member.stored_size,
                 encoding: Encoding::Deflate,
-                layout: Layout { decoded_size: member.size, start: header.size, strides: None, checksum },
+                layout: Layout { decoded_size: member.size, start: header_size, strides: None, checksum },
             },
-            Method::Stored | Method::Other(_) => {
-                let size = member.size.saturating_sub(header.size);
+            Method::Unread(_) => StoredArray {
+                offset: stored.start,
+                stored_size: member.stored_size,
+                encoding: Encoding::Other,
+                layout: Layout { decoded_size: member.stored_size, ..Layout::default() },
+            },
+            Method::Stored => {
+                let size = member.size.saturating_sub(header_size);
                 StoredArray {
-                    offset: stored.start.saturating_add(header.size),
+                    offset: stored.start.saturating_add(header_size),
                     stored_size: size,
                     encoding: Encoding::Raw,
                     layout: Layout { decoded_size: size, start: 0, strides: None, checksum },
@@ -250,26 +311,56 @@ fn add_array(
     place: StoredArray,
     budget: &Budget,
 ) -> Result<()> {
-    let role = manifest.intern_role("data")?;
-    let name = add_text(budget, manifest, name)?;
-    let StoredArray { offset, stored_size, encoding, mut layout } = place;
-    let mut component = Component::new(role, None);
+    let mut component = Component::new(manifest.intern_role("data")?, None);
     let mut rare = RareNames::default();
+    let mut place = place;
     match &header.kind {
         Kind::Plain { dtype, logical, big_endian } => {
             (component.dtype, component.logical) = (Some(*dtype), *logical);
             component.set_big_endian(*big_endian);
-            layout.strides = strides(manifest, header, budget)?;
+            place.layout.strides = strides(manifest, header, budget)?;
         }
         Kind::Unreadable { text, .. } => rare.dtype = Some(described(manifest, text, budget)?),
     }
+    add_object(manifest, name, header.shape, (component, rare), place, budget)
+}
+
+/// Adds a member that is listed and not read. The reason stands for its type.
+fn add_unread(
+    manifest: &mut Manifest,
+    name: &[u8],
+    reason: &dyn Display,
+    place: StoredArray,
+    budget: &Budget,
+) -> Result<()> {
+    let component = Component::new(manifest.intern_role("data")?, None);
+    let reason = Some(add_name(budget, manifest, reason)?);
+    let encoding = reason.filter(|_| place.encoding == Encoding::Other);
+    let rare = RareNames { dtype: reason, encoding, ..RareNames::default() };
+    add_object(manifest, name, (0, 0), (component, rare), place, budget)
+}
+
+/// Adds an object of one component whose type is known.
+fn add_object(
+    manifest: &mut Manifest,
+    name: &[u8],
+    (shape_start, rank): (u32, u32),
+    (mut component, rare): (Component, RareNames),
+    place: StoredArray,
+    budget: &Budget,
+) -> Result<()> {
+    let name = add_text(budget, manifest, name)?;
+    let StoredArray { offset, stored_size, encoding, layout } = place;
     (component.offset, component.stored_size, component.encoding) = (offset, stored_size, encoding);
-    component.set_size(Some(layout.decoded_size.saturating_sub(layout.start)));
-    component.set_size_declared(encoding.has_declared_size());
-    component.rare = add_layout(budget, manifest, rare, layout)?;
+    let size = layout.decoded_size.saturating_sub(layout.start);
+    component.set_size((encoding != Encoding::Other).then_some(size));
+    component.set_size_declared(encoding.is_compressed());
+    component.rare = match encoding {
+        Encoding::Other => manifest.add_rare_names(rare)?,
+        _ => add_layout(budget, manifest, rare, layout)?,
+    };
     let component_start = table_position(manifest.components.len())?;
     add(budget, &mut manifest.components, component)?;
-    let (shape_start, rank) = header.shape;
     let format = Format::Dense;
     let object =
         Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };

@@ -1,7 +1,7 @@
 //! Types of elements as NumPy names them.
 
 use crate::container::tables::extend;
-use crate::error::{broken, Quoted, Result, Rule};
+use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
@@ -11,7 +11,7 @@ use crate::model::manifest::LogicalType;
 pub(super) enum Kind {
     /// One that is read.
     Plain { dtype: Dtype, logical: LogicalType, big_endian: bool },
-    /// One that is listed: its description, and bytes of an element where that is known.
+    /// One that is listed, and not read: its description, and bytes of an element where that is known.
     Unreadable { text: Vec<u8>, size: Option<u64> },
 }
 
@@ -46,16 +46,16 @@ fn plain(kind: u8, size: u64) -> Option<(Dtype, LogicalType)> {
     Some((dtype, LogicalType::Absent))
 }
 
-/// The type that a text describes by byte order, kind and size.
+/// The type that a text describes by byte order, kind and size. A text that is not understood is a type that is not read:
+/// other programs have types of their own, such as `<f1` for a float of 8 bits.
 pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
-    let unknown = || broken!(Rule::DtypeType, "its type {} is unknown", Quoted(text));
     let (big_endian, rest) = match text {
         [b'>', rest @ ..] => (true, rest),
         [b'<', rest @ ..] => (false, rest),
         [b'=' | b'|', rest @ ..] => (cfg!(target_endian = "big"), rest),
         rest => (cfg!(target_endian = "big"), rest),
     };
-    let Some((kind, rest)) = rest.split_first() else { return Err(unknown()) };
+    let (kind, rest) = rest.split_first().unwrap_or((&0, &[]));
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let (digits, unit) = rest.split_at_checked(digits).unwrap_or_default();
     let number = |digits: &[u8]| {
@@ -65,14 +65,13 @@ pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     if let (Some((dtype, logical)), []) = (size.and_then(|size| plain(*kind, size)), unit) {
         return Ok(Kind::Plain { dtype, logical, big_endian: big_endian && dtype.size() > 1 });
     }
-    // Types that are listed but not read, with the bytes of an element.
+    // Types of NumPy that are listed but not read, with the bytes of an element.
     let size = match (*kind, unit) {
-        (b'O', []) => None,
-        (b'S' | b'a' | b'V', []) => Some(size.ok_or_else(unknown)?),
-        (b'U', []) => Some(size.and_then(|size| size.checked_mul(4)).ok_or_else(unknown)?),
+        (b'S' | b'a' | b'V', []) => size,
+        (b'U', []) => size.and_then(|size| size.checked_mul(4)),
         (b'f' | b'c', []) if matches!(size, Some(10 | 12 | 16 | 20 | 24 | 32)) => size,
         (b'm' | b'M', [] | [b'[', .., b']']) if size == Some(8) => size,
-        _ => return Err(unknown()),
+        _ => None,
     };
     let mut kept = Vec::new();
     extend(budget, &mut kept, text)?;

@@ -15,6 +15,8 @@ const LONG_PREFIX: usize = 12;
 /// Bytes of the longest header that is read: more than any type takes.
 const MAX_HEADER: u64 = 1 << 20;
 /// The most dimensions of an array, as in NumPy.
+///
+/// cbindgen:ignore
 pub const MAX_RANK: u32 = 64;
 
 /// What a header says.
@@ -28,9 +30,14 @@ pub(super) struct Header {
     pub size: u64,
 }
 
-/// A header, or how many bytes have to be read for it.
+/// What the first bytes show.
 pub(super) enum Front {
     Header(Header),
+    /// They are not those of an array.
+    Other,
+    /// They are those of an array whose format has a version that is not read here.
+    Version(u8, u8),
+    /// So many bytes have to be read for the header.
     Needs(u64),
 }
 
@@ -48,14 +55,11 @@ pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: 
             None => return incomplete(LONG_PREFIX as u64),
         },
         Some([1, 0, ..] | [_] | []) => return incomplete(SHORT_PREFIX as u64),
-        Some([major, minor, ..]) => {
-            return Err(broken!(
-                Rule::NpyHeader,
-                "its header is of version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
-            ));
+        Some([major, minor, ..]) => return Ok(Front::Version(*major, *minor)),
+        None if MAGIC.starts_with(bytes) && total > bytes.len() as u64 => {
+            return Ok(Front::Needs(total.min(LONG_PREFIX as u64)));
         }
-        None if MAGIC.starts_with(bytes) => return incomplete(LONG_PREFIX as u64),
-        None => return Err(broken!(Rule::NpyHeader, "it does not begin as an array does")),
+        None => return Ok(Front::Other),
     };
     let end = size.saturating_add(prefix as u64);
     if size > MAX_HEADER {

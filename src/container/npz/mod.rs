@@ -1,8 +1,8 @@
 //! NumPy's arrays: npz, an archive of them, and npy, one by itself.
 //!
-//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the members whose
-//! names end in `.npy`, stored or deflated; an array by itself has the empty name. Arrays of types that are not read here
-//! are listed all the same.
+//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the members that
+//! begin as one does, stored or deflated; an array by itself has the empty name. What is not read here is listed: arrays of
+//! other types, members that are compressed in other ways, members that are not arrays.
 
 mod arrays;
 mod descr;
@@ -17,7 +17,7 @@ use super::regions::Regions;
 use super::row::{Decode, Row};
 use super::torch;
 use super::zip::{self, Directory};
-use crate::error::{fail, Error, Quoted, Result};
+use crate::error::Result;
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 
@@ -52,27 +52,11 @@ fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
 fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<(Frame, Manifest)> {
     let magic = (header::MAGIC.len() as u64).min(regions.file_size());
     if regions.bytes(0..magic)? == header::MAGIC {
-        return arrays::single(regions, budget);
+        return arrays::single(regions, limits, budget);
     }
     let directory = Directory::read(regions, limits, budget)?;
-    let holds = |what: fn(&[u8]) -> bool| directory.members.iter().any(|m| what(directory.name(m)));
-    if holds(torch::is_pickle) {
+    if directory.members.iter().any(|member| torch::is_pickle(directory.name(member))) {
         return torch::decode(directory, regions, limits, budget);
     }
-    match directory.members.is_empty() || holds(arrays::is_array) {
-        true => arrays::archive(directory, regions, budget),
-        false => Err(neither(&directory)),
-    }
-}
-
-#[cold]
-fn neither(directory: &Directory) -> Error {
-    let first = directory.members.first().map(|member| directory.name(member)).unwrap_or_default();
-    fail!(
-        Unsupported,
-        "this is a zip archive of {} members, the first of them {}: neither an npz, whose members end in .npy, nor a \
-         checkpoint of PyTorch, which has a folder with data.pkl",
-        directory.members.len(),
-        Quoted(first)
-    )
+    arrays::archive(directory, regions, budget)
 }

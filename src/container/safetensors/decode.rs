@@ -1,13 +1,14 @@
 //! A header to a manifest: straight into its tables.
 
 use super::dtypes;
-use crate::container::frame::{Frame, Limits};
+use crate::container::frame::{Frame, Limits, TRAILING_HELP};
 use crate::container::json::{PassedKeys, Scan};
-use crate::container::tables::{add, add_text, push};
+use crate::container::tables::{add, add_name, add_text, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{
-    element_count, table_position, Component, Container, Format, Manifest, Object, Position, TextId,
+    element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, Position,
+    RareNames, TextId,
 };
 use crate::model::sort::sort;
 use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
@@ -32,7 +33,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
                 return Err(broken!(Rule::JsonDuplicateKey, "the header has two \"__metadata__\""));
             }
             let attributes = header.metadata(&mut manifest.values);
-            manifest.attributes = Some(attributes.map_err(|e| e.within(format_args!("__metadata__")))?);
+            manifest.attributes = attributes.map_err(|e| e.within(format_args!("__metadata__")))?;
             continue;
         }
         if manifest.objects.len() as u64 >= limits.objects {
@@ -47,8 +48,8 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
     }
     header.scan.end()?;
     match in_order {
-        true => check_end(frame, next)?,
-        false => check_tiles(frame, &manifest, budget)?,
+        true => check_end(frame, next, limits)?,
+        false => check_tiles(frame, &manifest, limits, budget)?,
     }
     Ok(manifest)
 }
@@ -77,7 +78,7 @@ impl Header<'_> {
         let name = add_text(self.budget, manifest, name)?;
         let shape_start = table_position(manifest.dimensions.len())?;
         let (mut seen, mut is_first) = (0, true);
-        let (mut dtype, mut begin, mut end) = (None, 0, 0);
+        let (mut dtype, mut unknown, mut begin, mut end) = (None, None, 0, 0);
         self.scan.expect(b'{', "expected an object with the tensor's dtype, shape and data_offsets")?;
         while self.scan.another(std::mem::take(&mut is_first), b'}')? {
             let key = self.scan.string(&mut self.keys.scratch)?;
@@ -98,8 +99,12 @@ impl Header<'_> {
             match field {
                 DTYPE => {
                     let name = self.scan.string(&mut self.keys.scratch)?;
-                    let unknown = || broken!(Rule::DtypeType, "its dtype {} is unknown", Quoted(name));
-                    dtype = Some(dtypes::find(name).ok_or_else(unknown)?);
+                    dtype = Some(dtypes::find(name));
+                    if matches!(dtype, Some(None)) {
+                        let name =
+                            format_args!("safetensors.{}", std::str::from_utf8(name).unwrap_or_default());
+                        unknown = Some(add_name(self.budget, manifest, name)?);
+                    }
                 }
                 SHAPE => {
                     self.scan.expect(b'[', "expected an array of dimensions")?;
@@ -120,7 +125,7 @@ impl Header<'_> {
             }
         }
         self.keys.unknown.check(self.budget)?;
-        let (Some((dtype, logical)), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
+        let (Some(types), true) = (dtype, seen == DTYPE | SHAPE | DATA_OFFSETS) else {
             return Err(missing_field(seen));
         };
         let rank = table_position(manifest.dimensions.len())?.saturating_sub(shape_start);
@@ -134,8 +139,9 @@ impl Header<'_> {
             component_count: 1,
             attributes: None,
         };
-        let mut component = Component::new(self.data, Some(dtype));
-        component.logical = logical;
+        let mut component = Component::new(self.data, types.map(|(dtype, _)| dtype));
+        component.logical = types.map_or(LogicalType::Absent, |(_, logical)| logical);
+        component.rare = manifest.add_rare_names(RareNames { dtype: unknown, ..RareNames::default() })?;
         self.check_size(manifest.shape(&object), &component, begin, end)?;
         component.offset = self.frame.data.start.saturating_add(begin);
         component.stored_size = end.saturating_sub(begin);
@@ -145,21 +151,29 @@ impl Header<'_> {
         Ok((begin, end))
     }
 
-    /// Checks that the shape takes as many bytes as there are between the offsets, and that these are in the data.
+    /// Checks that the shape takes as many bytes as there are between the offsets, if the dtype is known, and that these
+    /// are in the data.
     #[inline(always)]
     fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
-        let Some(block) = component.block() else { return Ok(()) };
         let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
         let elements = element_count(shape).ok_or_else(overflow)?;
-        if !block.divides(elements) {
-            return Err(broken!(Rule::DenseSize, "its {elements} elements do not fill whole bytes"));
-        }
-        let expected = block.size(elements).ok_or_else(overflow)?;
-        if end.checked_sub(begin) != Some(expected) {
-            return Err(broken!(
-                Rule::DenseSize,
-                "its data_offsets are {begin} and {end}, but its shape {shape:?} takes {expected} bytes"
-            ));
+        match component.block() {
+            Some(block) if !block.divides(elements) => {
+                return Err(broken!(Rule::DenseSize, "its {elements} elements do not fill whole bytes"));
+            }
+            Some(block) => {
+                let expected = block.size(elements).ok_or_else(overflow)?;
+                if end.checked_sub(begin) != Some(expected) {
+                    return Err(broken!(
+                        Rule::DenseSize,
+                        "its data_offsets are {begin} and {end}, but its shape {shape:?} takes {expected} bytes"
+                    ));
+                }
+            }
+            None if end < begin => {
+                return Err(broken!(Rule::DenseSize, "its data_offsets are {begin} and {end}"));
+            }
+            None => {}
         }
         let size = self.frame.data.end.saturating_sub(self.frame.data.start);
         match end > size {
@@ -171,9 +185,12 @@ impl Header<'_> {
         }
     }
 
-    /// The file's attributes, at the end of `tape`.
+    /// The file's attributes, at the end of `tape`; none if they are null.
     #[inline(never)]
-    fn metadata(&mut self, tape: &mut Tape) -> Result<Position> {
+    fn metadata(&mut self, tape: &mut Tape) -> Result<Option<Position>> {
+        if self.scan.take_null() {
+            return Ok(None);
+        }
         let mut to = ValueBuilder::new(tape).within(Some(self.budget));
         if !self.scan.take(b'{') {
             return Err(broken!(Rule::AttributesType, "it is no object"));
@@ -192,7 +209,7 @@ impl Header<'_> {
             return Err(broken!(Rule::JsonDuplicateKey, "it has a key twice"));
         }
         self.budget.give_back(temporary);
-        to.finish()
+        to.finish().map(Some)
     }
 
     fn text(&mut self, to: &mut ValueBuilder<'_>) -> Result<()> {
@@ -220,17 +237,21 @@ struct Keys {
 }
 
 /// Checks that the last tensor ends where the data does.
-fn check_end(frame: &Frame, end: u64) -> Result<()> {
+fn check_end(frame: &Frame, end: u64, limits: &Limits) -> Result<()> {
     let size = frame.data.end.saturating_sub(frame.data.start);
-    match end == size {
-        true => Ok(()),
-        false => Err(broken!(Rule::DataTiling, "the tensors end at {end}, but the data has {size} bytes")),
+    match size.checked_sub(end) {
+        Some(0) => Ok(()),
+        Some(_) if limits.allow_trailing => Ok(()),
+        Some(behind) => {
+            Err(broken!(Rule::DataTiling, "{behind} bytes follow the last tensor; {TRAILING_HELP}"))
+        }
+        None => Err(broken!(Rule::DataTiling, "the tensors end at {end}, but the data has {size} bytes")),
     }
 }
 
 /// Checks that the tensors, which are not in the order of their bytes, tile the data.
 #[cold]
-fn check_tiles(frame: &Frame, manifest: &Manifest, budget: &Budget) -> Result<()> {
+fn check_tiles(frame: &Frame, manifest: &Manifest, limits: &Limits, budget: &Budget) -> Result<()> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "offsets that are sorted")?;
@@ -253,5 +274,5 @@ fn check_tiles(frame: &Frame, manifest: &Manifest, budget: &Budget) -> Result<()
         next = begin.saturating_add(size);
     }
     budget.give_back(sorted);
-    check_end(frame, next)
+    check_end(frame, next, limits)
 }

@@ -20,7 +20,12 @@ const SIZE_BYTES: u64 = 8;
 
 /// Its row.
 pub(crate) const ROW: Row = Row {
-    capabilities: Capabilities { container: Container::Safetensors, manifest_limit: MAX_HEADER, ..FOREIGN },
+    capabilities: Capabilities {
+        container: Container::Safetensors,
+        manifest_limit: MAX_HEADER,
+        unknown_names: true,
+        ..FOREIGN
+    },
     detect: Some(detect),
     may_be: &[],
     decode: Some(Decode::Whole(decode::decode)),

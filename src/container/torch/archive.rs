@@ -38,6 +38,8 @@ pub struct Archive<'d> {
     pub pickle: &'d Member,
     /// Members of the folder `data`, sorted by name.
     storages: Vec<&'d Member>,
+    /// PyTorch was told to write no CRC-32 (`set_crc32_options(False)`), so that the members say 0.
+    pub lacks_checksums: bool,
     budget: &'d Budget,
 }
 
@@ -70,7 +72,8 @@ impl<'d> Archive<'d> {
             }
         }
         sort_by(&mut storages, |a, b| directory.name(a).cmp(directory.name(b)));
-        Ok(Archive { directory, root, pickle, storages, budget })
+        let lacks_checksums = directory.lacks_checksums();
+        Ok(Archive { directory, root, pickle, storages, lacks_checksums, budget })
     }
 
     /// Gives back what was charged for it.
@@ -158,7 +161,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32.
+    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32, if the archive has any.
     pub fn bytes<'r>(
         &self,
         member: &Member,
@@ -168,11 +171,14 @@ impl<'d> Archive<'d> {
         let stored = regions.bytes(member.stored()).and_then(|stored| match member.method() {
             Method::Stored => Ok(stored),
             Method::Deflated => self.inflate(member, stored, scratch),
-            Method::Other(method) => {
-                Err(fail!(Unsupported, "it is compressed by method {method}, which is not read here"))
+            Method::Unread(reason) => {
+                Err(fail!(Unsupported, "it is stored as {reason}, which is not read here"))
             }
         });
         let checked = stored.and_then(|bytes| {
+            if self.lacks_checksums {
+                return Ok(bytes);
+            }
             let mut sum = Crc32::new();
             sum.update(bytes);
             sum.check(member.crc32).map(|()| bytes)

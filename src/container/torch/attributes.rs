@@ -1,33 +1,88 @@
 //! Plain values of a checkpoint as attributes of the file.
 
-use super::globals::Global;
-use super::values::{wrong, Heap, Span, Value};
+use super::globals::{Bare, Global};
+use super::values::{wrong, Heap, Kind, Span, Value};
+use crate::container::clashes;
 use crate::container::tables::{extend, push};
-use crate::error::{broken, fail, Result, Rule};
-use crate::memory::Budget;
+use crate::error::{try_format, Result};
+use crate::memory::{bytes_of, Budget};
+use crate::model::sort::sort;
 use crate::model::text::Position;
-use crate::model::value::{bytes_to_compare, keys_are_unique, Element, Kind, Tape, ValueBuilder};
+use crate::model::value::{Element, Tape, ValueBuilder};
 
-/// A map that grows by a key and a value each.
-pub struct Attributes<'t> {
+/// Values and their paths, before they become a map. Two may have one path: then the second key gets a mark.
+pub struct Attributes<'b> {
+    budget: &'b Budget,
+    paths: Vec<u8>,
+    /// Where the path of each ends, and the value.
+    values: Vec<(usize, Value)>,
+}
+
+impl<'b> Attributes<'b> {
+    /// None yet.
+    pub fn new(budget: &'b Budget) -> Attributes<'b> {
+        Attributes { budget, paths: Vec::new(), values: Vec::new() }
+    }
+
+    /// A plain value, a list or tuple of them, or one of a foreign class.
+    pub fn add(&mut self, path: &[u8], value: Value) -> Result<()> {
+        extend(self.budget, &mut self.paths, path)?;
+        push(self.budget, &mut self.values, (self.paths.len(), value))
+    }
+
+    fn path(&self, at: usize) -> &[u8] {
+        let end = |at: usize| self.values.get(at).map_or(0, |(end, _)| *end);
+        let start = at.checked_sub(1).map_or(0, end);
+        self.paths.get(start..end(at)).unwrap_or_default()
+    }
+
+    /// The map, at the end of `tape`; none if it is empty.
+    pub fn write(self, heap: &Heap<'_>, tape: &mut Tape) -> Result<Option<Position>> {
+        let budget = self.budget;
+        let held =
+            (self.paths.capacity() as u64).saturating_add(bytes_of::<(usize, Value)>(self.values.capacity()));
+        if self.values.is_empty() {
+            return Ok(None);
+        }
+        let mut marks = clashes::find(self.values.len(), &|at| self.path(at), budget)?;
+        let marks_held = bytes_of::<(usize, u32)>(marks.capacity());
+        sort(&mut marks);
+        let mut marks = marks.into_iter().peekable();
+        let mut to = ValueBuilder::new(tape).within(Some(budget));
+        to.begin_map(None)?;
+        let mut writer = Writer { to, budget, scratch: Vec::new() };
+        for (at, (_, value)) in self.values.iter().enumerate() {
+            match marks.next_if(|(marked, _)| *marked == at) {
+                None => writer.to.text_or_bytes(self.path(at))?,
+                Some((_, number)) => {
+                    writer.scratch.clear();
+                    extend(budget, &mut writer.scratch, self.path(at))?;
+                    extend(budget, &mut writer.scratch, clashes::mark(number)?.as_bytes())?;
+                    writer.to.text_or_bytes(&writer.scratch)?;
+                }
+            }
+            writer.value(heap, *value)?;
+        }
+        writer.to.end()?;
+        budget.give_back(held.saturating_add(marks_held).saturating_add(writer.scratch.capacity() as u64));
+        writer.to.finish().map(Some)
+    }
+}
+
+/// Writes values to a tape.
+struct Writer<'t> {
     to: ValueBuilder<'t>,
     budget: &'t Budget,
-    is_empty: bool,
     scratch: Vec<u8>,
 }
 
-impl<'t> Attributes<'t> {
-    /// At the end of `tape`.
-    pub fn new(tape: &'t mut Tape, budget: &'t Budget) -> Result<Attributes<'t>> {
-        let mut to = ValueBuilder::new(tape).within(Some(budget));
-        to.begin_map(None)?;
-        Ok(Attributes { to, budget, is_empty: true, scratch: Vec::new() })
-    }
-
-    /// A plain value, or a list or tuple of them.
-    pub fn add(&mut self, heap: &Heap<'_>, path: &[u8], value: Value) -> Result<()> {
-        self.is_empty = false;
-        self.to.text_or_bytes(path)?;
+impl Writer<'_> {
+    fn value(&mut self, heap: &Heap<'_>, value: Value) -> Result<()> {
+        if let Value::Foreign(_) | Value::Items(Kind::Foreign, _) = value {
+            let (module, name) = heap.foreign_name(value).unwrap_or((b"torch", b"unknown"));
+            let shown = try_format(format_args!("<{}.{}>", Bare(module), Bare(name)))?;
+            return self.to.text(&shown);
+        }
         let Value::Items(_, id) = value else { return self.scalar(heap, value) };
         self.to.begin_array(Element::Any, Some(heap.count(id).into()))?;
         heap.items(id).try_for_each(|item| self.scalar(heap, item))?;
@@ -79,22 +134,5 @@ impl<'t> Attributes<'t> {
         self.to.begin_tag(if is_negative { 3 } else { 2 })?;
         self.to.bytes(&self.scratch)?;
         self.to.end().map(drop)
-    }
-
-    /// Ends the map, whose keys have to differ. Returns its position, or none if it is empty.
-    pub fn finish(mut self) -> Result<Option<Position>> {
-        let Kind::Map(map) = self.to.end()?.kind() else {
-            return Err(fail!(Internal, "a map is no map"));
-        };
-        let temporary = bytes_to_compare(map.len());
-        self.budget.charge(temporary, "keys that are compared")?;
-        if !keys_are_unique(map.iter())? {
-            return Err(broken!(Rule::NameDuplicate, "two of its plain values have one key path"));
-        }
-        self.budget.give_back(temporary.saturating_add(self.scratch.capacity() as u64));
-        match self.is_empty {
-            true => Ok(None),
-            false => self.to.finish().map(Some),
-        }
     }
 }

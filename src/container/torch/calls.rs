@@ -3,7 +3,7 @@
 use super::element::Element;
 use super::globals::{Global, Unreadable};
 use super::values::{wrong, Heap, Id, Kind, Storage, Tensor, Value};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
 
@@ -49,6 +49,7 @@ pub fn storage(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let element = match class {
         Value::Global(Global::Storage(element)) => Some(element),
         Value::Global(Global::UntypedStorage) => None,
+        Value::Foreign(_) => Some(Element::unknown()),
         other => return Err(wrong(format_args!("the class of a storage is {}", other.kind()))),
     };
     let Value::Text(key) = key else {
@@ -84,8 +85,32 @@ impl std::fmt::Display for Shown {
     }
 }
 
+/// Whether nothing here knows what a value is.
+fn is_foreign(value: Value) -> bool {
+    matches!(value, Value::Foreign(_) | Value::Items(Kind::Foreign, _))
+}
+
+/// What is not made here: a foreign function or class, and what it would be called with.
+pub fn foreign(heap: &mut Heap<'_>, parts: &[Value]) -> Result<Value> {
+    let made = heap.make(Kind::Foreign)?;
+    let Value::Items(_, id) = made else { return Ok(made) };
+    parts.iter().try_for_each(|part| heap.append(id, *part))?;
+    Ok(made)
+}
+
 /// What a function makes of a tuple of arguments.
 pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value> {
+    let of_tensors = matches!(
+        function,
+        Global::RebuildTensor
+            | Global::RebuildTensorV2
+            | Global::RebuildTensorV3
+            | Global::RebuildParameter
+            | Global::Rebuild(_)
+    );
+    if of_tensors && heap.items(arguments).next().is_some_and(is_foreign) {
+        return foreign(heap, &[Value::Global(function), Value::Items(Kind::Tuple, arguments)]);
+    }
     let given = |heap: &Heap<'_>, expected, what| Arguments::of(heap, arguments, expected, what);
     match function {
         Global::Dict => dict(heap, arguments),
@@ -126,7 +151,7 @@ pub fn call(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Valu
         | Global::Dtype(_)
         | Global::Storage(_)
         | Global::UntypedStorage => {
-            Err(fail!(Unsupported, "a type is called that is not made in plain checkpoints"))
+            foreign(heap, &[Value::Global(function), Value::Items(Kind::Tuple, arguments)])
         }
     }
 }
@@ -164,7 +189,7 @@ fn encoded(heap: &Heap<'_>, given: &Arguments) -> Result<Value> {
     match heap.text(given.get(1)) {
         Some(b"latin1" | b"latin-1") => Ok(Value::Latin1(text)),
         Some(b"utf-8" | b"utf8" | b"ascii") => Ok(Value::Bytes(text)),
-        _ => Err(fail!(Unsupported, "a text is encoded neither as latin1 nor as UTF-8")),
+        _ => Ok(Value::Opaque),
     }
 }
 
@@ -183,12 +208,25 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
             Value::Global(Global::TensorType),
             Value::Items(_, arguments),
         ) => call(heap, Global::RebuildParameter, arguments),
-        (function, class, _) => Err(fail!(
-            Unsupported,
-            "_rebuild_from_type_v2 makes a tensor by {} of {}, which is not read",
-            function.kind(),
-            class.kind()
-        )),
+        // A class of its own may give the elements another meaning.
+        (
+            Value::Global(
+                function @ (Global::RebuildTensor | Global::RebuildTensorV2 | Global::RebuildTensorV3),
+            ),
+            _,
+            Value::Items(Kind::Tuple, arguments),
+        ) => {
+            let made = rebuild(heap, function, arguments)?;
+            let tensor = match made {
+                Value::Tensor(id) => heap.tensor(id).copied(),
+                _ => None,
+            };
+            match tensor {
+                Some(tensor) => heap.add_tensor(Tensor { unreadable: Some("torch.subclass"), ..tensor }),
+                None => Ok(made),
+            }
+        }
+        (function, class, arguments) => foreign(heap, &[function, class, arguments]),
     }
 }
 
@@ -208,6 +246,7 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
     let storage = *heap.storage(id).ok_or_else(|| wrong(format_args!("a storage is not there")))?;
     let element = match (has_dtype, given.get(6), storage.element) {
         (true, Value::Global(Global::Dtype(element)), _) => element,
+        (true, Value::Foreign(_), _) => Element::unknown(),
         (true, other, _) => return Err(wrong(format_args!("the dtype of a tensor is {}", other.kind()))),
         (false, _, Some(element)) => element,
         (false, _, None) => return Err(wrong(format_args!("a tensor of an UntypedStorage has no dtype"))),
@@ -219,7 +258,7 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
     let mut tensor =
         Tensor { storage: Some(id), element: Some(element), offset, numbers, rank, unreadable: None };
     if element.size().is_none() {
-        tensor.unreadable = Some(Unreadable::Quantized.name());
+        tensor.unreadable = Some(element.reason());
     } else {
         check_view(heap, &tensor, &storage, element)?;
         tensor.unreadable = changed_by(heap, given.get(metadata_at))?;
@@ -320,7 +359,7 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
             let is_size = |part: &Value| matches!(part, Value::Items(Kind::Tuple, _));
             (None, heap.items(parts).take(MAX_ARGUMENTS).find(is_size).unwrap_or(Value::None))
         }
-        (Unreadable::Nested, Value::Tensor(_), _) => (None, Value::None),
+        (Unreadable::Nested, Value::Tensor(_), _) | (Unreadable::Unknown, ..) => (None, Value::None),
         _ => return Err(unreadable_arguments(reason)),
     };
     let mut shape = [0; MAX_RANK];

@@ -3,12 +3,14 @@
 use super::archive::Archive;
 use super::attributes::Attributes;
 use super::element::Element;
+use super::globals::Bare;
 use super::pickle;
 use super::tree::{walk, Visit};
 use super::values::{Heap, Id, Storage, Value};
+use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Limits};
 use crate::container::regions::Regions;
-use crate::container::tables::{add, add_layout, add_text, push};
+use crate::container::tables::{add, add_layout, add_name, add_text, push};
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;
@@ -17,8 +19,8 @@ use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
     TextId,
 };
-use crate::model::text::Position;
 use crate::model::value::Tape;
+use std::fmt::Display;
 
 /// Reads an archive that has a pickle.
 pub fn decode(
@@ -41,19 +43,23 @@ pub fn decode(
     let bytes = archive.bytes(archive.pickle, regions, &mut inflated)?;
     let in_pickle = |e: Error| directory.blame(archive.pickle, e);
     let (heap, root) = pickle::read(bytes, budget).map_err(in_pickle)?;
-    let mut tape = Tape::default();
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Torch);
     manifest.version_text = Some(manifest.texts.add("")?); // the version of the records says nothing about the tensors
     let data = manifest.intern_role("data")?;
-    let attributes = Attributes::new(&mut tape, budget)?;
+    let attributes = Attributes::new(budget);
     let mut found =
         Found { heap: &heap, archive: &archive, limits, budget, big_endian, data, manifest, attributes };
     walk(&heap, root, &mut found).map_err(in_pickle)?;
-    let (mut manifest, attributes) = found.finish()?;
-    manifest.attributes = attributes;
+    let Found { mut manifest, attributes, .. } = found;
+    if let (true, Some(foreign)) = (manifest.objects.is_empty(), heap.first_foreign()) {
+        return Err(in_pickle(only_foreign(&heap, foreign)));
+    }
+    let mut tape = Tape::default();
+    manifest.attributes = attributes.write(&heap, &mut tape).map_err(in_pickle)?;
     tape.trim(Some(budget))?;
     manifest.values = tape;
+    clashes::mark_objects(&mut manifest, budget)?;
     heap.release();
     archive.release();
     budget.give_back(inflated.capacity() as u64);
@@ -68,17 +74,30 @@ pub fn decode(
     Ok((frame, manifest))
 }
 
+/// The refusal of a pickle without a tensor that names a function or class which has no meaning here.
+#[cold]
+fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
+    let (module, name) = heap.foreign_name(foreign).unwrap_or((b"torch", b"unknown"));
+    fail!(
+        Unsupported,
+        "it has no tensor and names {}.{}, which is none of the functions and classes of plain checkpoints; nothing is \
+         imported or run",
+        Bare(module),
+        Bare(name)
+    )
+}
+
 /// The manifest and attributes that a pickle gave so far.
-struct Found<'c, 't> {
+struct Found<'c> {
     heap: &'c Heap<'c>,
     archive: &'c Archive<'c>,
     limits: &'c Limits,
-    budget: &'t Budget,
+    budget: &'c Budget,
     big_endian: bool,
     /// The role of all components.
     data: TextId,
     manifest: Manifest,
-    attributes: Attributes<'t>,
+    attributes: Attributes<'c>,
 }
 
 /// Elements of a storage.
@@ -91,7 +110,7 @@ struct View<'v> {
     strides: &'v [u64],
 }
 
-impl Visit for Found<'_, '_> {
+impl Visit for Found<'_> {
     fn tensor(&mut self, path: &[u8], id: Id) -> Result<()> {
         let Some(tensor) = self.heap.tensor(id) else { return Ok(()) };
         let (shape, strides) = self.heap.shape(tensor);
@@ -111,21 +130,16 @@ impl Visit for Found<'_, '_> {
             Some(element) if element.size().is_some() => {
                 self.view(path, &View { storage, element, offset: 0, shape: &shape, strides: &[1] })
             }
-            _ => self.unreadable(path, "torch.quantized", &shape),
+            element => self.unreadable(path, element.map_or("torch.unknown", Element::reason), &shape),
         }
     }
 
     fn attribute(&mut self, path: &[u8], value: Value) -> Result<()> {
-        self.attributes.add(self.heap, path, value)
+        self.attributes.add(path, value)
     }
 }
 
-impl Found<'_, '_> {
-    fn finish(self) -> Result<(Manifest, Option<Position>)> {
-        let attributes = self.attributes.finish()?;
-        Ok((self.manifest, attributes))
-    }
-
+impl Found<'_> {
     fn view(&mut self, path: &[u8], view: &View<'_>) -> Result<()> {
         let View { storage, element, offset, shape, strides } = *view;
         let member = self.archive.storage(self.heap.bytes(storage.key), storage)?;
@@ -151,7 +165,8 @@ impl Found<'_, '_> {
         };
         let reach = reach.ok_or_else(overflow)?;
         let stored = member.stored();
-        let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
+        let sum = Checksum { crc32: member.crc32, start: stored.start, size: member.size };
+        let checksum = Some(sum).filter(|_| !self.archive.lacks_checksums);
         let mut layout = Layout { decoded_size: reach, start: 0, strides: None, checksum };
         match member.method() {
             Method::Stored => {
@@ -164,12 +179,7 @@ impl Found<'_, '_> {
                 component.encoding = Encoding::Deflate;
                 (layout.decoded_size, layout.start) = (member.size, start);
             }
-            Method::Other(method) => {
-                return Err(fail!(
-                    Unsupported,
-                    "its record is compressed by method {method}, which is not read here"
-                ));
-            }
+            Method::Unread(reason) => return self.unreadable(path, reason, shape),
         }
         if !is_row_major {
             layout.strides = Some(table_position(self.manifest.strides.len())?);
@@ -182,9 +192,9 @@ impl Found<'_, '_> {
     }
 
     /// Adds a tensor that is listed but not read; the name of its dtype says why.
-    fn unreadable(&mut self, path: &[u8], reason: &str, shape: &[u64]) -> Result<()> {
+    fn unreadable(&mut self, path: &[u8], reason: impl Display, shape: &[u64]) -> Result<()> {
         let mut component = Component::new(self.data, None);
-        let name = add_text(self.budget, &mut self.manifest, reason.as_bytes())?;
+        let name = add_name(self.budget, &mut self.manifest, reason)?;
         let rare = RareNames { dtype: Some(name), ..RareNames::default() };
         component.rare = add_layout(self.budget, &mut self.manifest, rare, Layout::default())?;
         component.set_size(Some(0));

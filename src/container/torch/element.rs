@@ -93,6 +93,9 @@ static ROWS: &[Row] = &[
     never("float6_e3m2fn", ""),
 ];
 
+/// A type that has no row.
+static UNKNOWN: Row = never("unknown", "");
+
 fn find(is: impl Fn(&Row) -> bool) -> Option<Element> {
     ROWS.iter().find(|row| is(row)).map(Element)
 }
@@ -107,6 +110,19 @@ impl Element {
     /// By the class of the storage in the module `torch`.
     pub fn from_storage(name: &[u8]) -> Option<Element> {
         find(|row| !name.is_empty() && row.storage.as_bytes() == name)
+    }
+
+    /// A type that is not in the table.
+    pub fn unknown() -> Element {
+        Element(&UNKNOWN)
+    }
+
+    /// The name that stands for the dtype of a tensor whose elements are not read.
+    pub fn reason(self) -> &'static str {
+        match self == Element::unknown() {
+            true => "torch.unknown",
+            false => "torch.quantized",
+        }
     }
 
     /// PyTorch's name.

@@ -1,8 +1,8 @@
-//! The functions and classes that a checkpoint may name. They are names for what is done here: nothing is imported, and
-//! nothing else is ever resolved.
+//! The functions and classes that have a meaning here. They are names for what is done here: nothing is imported, and
+//! nothing else is ever resolved. Any other name is kept as a name.
 
 use super::element::Element;
-use crate::error::{fail, Quoted, Result};
+use crate::error::Quoted;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub enum Unreadable {
     Meta,
     /// Several tensors of different shapes.
     Nested,
+    /// Whatever a later PyTorch rebuilds.
+    Unknown,
 }
 
 impl Unreadable {
@@ -68,15 +70,16 @@ impl Unreadable {
             Unreadable::Sparse => "torch.sparse",
             Unreadable::Meta => "torch.meta",
             Unreadable::Nested => "torch.nested",
+            Unreadable::Unknown => "torch.unknown",
         }
     }
 }
 
-/// Finds what a name stands for. A name that is not known is refused.
-pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
+/// Finds what a name stands for; none if it has no meaning here.
+pub fn find(module: &[u8], name: &[u8]) -> Option<Global> {
     // Texts, because the compiler compares bytes one by one, in 5 KB. No known name is empty.
     let text = |name| std::str::from_utf8(name).unwrap_or_default();
-    let found = match (text(module), text(name)) {
+    match (text(module), text(name)) {
         ("collections", "OrderedDict" | "Counter") => Some(Global::Dict),
         ("collections", "defaultdict") => Some(Global::DefaultDict),
         ("builtins" | "__builtin__", name) => builtin(name),
@@ -88,15 +91,7 @@ pub fn find(module: &[u8], name: &[u8]) -> Result<Global> {
         ("torch._tensor", "_rebuild_from_type_v2") => Some(Global::RebuildFromType),
         ("torch._utils", name) => of_utils(name),
         _ => None,
-    };
-    found.ok_or_else(|| {
-        fail!(
-            Unsupported,
-            "it names {}.{}, which is none of the functions and classes of plain checkpoints; nothing is imported or run",
-            Bare(module),
-            Bare(name)
-        )
-    })
+    }
 }
 
 fn builtin(name: &str) -> Option<Global> {
@@ -136,12 +131,17 @@ fn of_utils(name: &str) -> Option<Global> {
         "_rebuild_sparse_tensor" | "_rebuild_sparse_csr_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
         "_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
         "_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
+        name if name.starts_with("_rebuild_")
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') =>
+        {
+            Some(Global::Rebuild(Unreadable::Unknown))
+        }
         _ => None,
     }
 }
 
 /// A name as a message shows it, without quotes.
-struct Bare<'b>(&'b [u8]);
+pub struct Bare<'b>(pub &'b [u8]);
 
 impl std::fmt::Display for Bare<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -155,11 +155,10 @@ impl std::fmt::Display for Bare<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Cause;
 
     #[test]
-    fn what_is_not_on_the_list_is_refused_by_its_name() {
-        let refused: [(&str, &str); 18] = [
+    fn what_is_not_on_the_list_has_no_meaning() {
+        let foreign: [(&str, &str); 18] = [
             ("os", "system"),
             ("posix", "system"),
             ("builtins", "eval"),
@@ -172,32 +171,31 @@ mod tests {
             ("torch", ""),
             ("torch", "Float128Storage"),
             ("torch._utils", "_rebuild_tensor_v2 "),
-            ("torch._utils", "_rebuild_tensor_v4"),
+            ("torch._utils", "_import_dotted_name"),
             ("torch.storage", "_load_from_bytes"),
             ("torch.cuda", "FloatStorage"),
             ("numpy.core.multiarray", "_reconstruct"),
             ("collections", "namedtuple"),
             ("", ""),
         ];
-        for (module, name) in refused {
-            let e = find(module.as_bytes(), name.as_bytes()).unwrap_err();
-            assert_eq!(e.cause(), Cause::Unsupported, "{module} {name}");
-            assert!(e.message().contains(name.trim()), "{e}");
+        for (module, name) in foreign {
+            assert_eq!(find(module.as_bytes(), name.as_bytes()), None, "{module} {name}");
         }
-        let e = find(b"os", b"system").unwrap_err();
-        assert!(e.message().contains("os.system"), "{e}");
-        assert!(find(b"o\ns", b"\xff").unwrap_err().message().contains(r#""o\ns".""#));
+        assert_eq!(
+            (Bare(b"os.path").to_string(), Bare(b"o\ns").to_string()),
+            ("os.path".into(), r#""o\ns""#.into())
+        );
     }
 
     #[test]
     fn names_of_checkpoints_are_known() {
-        assert_eq!(find(b"torch._utils", b"_rebuild_tensor_v2").unwrap(), Global::RebuildTensorV2);
-        assert_eq!(find(b"__builtin__", b"set").unwrap(), Global::Set);
+        assert_eq!(find(b"torch._utils", b"_rebuild_tensor_v2"), Some(Global::RebuildTensorV2));
+        assert_eq!(find(b"__builtin__", b"set"), Some(Global::Set));
         assert!(
-            matches!(find(b"torch", b"FloatStorage"), Ok(Global::Storage(f32)) if f32.name() == "float32")
+            matches!(find(b"torch", b"FloatStorage"), Some(Global::Storage(f32)) if f32.name() == "float32")
         );
         assert!(
-            matches!(find(b"torch", b"float8_e5m2"), Ok(Global::Dtype(f8)) if f8.name() == "float8_e5m2")
+            matches!(find(b"torch", b"float8_e5m2"), Some(Global::Dtype(f8)) if f8.name() == "float8_e5m2")
         );
     }
 }

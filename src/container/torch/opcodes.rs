@@ -55,20 +55,20 @@ pub(super) const BINBYTES8: u8 = 0x8e;
 pub(super) const EMPTY_SET: u8 = 0x8f;
 pub(super) const ADDITEMS: u8 = 0x90;
 pub(super) const FROZENSET: u8 = 0x91;
+pub(super) const NEWOBJ_EX: u8 = 0x92;
 pub(super) const STACK_GLOBAL: u8 = 0x93;
 pub(super) const MEMOIZE: u8 = 0x94;
 pub(super) const FRAME: u8 = 0x95;
 pub(super) const BYTEARRAY8: u8 = 0x96;
 
 /// The names of opcodes that no plain checkpoint has.
-const REFUSED: [(u8, &str); 9] = [
+const REFUSED: [(u8, &str); 8] = [
     (b'P', "PERSID"),
     (b'i', "INST"),
     (b'o', "OBJ"),
     (0x82, "EXT1"),
     (0x83, "EXT2"),
     (0x84, "EXT4"),
-    (0x92, "NEWOBJ_EX"),
     (0x97, "NEXT_BUFFER"),
     (0x98, "READONLY_BUFFER"),
 ];

@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::globals;
 use super::opcodes as op;
 use super::scalars;
-use super::values::{wrong, Heap, Id, Kind, Value};
+use super::values::{wrong, Heap, Id, Kind, Span, Value};
 use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -99,13 +99,13 @@ impl<'a> Machine<'a> {
             op::TUPLE2 => self.tuple(2),
             op::TUPLE3 => self.tuple(3),
             op::GLOBAL => {
-                let ((_, module), (_, name)) = (self.cursor.line()?, self.cursor.line()?);
-                globals::find(module, name).map(Value::Global)
+                let ((module, _), (name, _)) = (self.cursor.line()?, self.cursor.line()?);
+                self.global(module, name)
             }
             op::STACK_GLOBAL => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                match (self.heap.text(module), self.heap.text(name)) {
-                    (Some(module), Some(name)) => globals::find(module, name).map(Value::Global),
+                match (module, name) {
+                    (Value::Text(module), Value::Text(name)) => self.global(module, name),
                     _ => Err(wrong(format_args!("STACK_GLOBAL names {} of {}", name.kind(), module.kind()))),
                 }
             }
@@ -113,11 +113,18 @@ impl<'a> Machine<'a> {
                 let id = self.pop()?;
                 calls::storage(&mut self.heap, id)
             }
+            op::NEWOBJ_EX => {
+                let (named, arguments, class) = (self.pop()?, self.pop()?, self.pop()?);
+                calls::foreign(&mut self.heap, &[class, arguments, named])
+            }
             op::REDUCE | op::NEWOBJ => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 match (function, arguments) {
                     (Value::Global(function), Value::Items(Kind::Tuple, arguments)) => {
                         calls::call(&mut self.heap, function, arguments)
+                    }
+                    (Value::Foreign(_) | Value::Items(Kind::Foreign, _), Value::Items(Kind::Tuple, _)) => {
+                        calls::foreign(&mut self.heap, &[function, arguments])
                     }
                     _ => Err(wrong(format_args!(
                         "{} is called with {}, not a function with a tuple",
@@ -127,6 +134,14 @@ impl<'a> Machine<'a> {
                 }
             }
             _ => scalars::read(&mut self.cursor, opcode),
+        }
+    }
+
+    /// What a name stands for.
+    fn global(&mut self, module: Span, name: Span) -> Result<Value> {
+        match globals::find(self.heap.bytes(module), self.heap.bytes(name)) {
+            Some(global) => Ok(Value::Global(global)),
+            None => self.heap.add_foreign(module, name),
         }
     }
 
@@ -257,6 +272,7 @@ impl<'a> Machine<'a> {
         };
         match self.target(start)? {
             Value::Items(kind, id) if kind == wanted => self.move_items(kind, id, start),
+            Value::Items(Kind::Foreign, id) => self.move_to_foreign(wanted, id, start),
             other => Err(wrong(format_args!("items are added to {}", other.kind()))),
         }
     }
@@ -269,8 +285,23 @@ impl<'a> Machine<'a> {
         };
         match self.target(start)? {
             Value::Items(Kind::Dict, id) => self.move_items(Kind::Dict, id, start),
+            Value::Items(Kind::Foreign, id) => self.move_to_foreign(Kind::Dict, id, start),
             other => Err(wrong(format_args!("keys and values are added to {}", other.kind()))),
         }
+    }
+
+    /// Moves items to the list, set or dict that is the last one of a foreign value, or to a new one there.
+    fn move_to_foreign(&mut self, kind: Kind, id: Id, start: usize) -> Result<()> {
+        let last = match self.heap.last(id) {
+            Some(Value::Items(of, last)) if of == kind => last,
+            _ => {
+                let made = self.heap.make(kind)?;
+                self.heap.append(id, made)?;
+                let Value::Items(_, made) = made else { return Ok(()) };
+                made
+            }
+        };
+        self.move_items(kind, last, start)
     }
 
     fn start_of_last(&self, count: usize) -> Result<usize> {
@@ -287,10 +318,11 @@ impl<'a> Machine<'a> {
         place.and_then(|place| self.stack.get(place).copied()).ok_or_else(underflow)
     }
 
-    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here.
+    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here, or the state of a foreign value.
     fn build(&mut self) -> Result<()> {
         let (state, target) = (self.pop()?, self.last()?);
         match (target, state) {
+            (Value::Items(Kind::Foreign, id), state) => self.heap.append(id, state),
             (Value::Items(Kind::Dict, _), Value::Items(Kind::Dict, _)) => Ok(()),
             _ => Err(fail!(
                 Unsupported,
@@ -349,7 +381,10 @@ fn check_key(key: Value) -> Result<()> {
         | Value::None
         | Value::Bytes(_)
         | Value::Latin1(_)
-        | Value::Items(Kind::Tuple, _) => Ok(()),
+        | Value::Global(_)
+        | Value::Foreign(_)
+        | Value::Opaque
+        | Value::Items(Kind::Tuple | Kind::Set | Kind::Foreign, _) => Ok(()),
         other => Err(wrong(format_args!("a key of a dict is {}", other.kind()))),
     }
 }

@@ -25,7 +25,7 @@ pub trait Visit {
     fn tensor(&mut self, path: &[u8], tensor: Id) -> Result<()>;
     /// A storage that is in no tensor.
     fn storage(&mut self, path: &[u8], storage: Id) -> Result<()>;
-    /// A plain value, or a list or tuple of them.
+    /// A plain value, a list or tuple of them, or a value of a foreign class.
     fn attribute(&mut self, path: &[u8], value: Value) -> Result<()>;
 }
 
@@ -44,7 +44,7 @@ struct Open {
 pub fn walk(heap: &Heap<'_>, root: Value, to: &mut dyn Visit) -> Result<()> {
     let (path, open, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     (0..heap.chain_count()).try_for_each(|_| push(heap.budget(), &mut seen, Seen::Never))?;
-    let mut walk = Walk { heap, path, open, seen, visits_left: visit_limit(heap) };
+    let mut walk = Walk { heap, path, open, seen, foreign: 0, visits_left: visit_limit(heap) };
     walk.visit(root, to)?;
     while let Some(value) = walk.next()? {
         walk.visit(value, to)?;
@@ -71,7 +71,12 @@ fn is_plain(value: Value) -> bool {
         | Value::Bytes(_)
         | Value::Latin1(_)
         | Value::Global(Global::Dtype(_)) => true,
-        Value::Global(_) | Value::Items(..) | Value::Storage(_) | Value::Tensor(_) | Value::Opaque => false,
+        Value::Global(_)
+        | Value::Foreign(_)
+        | Value::Items(..)
+        | Value::Storage(_)
+        | Value::Tensor(_)
+        | Value::Opaque => false,
     }
 }
 
@@ -90,6 +95,8 @@ struct Walk<'h, 'a> {
     open: Vec<Open>,
     /// For each list, tuple, dict and set, whether it was seen.
     seen: Vec<Seen>,
+    /// How many foreign values are open. Only tensors and storages are listed of what these hold.
+    foreign: u32,
     visits_left: usize,
 }
 
@@ -100,14 +107,24 @@ impl Walk<'_, '_> {
             Value::Tensor(id) => to.tensor(&self.path, id).map_err(|e| self.blame(e)),
             Value::Storage(id) => to.storage(&self.path, id).map_err(|e| self.blame(e)),
             Value::Items(Kind::Dict, id) => self.enter(Kind::Dict, id),
+            Value::Items(Kind::Foreign, id) => {
+                if self.foreign == 0 {
+                    to.attribute(&self.path, value)?;
+                }
+                self.enter(Kind::Foreign, id)
+            }
             Value::Items(kind, id) => {
                 self.count_visits(self.heap.count(id))?;
                 match self.heap.items(id).all(is_plain) {
-                    true => to.attribute(&self.path, value),
+                    true if self.foreign == 0 => to.attribute(&self.path, value),
+                    true => Ok(()),
                     false => self.enter(kind, id),
                 }
             }
-            value if is_plain(value) => to.attribute(&self.path, value),
+            value if is_plain(value) || matches!(value, Value::Foreign(_)) => match self.foreign {
+                0 => to.attribute(&self.path, value),
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -120,11 +137,17 @@ impl Walk<'_, '_> {
 
     fn enter(&mut self, kind: Kind, id: Id) -> Result<()> {
         let seen = self.set_seen(id, Seen::Open);
+        if seen == Seen::Open && (kind == Kind::Foreign || self.foreign > 0) {
+            return Ok(()); // its tensors are listed already
+        }
         if seen == Seen::Open {
             return Err(fail!(Unsupported, "a list or dict holds itself, as at {}", Quoted(&self.path)));
         }
         if kind == Kind::Dict && seen == Seen::Never {
             self.check_keys(id)?;
+        }
+        if kind == Kind::Foreign {
+            self.foreign = self.foreign.saturating_add(1);
         }
         let (place, path_size) = (self.heap.front(id), self.path.len());
         push(self.heap.budget(), &mut self.open, Open { kind, id, place, passed: 0, path_size })
@@ -169,11 +192,18 @@ impl Walk<'_, '_> {
         while let Some(open) = self.open.last_mut() {
             self.path.truncate(open.path_size);
             let Some(item) = self.heap.next(&mut open.place) else {
-                let id = open.id;
+                let (id, kind) = (open.id, open.kind);
                 self.set_seen(id, Seen::Before);
                 self.open.pop();
+                if kind == Kind::Foreign {
+                    self.foreign = self.foreign.saturating_sub(1);
+                }
                 continue;
             };
+            if open.kind == Kind::Foreign {
+                self.count_visits(1)?;
+                return Ok(Some(item)); // at the path of the value itself
+            }
             let (key, value) = match open.kind {
                 Kind::Dict => (item, self.heap.next(&mut open.place)),
                 _ => (Value::Int(open.passed.into()), Some(item)),
@@ -197,6 +227,11 @@ impl Walk<'_, '_> {
         fail!(Limit, "its {items} items are reached in more than {limit} ways")
     }
 
+    /// Whether a key is behind another one. A foreign value adds none.
+    fn has_path(&self) -> bool {
+        self.open.len().saturating_sub(self.foreign as usize) > 1
+    }
+
     fn append_key(&mut self, key: Value) -> Result<()> {
         let mut number = Digits::NONE;
         let text = match key {
@@ -209,15 +244,27 @@ impl Walk<'_, '_> {
                 number.show(format_args!("{}", wide(self.heap.bytes(span))))
             }
             Value::Float(n) => number.show_float(n),
-            other => {
-                let path = Quoted(&self.path);
-                return Err(fail!(Unsupported, "at {path}: a key of a dict is {}", other.kind()));
-            }
+            other => match self.heap.foreign_name(other) {
+                Some((module, name)) => return self.append_foreign_key(module, name),
+                None => number.show(format_args!("<{}>", other.kind())),
+            },
         };
+        self.append_text(text)
+    }
+
+    fn append_foreign_key(&mut self, module: &[u8], name: &[u8]) -> Result<()> {
+        self.append_text(b"<")?;
+        for part in [module, b".", name, b">"] {
+            extend(self.heap.budget(), &mut self.path, part)?;
+        }
+        let copied = module.len().saturating_add(name.len()) / KEY_BYTES_PER_VISIT;
+        self.count_visits(u32::try_from(copied).unwrap_or(u32::MAX))
+    }
+
+    fn append_text(&mut self, text: &[u8]) -> Result<()> {
         // A long key that is reached in many ways is copied for each.
-        let copied = u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX);
-        self.visits_left = self.visits_left.checked_sub(copied as usize).ok_or_else(|| self.too_many())?;
-        if self.open.len() > 1 {
+        self.count_visits(u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX))?;
+        if self.has_path() {
             extend(self.heap.budget(), &mut self.path, b".")?;
         }
         extend(self.heap.budget(), &mut self.path, text)

@@ -41,9 +41,11 @@ pub enum Value {
     Bytes(Span),
     /// Bytes that stand in the pickle as the characters U+0000 to U+00FF of a text.
     Latin1(Span),
-    /// A function or class that may be named.
+    /// A function or class that has a meaning here.
     Global(Global),
-    /// A list, a tuple, a dict or a set.
+    /// Any other function or class: its name is kept, and nothing is done with it.
+    Foreign(Id),
+    /// A list, a tuple, a dict, a set, or what a foreign function or class would have been called with.
     Items(Kind, Id),
     /// The bytes of tensors.
     Storage(Id),
@@ -64,6 +66,8 @@ pub enum Kind {
     Dict,
     /// Without an order.
     Set,
+    /// What a foreign function or class would make. The items are that, its arguments, and what was added to the result.
+    Foreign,
 }
 
 impl Value {
@@ -81,6 +85,7 @@ impl Value {
             Value::Items(Kind::Tuple, _) => "a tuple",
             Value::Items(Kind::Dict, _) => "a dict",
             Value::Items(Kind::Set, _) => "a set",
+            Value::Foreign(_) | Value::Items(Kind::Foreign, _) => "of a foreign class",
             Value::Storage(_) => "a storage",
             Value::Tensor(_) => "a tensor",
             Value::Opaque => "a device or a complex number",
@@ -141,6 +146,10 @@ pub struct Heap<'a> {
     storages: Vec<Storage>,
     tensors: Vec<Tensor>,
     numbers: Vec<u64>,
+    /// The modules and names of foreign functions and classes.
+    foreign: Vec<(Span, Span)>,
+    /// Whether there is a value that is not made here.
+    has_foreign: bool,
 }
 
 impl<'a> Heap<'a> {
@@ -151,7 +160,9 @@ impl<'a> Heap<'a> {
         }
         let (chains, items) = (Vec::new(), Vec::new());
         let (storages, tensors, numbers) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers })
+        let foreign = Vec::new();
+        let has_foreign = false;
+        Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers, foreign, has_foreign })
     }
 
     /// Gives back what was charged for its tables.
@@ -162,6 +173,7 @@ impl<'a> Heap<'a> {
             bytes_of::<Storage>(self.storages.capacity()),
             bytes_of::<Tensor>(self.tensors.capacity()),
             bytes_of::<u64>(self.numbers.capacity()),
+            bytes_of::<(Span, Span)>(self.foreign.capacity()),
         ];
         sizes.into_iter().for_each(|size| self.budget.give_back(size));
     }
@@ -189,6 +201,7 @@ impl<'a> Heap<'a> {
     pub fn make(&mut self, kind: Kind) -> Result<Value> {
         let id = table_position(self.chains.len())?;
         push(self.budget, &mut self.chains, Chain::default())?;
+        self.has_foreign |= kind == Kind::Foreign;
         Ok(Value::Items(kind, id))
     }
 
@@ -219,6 +232,41 @@ impl<'a> Heap<'a> {
             self.append(id, item)?;
         }
         Ok(made)
+    }
+
+    /// Keeps the name of a function or class that has no meaning here.
+    pub fn add_foreign(&mut self, module: Span, name: Span) -> Result<Value> {
+        let id = table_position(self.foreign.len())?;
+        push(self.budget, &mut self.foreign, (module, name))?;
+        Ok(Value::Foreign(id))
+    }
+
+    /// The module and the name of a foreign function or class, or of the one that would make a value.
+    pub fn foreign_name(&self, value: Value) -> Option<(&'a [u8], &'a [u8])> {
+        let id = match value {
+            Value::Items(Kind::Foreign, id) => match self.items(id).next() {
+                Some(Value::Foreign(id)) => id,
+                _ => return None,
+            },
+            Value::Foreign(id) => id,
+            _ => return None,
+        };
+        let (module, name) = self.foreign.get(id as usize)?;
+        Some((self.bytes(*module), self.bytes(*name)))
+    }
+
+    /// The first foreign function or class that the pickle names, or a value without a name if one is not made here.
+    pub fn first_foreign(&self) -> Option<Value> {
+        match self.foreign.is_empty() {
+            true => self.has_foreign.then_some(Value::Opaque),
+            false => Some(Value::Foreign(0)),
+        }
+    }
+
+    /// The last item.
+    pub fn last(&self, id: Id) -> Option<Value> {
+        let chain = self.chains.get(id as usize).filter(|chain| chain.count > 0)?;
+        self.items.get(chain.last as usize).map(|item| item.value)
     }
 
     /// How many items.

@@ -8,17 +8,19 @@ use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::find_duplicate::find_duplicate;
+use std::fmt;
 use std::ops::Range;
 
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 const ENTRY_SIZE: u64 = 46;
 
 /// The flags of a member: bits for the level of deflate; its sizes are also behind its data, in a descriptor; its name is
-/// UTF-8; it is encrypted.
+/// UTF-8; it is encrypted; the directory is encrypted, too.
 const LEVEL: u16 = 6;
 pub(super) const DESCRIPTOR: u16 = 8;
 const UTF8: u16 = 1 << 11;
-const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
+const ENCRYPTED: u16 = 1 | 1 << 6;
+const HIDDEN: u16 = 1 << 13;
 
 /// The highest ratio of decoded to compressed size of a deflated member.
 const MAX_RATIO: u64 = 1040;
@@ -30,8 +32,37 @@ pub enum Method {
     Stored,
     /// Deflated (RFC 1951).
     Deflated,
-    /// By a method that is not read here: its number.
-    Other(u16),
+    /// In a way that is not read here. The member is listed, and the others are read.
+    Unread(Unread),
+}
+
+/// Why the bytes of a member are not read here. It is shown as the name of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// They are encrypted.
+    Encrypted,
+    /// The member has flags that are not known here.
+    Flags(u16),
+    /// They are compressed by the method of that number.
+    Method(u16),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let method = match self {
+            Unread::Encrypted => return f.write_str("zip.encrypted"),
+            Unread::Flags(flags) => return write!(f, "zip.flags-{flags:#x}"),
+            Unread::Method(method) => method,
+        };
+        match method {
+            9 => f.write_str("zip.deflate64"),
+            12 => f.write_str("zip.bzip2"),
+            14 => f.write_str("zip.lzma"),
+            93 => f.write_str("zip.zstd"),
+            95 => f.write_str("zip.xz"),
+            other => write!(f, "zip.method-{other}"),
+        }
+    }
 }
 
 /// A member of an archive.
@@ -54,10 +85,13 @@ pub struct Member {
 impl Member {
     /// How it is stored.
     pub fn method(&self) -> Method {
+        let unknown = self.flags & !(LEVEL | DESCRIPTOR | UTF8);
         match self.method {
+            _ if self.flags & ENCRYPTED != 0 => Method::Unread(Unread::Encrypted),
+            _ if unknown != 0 => Method::Unread(Unread::Flags(unknown)),
             0 => Method::Stored,
             8 => Method::Deflated,
-            other => Method::Other(other),
+            other => Method::Unread(Unread::Method(other)),
         }
     }
 
@@ -83,10 +117,17 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// Whether its writer computed no CRC-32: every member that has bytes says 0. If a single one says another number, a
+    /// 0 is a CRC-32 like any other.
+    pub fn lacks_checksums(&self) -> bool {
+        let mut with_bytes = self.members.iter().filter(|member| member.size > 0).peekable();
+        with_bytes.peek().is_some() && with_bytes.all(|member| member.crc32 == 0)
+    }
+
     /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the longer the
     /// directory is.
     pub fn read(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<Directory> {
-        let End { directory: range, members } = end::read(regions)?;
+        let End { directory: range, members } = end::read(regions, limits)?;
         let size = range.end.saturating_sub(range.start);
         if members > size / ENTRY_SIZE {
             return Err(broken!(
@@ -204,12 +245,8 @@ fn check(
     if disk != 0 {
         return Err(fail!(Unsupported, "it is on disk {disk} of an archive of several"));
     }
-    if member.flags & ENCRYPTED != 0 {
-        return Err(fail!(Unsupported, "it is encrypted"));
-    }
-    let unknown = member.flags & !(LEVEL | DESCRIPTOR | UTF8);
-    if unknown != 0 {
-        return Err(fail!(Unsupported, "its flags {unknown:#x} are not known here"));
+    if member.flags & HIDDEN != 0 {
+        return Err(fail!(Unsupported, "the archive's directory is encrypted"));
     }
     if member.is_utf8() && std::str::from_utf8(name).is_err() {
         return Err(broken!(Rule::ZipName, "its name says that it is UTF-8 and is not"));

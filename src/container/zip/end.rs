@@ -1,6 +1,7 @@
 //! The end of an archive: where its directory stands and how many members that has.
 
 use super::fields::Fields;
+use crate::container::frame::{Limits, TRAILING_HELP};
 use crate::container::regions::Regions;
 use crate::error::{broken, fail, Error, Result, Rule};
 use std::ops::Range;
@@ -32,9 +33,12 @@ struct Record {
 }
 
 /// Finds the end record and reads it.
-pub(super) fn read(regions: &mut dyn Regions) -> Result<End> {
+pub(super) fn read(regions: &mut dyn Regions, limits: &Limits) -> Result<End> {
     let file_size = regions.file_size();
-    let at = find(regions)?;
+    let at = match limits.allow_trailing {
+        true => find_anywhere(regions)?,
+        false => find(regions)?,
+    };
     let record = regions.bytes(at..at.saturating_add(END_SIZE))?;
     let record = plain(record).ok_or_else(|| wrong("it is too short"))?;
     let (record, end) = match record64(regions, at)? {
@@ -84,18 +88,57 @@ fn find(regions: &mut dyn Regions) -> Result<u64> {
     let start = last.saturating_sub(MAX_COMMENT);
     let bytes = regions.bytes(start..file_size)?;
     let found = bytes.windows(END.len()).rposition(|window| window == END);
-    let found = found.ok_or_else(|| wrong("there is none: the file was cut, or is no archive"))?;
+    let found = found.ok_or_else(|| {
+        wrong(format_args!("there is none: the file was cut, or bytes follow its end: {TRAILING_HELP}"))
+    })?;
     let comment = bytes.get(found..).and_then(|record| record.get(20..22));
     let comment = comment.and_then(|size| Fields(size).u16()).map(u64::from);
     let at = start.saturating_add(found as u64);
     let behind = file_size.saturating_sub(at).checked_sub(END_SIZE);
     match behind == comment && behind.is_some() {
         true => Ok(at),
+        false if behind > comment => Err(wrong(format_args!(
+            "the last one is at {at}, and {} bytes follow its comment of {} bytes; {TRAILING_HELP}",
+            behind.unwrap_or(0).saturating_sub(comment.unwrap_or(0)),
+            comment.unwrap_or(0)
+        ))),
         false => Err(wrong(format_args!(
-            "the last one is at {at}, and the comment of {} bytes behind it does not end where the file of {file_size} does",
+            "the last one is at {at}, and the comment of {} bytes behind it does not end where the file of {file_size} does; if \
+             bytes follow the archive, {TRAILING_HELP}",
             comment.unwrap_or(0)
         ))),
     }
+}
+
+/// Finds the last end record whose directory ends where the records of the end begin; any bytes may follow it.
+fn find_anywhere(regions: &mut dyn Regions) -> Result<u64> {
+    const STEP: u64 = 1 << 16;
+    let file_size = regions.file_size();
+    let mut end = file_size;
+    while end >= END_SIZE {
+        let start = end.saturating_sub(STEP);
+        let mut below = end;
+        while let Some(at) = last_record(regions.bytes(start..below)?, start) {
+            let bytes = regions.bytes(at..at.saturating_add(END_SIZE))?;
+            let record = plain(bytes).ok_or_else(|| wrong("it is too short"))?;
+            let is_end = record.start.checked_add(record.size) == Some(at);
+            if is_end || record64(regions, at).is_ok_and(|wide| wide.is_some()) {
+                return Ok(at);
+            }
+            below = at.saturating_add(END_SIZE).saturating_sub(1);
+        }
+        if start == 0 {
+            break;
+        }
+        end = start.saturating_add(END_SIZE).saturating_sub(1);
+    }
+    Err(wrong("there is none: the file was cut, or is no archive"))
+}
+
+/// Where the last record in some bytes begins, which begin at `start` and hold all of it.
+fn last_record(bytes: &[u8], start: u64) -> Option<u64> {
+    let found = bytes.windows(END_SIZE as usize).rposition(|window| window.starts_with(END))?;
+    Some(start.saturating_add(found as u64))
 }
 
 fn plain(record: &[u8]) -> Option<Record> {

@@ -21,20 +21,14 @@ fn all_protocols_are_read() {
 }
 
 #[test]
-fn nothing_is_called_that_is_not_known() {
+fn opcodes_and_states_that_no_checkpoint_has_are_refused() {
     for body in [
-        [global("os", "system"), text("true"), b"\x85R".to_vec()].concat(),
-        [global("os", "system"), b"0N".to_vec()].concat(),
-        dict(&[("k", global("posix", "system"))]),
-        [text("os"), text("system"), b"\x93".to_vec()].concat(),
         b"(ios\nsystem\n".to_vec(),
         b"(cos\nsystem\no".to_vec(),
         b"\x82\x01".to_vec(),
         b"\x84\x01\0\0\0".to_vec(),
         b"P0\n".to_vec(),
         b"\x97".to_vec(),
-        [global("torch", "float32"), b")R".to_vec()].concat(),
-        [global("torch", "FloatStorage"), b")\x81".to_vec()].concat(),
         [tensor(), b"}b".to_vec()].concat(),
         [b"}".to_vec(), tuple(&[b"N".to_vec(), b"}".to_vec()]), b"b".to_vec()].concat(),
         b"V\\u0041\n".to_vec(),
@@ -44,6 +38,57 @@ fn nothing_is_called_that_is_not_known() {
     assert_eq!(rule([text("f"), b")R".to_vec()].concat()), Some(Rule::PickleType));
     assert_eq!(rule([global("torch", "Size"), b"K\x01R".to_vec()].concat()), Some(Rule::PickleType));
     assert_eq!(rule([int(1), text("system"), b"\x93".to_vec()].concat()), Some(Rule::PickleType));
+}
+
+/// A foreign function is only a name. Tensors beside and within what it would make are found.
+#[test]
+fn foreign_functions_are_names_and_are_never_called() {
+    let system = || global("os", "system");
+    let called = || [system(), text("true"), b"\x85R".to_vec()].concat();
+    let newobj_ex = [system(), b")}".to_vec(), vec![0x92]].concat();
+    let float32 = [global("torch", "float32"), b")R".to_vec()].concat();
+    let storage = [global("torch", "FloatStorage"), b")\x81".to_vec()].concat();
+    let as_key = [b"}".to_vec(), called(), b"K\x01s".to_vec()].concat();
+    for (value, shown) in [
+        (called(), "<os.system>"),
+        (system(), "<os.system>"),
+        ([text("os"), text("system"), b"\x93".to_vec()].concat(), "<os.system>"),
+        ([called(), b")R".to_vec()].concat(), "<torch.unknown>"),
+        ([called(), b"}b".to_vec()].concat(), "<os.system>"),
+        ([called(), b"K\x01b".to_vec()].concat(), "<os.system>"),
+        ([called(), b"K\x01a(K\x02e".to_vec()].concat(), "<os.system>"),
+        ([called(), text("k"), b"K\x01s".to_vec()].concat(), "<os.system>"),
+        (newobj_ex, "<os.system>"),
+        (float32, "<torch.unknown>"),
+        (storage, "<torch.unknown>"),
+        (as_key, "x.<os.system>"),
+        ([global("o s", "\\"), b")R".to_vec()].concat(), "o s"),
+    ] {
+        let (lines, attributes) = list(&whole(dict(&[("t", tensor()), ("x", value.clone())]))).unwrap();
+        assert_eq!(lines, ["t: float32 [2, 3] by [3, 1] from 0"], "{value:?}");
+        assert!(attributes.contains(shown), "{value:?}: {attributes}");
+    }
+    let dropped = [system(), b"0".to_vec(), tensor()].concat();
+    assert_eq!(lines(dropped).len(), 1);
+    // A module that was saved whole: class, then the state with parameters and modules.
+    let class =
+        |state: Vec<u8>| [global("my.models", "Net"), b")\x81".to_vec(), state, b"b".to_vec()].concat();
+    let inner = class(dict(&[("_parameters", dict(&[("w", tensor())])), ("training", b"\x88".to_vec())]));
+    let module = class(dict(&[("_modules", dict(&[("fc", inner)])), ("b", tensor())]));
+    let (lines, attributes) = list(&whole(module.clone())).unwrap();
+    assert_eq!(
+        lines,
+        ["_modules.fc._parameters.w: float32 [2, 3] by [3, 1] from 0", "b: float32 [2, 3] by [3, 1] from 0"]
+    );
+    assert!(attributes.contains("<my.models.Net>") && !attributes.contains("training"), "{attributes}");
+    let (lines, _) = list(&whole(dict(&[("model", module)]))).unwrap();
+    assert!(lines[0].starts_with("model._modules.fc._parameters.w:"), "{lines:?}");
+    // Values of a foreign class may hold themselves.
+    let cycle = [global("m", "C"), b")\x81q\0".to_vec(), dict(&[("me", b"h\0".to_vec()), ("t", tensor())])];
+    let (lines, _) = list(&whole([cycle.concat(), b"b".to_vec()].concat())).unwrap();
+    assert_eq!(lines.len(), 1);
+    let many = [b"cm\nC\n)\x81".repeat(200_000), tensor(), b"b".repeat(200_000)].concat();
+    assert_eq!(list_within(&whole(many), 1 << 30).unwrap().0.len(), 1);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use super::tree::{walk, Visit};
 use super::values::{Heap, Id, Value};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
-use crate::model::text::Position;
 use crate::model::value::Tape;
 
 const MEMORY: u64 = 16 << 20;
@@ -65,20 +64,13 @@ fn whole(body: impl AsRef<[u8]>) -> Vec<u8> {
 }
 
 /// Lists what a visit receives.
-struct Listed<'t, 'h> {
+struct Listed<'h> {
     heap: &'h Heap<'h>,
     lines: Vec<String>,
-    attributes: Attributes<'t>,
+    attributes: Attributes<'h>,
 }
 
-impl Listed<'_, '_> {
-    fn finish(self) -> Result<(Vec<String>, Option<Position>)> {
-        let at = self.attributes.finish()?;
-        Ok((self.lines, at))
-    }
-}
-
-impl Visit for Listed<'_, '_> {
+impl Visit for Listed<'_> {
     fn tensor(&mut self, path: &[u8], id: Id) -> Result<()> {
         let tensor = self.heap.tensor(id).unwrap();
         let (shape, strides) = self.heap.shape(tensor);
@@ -96,7 +88,7 @@ impl Visit for Listed<'_, '_> {
     }
 
     fn attribute(&mut self, path: &[u8], value: Value) -> Result<()> {
-        self.attributes.add(self.heap, path, value)
+        self.attributes.add(path, value)
     }
 }
 
@@ -105,10 +97,11 @@ fn list_within(pickle: &[u8], memory: u64) -> Result<(Vec<String>, String)> {
     let budget = Budget::new(memory);
     let (heap, root) = read(pickle, &budget)?;
     let mut tape = Tape::default();
-    let attributes = Attributes::new(&mut tape, &budget)?;
+    let attributes = Attributes::new(&budget);
     let mut listed = Listed { heap: &heap, lines: Vec::new(), attributes };
     walk(&heap, root, &mut listed)?;
-    let (lines, at) = listed.finish()?;
+    let Listed { lines, attributes, .. } = listed;
+    let at = attributes.write(&heap, &mut tape)?;
     let shown = at.map_or(String::new(), |at| format!("{:?}", tape.get(at)));
     Ok((lines, shown))
 }

@@ -30,7 +30,9 @@ fn tensors_are_named_by_their_key_paths() {
     assert_eq!(of_key(&of_integer(b"\xff\xff\xff\xff\xff\xff\xff\x7f\xff")), "-9223372036854775809");
     assert_eq!(of_key(&of_integer(&i128::MIN.to_le_bytes())), i128::MIN.to_string());
     let widest = of_integer(&[&[0; 16][..], b"\x01"].concat());
-    assert_eq!(cause([b"}", &widest[..], &tensor(), b"s"].concat()), Cause::Unsupported);
+    assert_eq!(of_key(&widest), "<an integer>", "one of more than 16 bytes");
+    assert_eq!(of_key(&ints(&[1])), "<a tuple>");
+    assert_eq!(of_key(b"B\x01\0\0\0x"), "<bytes>");
     assert_eq!(lines(tensor()), [": float32 [2, 3] by [3, 1] from 0"]);
     assert_eq!(lines([tensor(), tensor(), b"\x86".to_vec()].concat()).len(), 2, "a tuple");
     assert_eq!(lines(storage("torch.FloatStorage", "0", 5)), [": storage of 5"]);
@@ -226,6 +228,22 @@ fn what_is_no_plain_tensor_is_listed() {
     assert!(lines(rebuild("_rebuild_nested_tensor", &[tensor(), tensor(), tensor(), tensor()]))[0]
         .contains("torch.nested []"));
     assert_eq!(rule(rebuild("_rebuild_nested_tensor", &[flag()])), Some(Rule::PickleType));
+    assert!(lines(rebuild("_rebuild_of_a_later_version", &[flag()]))[0].contains("torch.unknown []"));
+    // A class or a type that is not known here.
+    let of_cuda = storage("torch.cuda.FloatStorage");
+    assert_eq!(lines(&of_cuda), [": storage of 4"]);
+    let view = [of_cuda, int(0), ints(&[4]), ints(&[1]), flag(), b"}".to_vec()];
+    assert!(lines(rebuild("_rebuild_tensor_v2", &view))[0].contains("torch.unknown [4]"));
+    let of_dtype = [&view[..], &[global("torch", "float3_new"), b"N".to_vec()]].concat();
+    assert!(lines(rebuild("_rebuild_tensor_v3", &of_dtype))[0].contains("torch.unknown [4]"));
+    let plain = [storage("torch.FloatStorage"), int(0), ints(&[4]), ints(&[1]), flag(), b"}".to_vec()];
+    let subclass =
+        [global("torch._utils", "_rebuild_tensor_v2"), global("my", "Tensor"), tuple(&plain), b"}".to_vec()];
+    let of_type =
+        [global("torch._tensor", "_rebuild_from_type_v2"), tuple(&subclass), b"R".to_vec()].concat();
+    assert!(lines(of_type)[0].contains("torch.subclass [4]"));
+    let wrapped = [global("my", "Tensor"), tuple(&[tensor()]), b"R".to_vec()].concat();
+    assert_eq!(lines(rebuild("_rebuild_parameter", &[wrapped, flag(), b"}".to_vec()])).len(), 1);
 }
 
 #[test]
@@ -294,14 +312,12 @@ fn storages_are_announced_in_one_form() {
 }
 
 #[test]
-fn two_plain_values_have_two_paths() {
-    let keys = [b"}".to_vec(), int(0), b"Ns".to_vec(), text("0"), b"Ns".to_vec()].concat();
-    assert_eq!(rule(keys), Some(Rule::NameDuplicate));
-    assert_eq!(
-        rule(dict(&[("a.b", b"N".to_vec()), ("a", dict(&[("b", b"N".to_vec())]))])),
-        Some(Rule::NameDuplicate)
-    );
-    assert_eq!(cause([b"}".to_vec(), ints(&[1]), tensor(), b"s".to_vec()].concat()), Cause::Unsupported);
+fn of_two_plain_values_with_one_path_the_second_has_a_mark() {
+    let keys = [b"}".to_vec(), int(0), b"K\x05s".to_vec(), text("0"), b"K\x06s".to_vec()].concat();
+    let shown = attributes(keys);
+    assert!(shown.contains(r#""0""#) && shown.contains(r#""0#2""#), "{shown}");
+    let shown = attributes(dict(&[("a.b", int(1)), ("a", dict(&[("b", int(2))])), ("a.b#2", int(3))]));
+    assert!([r#""a.b""#, r#""a.b#2""#, r#""a.b#3""#].iter().all(|key| shown.contains(key)), "{shown}");
 }
 
 #[test]
