@@ -174,7 +174,7 @@ static void unknown_names(void)
     CHECK(strstr(zt_last_error(), "f24") != NULL);
     CHECK_STATUS(zt_component_read_range(c, 0, got, 4), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_load(c, NULL, &buffer), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_object_read_as(zt_object_at(file, 0), ZT_DTYPE_F32, got, sizeof got, NULL), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
 
     file = open_data("invalid/encoding-lz4.zt");
@@ -186,7 +186,7 @@ static void unknown_names(void)
     CHECK_STATUS(zt_component_read(c, got, sizeof got), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "lz4") != NULL);
     CHECK_STATUS(zt_component_read_range(c, 0, got, 4), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_object_read_as(zt_object_at(file, 0), ZT_DTYPE_F32, got, sizeof got, NULL), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_load(c, NULL, &buffer), ZT_ERROR_UNSUPPORTED);
     CHECK(buffer == NULL && ptr == NULL);
     zt_close(file);
@@ -198,7 +198,7 @@ static void unknown_names(void)
     CHECK_STR(zt_component_type_name(c), "f4_e2m1x2");
     CHECK_STATUS(zt_component_ptr(c, &ptr, NULL), ZT_OK);
     CHECK(memcmp(ptr, "12345", 5) == 0);
-    CHECK_STATUS(zt_component_read_as(c, ZT_DTYPE_F32, got, sizeof got), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_object_read_as(zt_object_at(file, 0), ZT_DTYPE_F32, got, sizeof got, NULL), ZT_ERROR_UNSUPPORTED);
     zt_close(file);
 }
 

@@ -1,4 +1,4 @@
-/* zt_component_read_as: every dtype as every other, against arithmetic written apart from the library. */
+/* zt_object_read_as: every dtype as every other, against arithmetic written apart from the library. */
 #include <math.h>
 
 #include "support.h"
@@ -195,6 +195,7 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
     zt_writer_options options;
     zt_writer *writer = NULL;
     zt_file *file;
+    const zt_object *object;
     unsigned char *got = (unsigned char *)malloc(count * 8 + 8);
     zt_dtype to;
     REQUIRE(got != NULL);
@@ -204,18 +205,24 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
     CHECK_STATUS(zt_writer_add_dense(writer, "x", 0, dtype, type, &shape, 1, data, count * width), ZT_OK);
     CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
     file = open_path(path);
+    object = zt_object_find(file, "x");
     for (to = ZT_DTYPE_F64; to <= ZT_DTYPE_BOOL; to++) {
-        size_t wide = zt_dtype_size(to), wrong = 0, first = 0, lost = 0;
+        size_t wide = zt_dtype_size(to), wrong = 0, first = 0, lost = 0, written = 0;
+        uint64_t needed = 0;
         zt_read_request request;
+        zt_status expected;
         memset(got, 0xa5, count * 8 + 8);
         INIT(request);
         request.component = component_of(file, "x", "data");
         request.length = ZT_WHOLE, request.convert = to, request.dst = got + 1, request.dst_size = count * wide;
         for (i = 0; i < count; i++)
             lost += (size_t)is_lost(element(dtype, pair ? ZT_TYPE_NONE : type, (const unsigned char *)data + i * width), to);
-        CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), lost ? ZT_ERROR_LIMIT : ZT_OK);
-        CHECK_STATUS(zt_component_read_as(component_of(file, "x", "data"), to, got + 1, count * wide),
-                     lost ? ZT_ERROR_LIMIT : ZT_OK);
+        expected = lost ? ZT_ERROR_LIMIT : ZT_OK;
+        CHECK_STATUS(zt_object_size_as(object, to, &needed), ZT_OK);
+        CHECK(needed == count * wide);
+        CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), expected);
+        CHECK_STATUS(zt_object_read_as(object, to, got + 1, count * wide + 6, &written), expected);
+        CHECK(written == (lost ? 0 : count * wide));
         request.lossy = 1;
         CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_OK);
         for (i = 0; i < count; i++) {
@@ -230,11 +237,13 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
                     (unsigned long long)from.magnitude);
         }
         CHECK(got[0] == 0xa5 && got[1 + count * wide] == 0xa5);
-        CHECK_STATUS(zt_component_read_as(component_of(file, "x", "data"), to, got, count * wide - 1), ZT_ERROR_BUFFER_SIZE);
+        written = 7;
+        CHECK_STATUS(zt_object_read_as(object, to, got, count * wide - 1, &written), ZT_ERROR_BUFFER_SIZE);
+        CHECK(written == 7 && got[0] == 0xa5);
     }
-    CHECK_STATUS(zt_component_read_as(component_of(file, "x", "data"), ZT_DTYPE_OTHER, got, 8), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_as(component_of(file, "x", "data"), 14, got, 8), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_component_read_as(component_of(file, "x", "data"), -1, got, 8), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_OTHER, got, 8, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_object_read_as(object, 14, got, 8, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_object_read_as(object, -1, got, 8, NULL), ZT_ERROR_INVALID_ARGUMENT);
     zt_close(file);
     CHECK(remove(path) == 0);
     free(got);
@@ -303,19 +312,23 @@ static void long_elements(void)
 static void files_of_others(void)
 {
     zt_file *file = open_data("v0.1/rs-0.1.0-big-endian.zt");
+    zt_read_request request;
     int16_t whole[10];
     double as[10];
     size_t i;
     CHECK_STATUS(zt_component_read(component_of(file, "i16", "data"), whole, sizeof whole), ZT_OK);
-    CHECK_STATUS(zt_component_read_as(component_of(file, "i16", "data"), ZT_DTYPE_F64, as, sizeof as), ZT_OK);
+    CHECK_STATUS(zt_object_read_as(zt_object_find(file, "i16"), ZT_DTYPE_F64, as, sizeof as, NULL), ZT_OK);
     for (i = 0; i < 10; i++)
         CHECK(as[i] == (double)whole[i]);
     zt_close(file);
     file = open_data("v1.2/py-1.2.3-shapes.zt");
-    CHECK_STATUS(zt_component_read_as(component_of(file, "s2", "data"), ZT_DTYPE_F64, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_object_read_as(zt_object_find(file, "s2"), ZT_DTYPE_F64, NULL, 0, NULL), ZT_OK);
     zt_close(file);
-    file = open_data("invalid/csr-values-odd-bytes.zt"); /* 11 bytes of f32 are no whole number of elements */
-    CHECK_STATUS(zt_component_read_as(component_of(file, "s", "values"), ZT_DTYPE_F64, as, sizeof as), ZT_ERROR_CORRUPT);
+    file = open_data("invalid/csr-values-odd-bytes.zt"); /* 11 bytes of f32 are not a whole number of elements */
+    INIT(request);
+    request.component = component_of(file, "s", "values"), request.length = ZT_WHOLE;
+    request.convert = ZT_DTYPE_F64, request.dst = as, request.dst_size = sizeof as;
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_ERROR_CORRUPT);
     zt_close(file);
 }
 

@@ -43,7 +43,7 @@ static void copied(const char *name, zt_encoding encoding)
             size_t size;
             unsigned char *bytes = read_component(old, &size);
             CHECK_STR(zt_component_dtype_name(now), zt_component_dtype_name(old));
-            digest = encoding ? "xxh3:" : !digest ? NULL : strncmp(digest, "crc32c:", 7) == 0 ? "xxh3:" : "sha256:";
+            digest = encoding || !digest || strncmp(digest, "crc32c:", 7) == 0 ? "xxh3:" : "sha256:";
             holds(to, zt_object_name(a), zt_component_role(old), stored == ZT_ENCODING_ZSTD ? ZT_ENCODING_ZSTD_SEEKABLE : stored, digest,
                 bytes, size);
             free(bytes);

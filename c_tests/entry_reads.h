@@ -224,6 +224,7 @@ static zt_status entry_read(const zt_file *file)
     zt_verify_report report;
     zt_status status;
     const void *place;
+    uint64_t needed;
     size_t i, j, size;
     INIT(what), INIT(report);
     TRY(entry_metadata(file));
@@ -248,7 +249,8 @@ static zt_status entry_read(const zt_file *file)
             TRY(status);
         }
     }
-    TRY(zt_component_read_as(zt_component_find(zt_object_find(file, "floats"), "data"), ZT_DTYPE_F16, entry_buffer, 8));
+    TRY(zt_object_size_as(zt_object_find(file, "floats"), ZT_DTYPE_F16, &needed));
+    TRY(zt_object_read_as(zt_object_find(file, "floats"), ZT_DTYPE_F16, entry_buffer, (size_t)needed, &size));
     TRY(entry_views(file));
     TRY(entry_batch(file, 1, ZT_DIRECT_NEVER));
     TRY(entry_batch(file, 3, ZT_DIRECT_AUTO));

@@ -86,7 +86,7 @@ static void dlpack(void)
 static void objects_and_components(void)
 {
     zt_tensor tensor;
-    uint64_t measured = 7;
+    uint64_t measured = 7, wide = 9;
     const void *ptr = space;
     size_t size = 7;
     zt_buffer *buffer = (zt_buffer *)space;
@@ -167,8 +167,11 @@ static void objects_and_components(void)
     CHECK_STATUS(zt_component_load(component, NULL, NULL), INVALID);
     CHECK(zt_buffer_data(NULL) == NULL && zt_buffer_size(NULL) == 0);
     zt_buffer_free(NULL);
-    CHECK_STATUS(zt_component_read_as(NULL, ZT_DTYPE_F64, space, sizeof space), INVALID);
-    CHECK_STATUS(zt_component_read_as(component, ZT_DTYPE_F64, NULL, sizeof space), INVALID);
+    CHECK_STATUS(zt_object_read_as(NULL, ZT_DTYPE_F64, space, sizeof space, &size), INVALID);
+    CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_F64, NULL, sizeof space, &size), INVALID);
+    CHECK_STATUS(zt_object_size_as(NULL, ZT_DTYPE_F64, &wide), INVALID);
+    CHECK_STATUS(zt_object_size_as(object, ZT_DTYPE_F64, NULL), INVALID);
+    CHECK(size == 7 && wide == 9);
     CHECK_STATUS(zt_component_advise(NULL, ZT_ADVICE_NONE), INVALID);
     CHECK_STATUS(zt_component_verify(NULL), INVALID);
 }

@@ -91,11 +91,13 @@ static void enumerations(void)
     zt_object_desc o;
     zt_component_desc c;
     zt_file *f;
+    uint64_t size = 9;
     size_t i;
     CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < COUNT(bad); i++) {
         CHECK(zt_dtype_name(bad[i]) == NULL && zt_type_name(bad[i]) == NULL && zt_format_name(bad[i]) == NULL);
-        CHECK_STATUS(zt_component_read_as(component, bad[i], space, sizeof space), INVALID);
+        CHECK_STATUS(zt_object_read_as(object, bad[i], space, sizeof space, NULL), INVALID);
+        CHECK_STATUS(zt_object_size_as(object, bad[i], &size), INVALID);
         CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
         CHECK_STATUS(zt_writer_add_dense(w, "a", 0, bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
         CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
@@ -171,7 +173,7 @@ static void absurd_sizes(void)
     status = zt_component_read(component, space, SIZE_MAX);
     CHECK(status == ZT_OK || status == INVALID);
     CHECK(space[60] == 0xa5);
-    status = zt_component_read_as(component, ZT_DTYPE_F64, space, SIZE_MAX);
+    status = zt_object_read_as(object, ZT_DTYPE_F64, space, SIZE_MAX, NULL);
     CHECK(status == ZT_OK || status == INVALID);
     CHECK(space[120] == 0xa5);
     CHECK_STATUS(zt_component_read_range(component, 0, space, SIZE_MAX), INVALID);

@@ -85,7 +85,8 @@ static const field zt_verify_options_fields[] = {
 static const field zt_verify_report_fields[] = {
     F(zt_verify_report, struct_size), F(zt_verify_report, objects), F(zt_verify_report, components),
     F(zt_verify_report, bytes), F(zt_verify_report, digests_verified), F(zt_verify_report, digests_absent),
-    F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero)};
+    F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero),
+    F(zt_verify_report, bytes_not_covered)};
 static const field zt_repair_options_fields[] = {
     F(zt_repair_options, struct_size), F(zt_repair_options, dry_run), F(zt_repair_options, reserved),
     F(zt_repair_options, max_manifest_size), F(zt_repair_options, cut_at), F(zt_repair_options, context),
@@ -124,7 +125,7 @@ static const field zt_writer_options_fields[] = {
     F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
     F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
     F(zt_writer_options, progress), F(zt_writer_options, thread_hooks), F(zt_writer_options, canonical),
-    F(zt_writer_options, reserved)};
+    F(zt_writer_options, allow_damaged)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {
@@ -153,6 +154,7 @@ static const field zt_attribute_fields[] = {
     F(zt_attribute, count), F(zt_attribute, lengths), F(zt_attribute, key_length)};
 static const field zt_write_summary_fields[] = {
     F(zt_write_summary, struct_size), F(zt_write_summary, file_size), F(zt_write_summary, objects),
-    F(zt_write_summary, components), F(zt_write_summary, stored_bytes), F(zt_write_summary, data_bytes)};
+    F(zt_write_summary, components), F(zt_write_summary, stored_bytes), F(zt_write_summary, data_bytes),
+    F(zt_write_summary, damaged)};
 
 #endif

@@ -29,6 +29,8 @@ static inline void stored_digest(const char *path, const zt_component *c, zt_dig
     size_t have;
     unsigned char *bytes;
     *out = 0;
+    if (digest == ZT_DIGEST_DEFAULT)
+        digest = ZT_DIGEST_CRC32C;
     if (digest != ZT_DIGEST_CRC32C && digest != ZT_DIGEST_SHA256)
         return;
     bytes = read_file(path, &have);

@@ -32,15 +32,23 @@ static int print_view(const zt_file *file, const char *name)
 /* All elements as float: f16, bf16, integers and 8-bit floats are converted on the way. */
 static int print_values(const zt_object *object)
 {
-    const zt_component *data = zt_component_find(object, "data");
-    size_t count = (size_t)(zt_component_size(data) / zt_dtype_size(zt_component_dtype(data)));
-    float *values = malloc(count ? count * sizeof *values : 1);
+    uint64_t size;
+    size_t written, count;
+    float *values;
     double sum = 0;
 
-    if (!values || zt_component_read_as(data, ZT_DTYPE_F32, values, count * sizeof *values) != ZT_OK) {
+    if (zt_object_size_as(object, ZT_DTYPE_F32, &size) != ZT_OK)
+        return fail();
+    values = size < SIZE_MAX ? malloc((size_t)size + 1) : NULL;
+    if (!values) {
+        fprintf(stderr, "no memory for %" PRIu64 " bytes\n", size);
+        return 1;
+    }
+    if (zt_object_read_as(object, ZT_DTYPE_F32, values, (size_t)size, &written) != ZT_OK) {
         free(values);
         return fail();
     }
+    count = written / sizeof *values;
     for (size_t i = 0; i < count; i++)
         sum += values[i];
     printf("first:");

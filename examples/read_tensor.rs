@@ -10,17 +10,19 @@ use ztensor::reader::{File, OpenOptions};
 
 fn read(path: &str, name: &str) -> Result<()> {
     let file = File::open(path, &OpenOptions::default())?;
-    let data = file.find(name).and_then(|object| object.component("data"));
-    let data =
-        data.ok_or_else(|| Error::new(Cause::NotFound, format_args!("{path}: no dense object {name:?}")))?;
+    let object = file.required(name)?;
+    let data = object
+        .component("data")
+        .ok_or_else(|| Error::new(Cause::Unsupported, format_args!("{path}: {name:?} is not an array")))?;
 
     // Borrowed from the mapping where that can be, decoded into fresh memory where not.
     let bytes = data.load()?;
-    println!("{name}: {} {:?}, {} bytes", data.dtype_name(), data.object().shape(), bytes.as_slice().len());
+    println!("{name}: {} {:?}, {} bytes", data.dtype_name(), object.shape(), bytes.as_slice().len());
 
-    let count = bytes.as_slice().len() / data.dtype().map_or(1, Dtype::size);
-    let mut floats = vec![0; count * 4];
-    data.read_as(Dtype::F32, &mut floats)?;
+    let size = usize::try_from(object.size_as(Dtype::F32)?);
+    let mut floats =
+        vec![0; size.map_err(|_| Error::new(Cause::OutOfMemory, format_args!("{name:?} is too large")))?];
+    object.read_as(Dtype::F32, &mut floats)?;
     let values: Vec<f32> =
         floats.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect();
     println!("first: {:?}", &values[..values.len().min(4)]);

@@ -696,6 +696,30 @@ const zt_component *zt_component_find(const zt_object *object, const char *role)
 /// Threads: any. Since 0.9.
 const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
 
+/// Reads all numbers of an object as elements of another dtype, row-major.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
+/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
+/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
+/// was, also on failure, when the content of dst in front of it is undefined.
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
+zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size, size_t *written);
+
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
+/// nothing: they follow from the shape.
+/// size: receives them; not NULL, untouched on failure.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
+/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
+/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
+/// leaves 64 bits. Threads: any. Since 0.9.
+zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
+
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
 /// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
@@ -714,7 +738,7 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 // 5. Bytes, cheapest first
 //
 // zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
-// read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.
+// read a part, zt_component_load gives a buffer, zt_object_read_as converts. zt_component_caps says what works.
 
 /// The component's decoded bytes can be lent: zt_component_ptr works.
 #define ZT_CAP_MAP 1
@@ -844,21 +868,6 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// not say their sizes with a window over 128 MiB, else as zt_component_read.
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
-
-/// Reads the component's elements as another dtype.
-///
-/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
-/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
-/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
-/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
-/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
-/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
-/// number of elements, else as zt_component_read.
-/// Threads: any. Since 0.9.
-zt_status zt_component_read_as(const zt_component *component, zt_dtype dtype, void *dst, size_t dst_size);
 
 /// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
@@ -1065,7 +1074,7 @@ zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
 // used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
 // memory.
 
-/// What is known of an object without touching its bytes; the fields from offset on are of component.
+/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
 typedef struct zt_object_info {
     /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
@@ -1076,7 +1085,7 @@ typedef struct zt_object_info {
     size_t rank; ///< As zt_object_rank.
     const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
     size_t component_count; ///< As zt_component_count.
-    /// "data" of a dense object, the first component of any other; NULL if it has none.
+    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
     const zt_component *component;
     uint64_t offset; ///< As zt_component_offset.
     uint64_t stored_size; ///< As zt_component_stored_size.
@@ -1146,7 +1155,7 @@ typedef struct zt_read_request {
     /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
-    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
     zt_dtype convert;
     uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
     uint32_t reserved; ///< 0
@@ -1573,6 +1582,9 @@ zt_dtype zt_value_dtype(const zt_value *value);
 #define ZT_VERIFY_PADDING 4
 /// Compare all bytes of shards with their digests, too.
 #define ZT_VERIFY_SHARDS 8
+/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
+/// CRC-32 that can be checked.
+#define ZT_VERIFY_REQUIRE_DIGESTS 16
 
 /// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
@@ -1611,13 +1623,17 @@ typedef struct zt_verify_report {
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     uint64_t padding_nonzero;
+    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
+    /// not found.
+    uint64_t bytes_not_covered;
 } zt_verify_report;
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
-/// have are looked at once, and counted for each.
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -1698,7 +1714,8 @@ typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    ZT_DIGEST_DEFAULT = 0, ///< What the writer's options say; there: none, in zTensor 2 xxh3.
+    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
+    ZT_DIGEST_DEFAULT = 0,
     ZT_DIGEST_NONE = 1, ///< No digest.
     ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
     ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
@@ -1721,7 +1738,9 @@ typedef struct zt_writer_options {
     /// is not said counts as large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    zt_digest digest; ///< The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
+    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
+    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
+    zt_digest digest;
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
@@ -1744,7 +1763,10 @@ typedef struct zt_writer_options {
     /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
     /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
-    uint32_t reserved; ///< Must be 0.
+    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
+    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
+    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    uint32_t allow_damaged;
 } zt_writer_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
@@ -1791,6 +1813,7 @@ typedef struct zt_write_summary {
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_writer_options.allow_damaged).
 } zt_write_summary;
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
@@ -1864,13 +1887,16 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was.
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
-/// zt_writer_add_dense and zt_component_read.
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);

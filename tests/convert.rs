@@ -239,7 +239,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
         let options = WriterOptions { encoding, frame_size: 1024, ..WriterOptions::default() };
         let file = common::open(common::file_of(&options, &samples));
         for ((from, logical), sample) in types.iter().zip(&samples) {
-            let component = common::data(&file, &sample.name);
+            let object = file.find(&sample.name).unwrap();
             let values = decoded(*from, *logical, &sample.parts[0].bytes);
             for to in Dtype::ALL {
                 let mut bytes = vec![0xaa; values.len() * to.size() + 1];
@@ -249,11 +249,15 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
                     at += piece.len();
                     Ok(())
                 };
-                component.for_each_converted(to, &mut body).unwrap_or_else(|e| panic!("{e}"));
+                object
+                    .component("data")
+                    .unwrap()
+                    .for_each_converted(to, &mut body)
+                    .unwrap_or_else(|e| panic!("{e}"));
                 let lost = values.iter().filter(|value| is_lost(**value, to)).count();
                 let mut read = vec![0xaa; bytes.len()];
-                match (component.read_as(to, &mut read), lost) {
-                    (Ok(()), 0) => assert_eq!(read, bytes),
+                match (object.read_as(to, &mut read), lost) {
+                    (Ok(written), 0) => assert_eq!((written, &read), (bytes.len() - 1, &bytes)),
                     (Err(e), 1..) => {
                         assert_eq!(e.cause(), Cause::Limit);
                         let (found, name) = (e.to_string(), &sample.name);
@@ -265,6 +269,7 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
                     (read, lost) => panic!("{}: {lost} lost numbers: {read:?}", sample.name),
                 }
                 assert_eq!(bytes.pop(), Some(0xaa), "a byte behind the elements was written");
+                assert_eq!(object.size_as(to).ok(), Some(bytes.len() as u64));
                 if to == *from && logical.is_none() {
                     assert_eq!(bytes, sample.parts[0].bytes, "{to:?} as itself, bit by bit");
                     continue;
@@ -279,8 +284,10 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
                     compared += 1;
                 }
                 bytes.pop();
-                let short = component.read_as(to, &mut bytes);
+                let before = bytes.clone();
+                let short = object.read_as(to, &mut bytes);
                 assert_eq!(short.map_err(|e| e.cause()), Err(Cause::BufferSize));
+                assert_eq!(bytes, before, "memory that is too small was written to");
             }
         }
     }
@@ -299,6 +306,10 @@ fn elements_of_an_unknown_type_are_not_converted() {
     let file = common::open(bytes);
     let component = common::data(&file, "o");
     assert_eq!(common::read(&component), [1, 2], "its bytes can be had");
-    let refused = component.read_as(Dtype::F32, &mut [0; 64]);
-    assert_eq!(refused.map_err(|e| e.cause()), Err(Cause::Unsupported));
+    let object = file.find("o").unwrap();
+    for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)]
+    {
+        let error = refused.unwrap_err();
+        assert!(error.cause() == Cause::Unsupported && error.message().contains("f4_e2m1"), "{error}");
+    }
 }

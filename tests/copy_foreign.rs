@@ -116,7 +116,7 @@ fn floats_become_another_dtype_and_nothing_else_does() {
             converted += 1;
             assert_eq!(to.dtype(), Some(Dtype::F32));
             let mut expected = vec![0; to.size().unwrap() as usize];
-            from.read_as(Dtype::F32, &mut expected).unwrap();
+            old.read_as(Dtype::F32, &mut expected).unwrap();
             assert_eq!(common::read(&to), expected);
         } else {
             assert_eq!((to.dtype(), to.logical()), (from.dtype(), from.logical()));

@@ -52,7 +52,6 @@ fn walk(file: &File) -> Vec<String> {
             }
             let size = c.size().unwrap_or(0).min(buffer.len() as u64) as usize;
             said.push(said_of(c.read_range(c.size().unwrap_or(0) - size as u64, &mut buffer[..size])));
-            said.push(said_of(c.read_as(Dtype::F32, &mut buffer)));
             said.push(said_of(c.verify_digest()));
         }
         let zeros = vec![0; object.shape().len()];
@@ -60,6 +59,7 @@ fn walk(file: &File) -> Vec<String> {
         said.push(said_of(
             object.read_slice(&Hyperslab { start: &zeros, count: &ones, step: None }, &mut buffer),
         ));
+        said.push(said_of(object.read_as(Dtype::F32, &mut buffer).map(drop)));
         said.push(said_of(object.tensor_view().map(drop)));
         said.push(said_of(object.csr_view().map(drop)));
         said.push(said_of(object.coo_view().map(drop)));
@@ -338,7 +338,7 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
     until_it_goes_well("load", &|| data.load().map(drop));
     until_it_goes_well("read", &|| with_buffer(&|buffer| data.read(buffer)));
     until_it_goes_well("read_range", &|| with_buffer(&|buffer| data.read_range(5, &mut buffer[..20_000])));
-    until_it_goes_well("read_as", &|| with_buffer(&|buffer| data.read_as(Dtype::F64, buffer)));
+    until_it_goes_well("read_as", &|| with_buffer(&|buffer| large.read_as(Dtype::F64, buffer).map(drop)));
     until_it_goes_well("read_slice", &|| with_buffer(&|buffer| large.read_slice(&slab, buffer)));
     until_it_goes_well("tensor_view", &|| {
         open().and_then(|f| f.find("large").unwrap().tensor_view().map(drop))

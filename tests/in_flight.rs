@@ -86,7 +86,7 @@ fn decoded_bytes_between_the_rows_of_a_slab_count() {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
     let path = folder.path("a.zt");
-    let options = WriterOptions { encoding: Encoding::Zstd, digest: None, ..WriterOptions::default() };
+    let options = WriterOptions { encoding: Encoding::Zstd, ..common::without_digests() };
     let mut writer = Writer::create(&path, &options).unwrap();
     let data = compressible(SIZE);
     for at in 0..COUNT {

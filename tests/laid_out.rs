@@ -70,7 +70,7 @@ fn strides_and_byte_order_are_undone_in_every_read() {
             }
         }
         let mut floats = vec![0; expected.len()];
-        data.read_as(Dtype::F32, &mut floats).unwrap();
+        object.read_as(Dtype::F32, &mut floats).unwrap();
         let first = floats.chunks_exact(4).map(|e| f32::from_ne_bytes(e.try_into().unwrap()));
         assert!(first.zip(0..count).all(|(found, at)| found == at as f32));
         let (mut one, mut two) = (vec![0; expected.len()], vec![0; 4000]);

@@ -20,7 +20,7 @@ fn options() -> WriterOptions {
         version: Version::V2,
         digest: Some(Algorithm::Xxh3),
         threads: 1,
-        ..WriterOptions::default()
+        ..common::without_digests()
     }
 }
 

@@ -63,7 +63,7 @@ fn matrix(frame_size: usize, digest: Option<Algorithm>) -> (Vec<u8>, Vec<u8>, us
         encoding: Encoding::Zstd,
         frame_size: frame_size as u64,
         digest,
-        ..WriterOptions::default()
+        ..common::without_digests()
     };
     let bytes = common::file_of(&options, &[sample]);
     let file = common::open(bytes.clone());

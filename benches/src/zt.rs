@@ -32,6 +32,7 @@ pub const BF16: i32 = 4;
 pub const I32: i32 = 6;
 pub const ZSTD: i32 = 2;
 pub const NO_DIGEST: i32 = 1;
+pub const NO_DIGEST: i32 = 1;
 pub const CRC32C: i32 = 2;
 pub const SHA256: i32 = 3;
 pub const XXH3: i32 = 4;
@@ -141,7 +142,7 @@ extern "C" {
     pub fn zt_component_ptr(c: *const Component, p: *mut *const c_void, n: *mut usize) -> i32;
     pub fn zt_component_read(c: *const Component, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_component_read_range(c: *const Component, at: u64, dst: *mut c_void, n: usize) -> i32;
-    pub fn zt_component_read_as(c: *const Component, dtype: i32, dst: *mut c_void, n: usize) -> i32;
+    pub fn zt_object_read_as(o: *const Object, dtype: i32, dst: *mut c_void, n: usize, written: *mut usize) -> i32;
     pub fn zt_component_load(c: *const Component, options: *const c_void, b: *mut *mut Buffer) -> i32;
     pub fn zt_component_verify(c: *const Component) -> i32;
     pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;
@@ -215,6 +216,10 @@ impl Zt {
         let c = unsafe { zt_component_at(zt_object_find(self.0, name.as_ptr()), 0) };
         assert!(!c.is_null(), "no component {name:?}");
         c
+    }
+
+    pub fn object(&self, name: &CStr) -> *const Object {
+        unsafe { zt_object_find(self.0, name.as_ptr()) }
     }
 
     /// Where the tensor's bytes are in the file, if it is there.

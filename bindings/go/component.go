@@ -230,35 +230,44 @@ func elements[T Element](data []byte, is DType) ([]T, error) {
 	return unsafe.Slice((*T)(pointer(data)), len(data)/width), nil
 }
 
-// Convert reads the elements as T: see zt_component_read_as.
-func Convert[T Element](c Component) ([]T, error) {
-	width := c.DType().Size()
-	if width == 0 {
-		return nil, refuse(ErrUnsupported, "elements of "+c.DTypeName()+" cannot be converted")
-	}
-	size, err := c.Measure()
+// SizeAs is the bytes of all numbers of the object as elements of a dtype; ErrUnsupported if it is not one array of numbers.
+func (o Object) SizeAs(dtype DType) (uint64, error) {
+	var size C.uint64_t
+	err := call(func() C.zt_status { return C.zt_object_size_as(o.handle, C.zt_dtype(dtype), &size) })
+	return uint64(size), err
+}
+
+// Convert reads all numbers of an object as T, row-major: see zt_object_read_as. A complex element becomes two.
+func Convert[T Element](o Object) ([]T, error) {
+	size, err := o.SizeAs(dtypeOf[T]())
 	if err != nil {
 		return nil, err
 	}
-	if size > c.StoredSize() && size > 16<<20 {
-		// A file may say so of any size, and Go ends the process where there is no memory: the library looks before it asks for that.
-		loaded, err := c.Load(nil)
-		if err != nil {
-			return nil, err
-		}
-		loaded.Free()
-	}
-	var zero T
-	if size/uint64(width) > uint64(math.MaxInt)/uint64(unsafe.Sizeof(zero)) {
+	if size > math.MaxInt {
 		return nil, refuse(ErrLimit, "this machine does not address so many elements")
 	}
-	made := make([]T, size/uint64(width))
+	if size > 16<<20 {
+		// A compressed file may claim any size, and Go ends the process if there is no memory. The library checks that first.
+		if data, err := o.Component("data"); err == nil && data.Size() > data.StoredSize() {
+			loaded, err := data.Load(nil)
+			if err != nil {
+				return nil, err
+			}
+			loaded.Free()
+		}
+	}
+	var zero T
+	made := make([]T, size/uint64(unsafe.Sizeof(zero)))
+	var written C.size_t
 	err = call(func() C.zt_status {
 		var first unsafe.Pointer
 		if len(made) > 0 {
 			first = unsafe.Pointer(&made[0])
 		}
-		return C.zt_component_read_as(c.handle, C.zt_dtype(dtypeOf[T]()), first, C.size_t(len(made)*int(unsafe.Sizeof(zero))))
+		return C.zt_object_read_as(o.handle, C.zt_dtype(dtypeOf[T]()), first, C.size_t(size), &written)
 	})
-	return made, err
+	if err != nil {
+		return nil, err
+	}
+	return made[:int(written)/int(unsafe.Sizeof(zero))], nil
 }

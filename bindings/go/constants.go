@@ -212,8 +212,9 @@ type Check uint32
 
 // Values of Check.
 const (
-	CheckDigests  Check = C.ZT_VERIFY_DIGESTS
-	CheckContents Check = C.ZT_VERIFY_CONTENTS
-	CheckPadding  Check = C.ZT_VERIFY_PADDING
-	CheckShards   Check = C.ZT_VERIFY_SHARDS
+	CheckDigests        Check = C.ZT_VERIFY_DIGESTS
+	CheckContents       Check = C.ZT_VERIFY_CONTENTS
+	CheckPadding        Check = C.ZT_VERIFY_PADDING
+	CheckShards         Check = C.ZT_VERIFY_SHARDS
+	CheckRequireDigests Check = C.ZT_VERIFY_REQUIRE_DIGESTS
 )

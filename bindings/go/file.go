@@ -147,8 +147,8 @@ func (f *File) Object(name string) (Object, error) {
 	return Object{found, f.kept}, nil
 }
 
-// ObjectInfo is what is known of an object without touching its bytes. Component is "data" of a dense object, else the first;
-// what follows it is of that.
+// ObjectInfo is what is known of an object without touching its bytes. Component is the data of a dense object or of blocks, and
+// what follows describes it. Another object has nothing there: HasArray is false.
 type ObjectInfo struct {
 	Object                   Object
 	Name                     string
@@ -161,6 +161,9 @@ type ObjectInfo struct {
 	Type                     Type
 	Encoding                 Encoding
 }
+
+// HasArray says whether the object is one array, which Component holds. No component of a sparse or quantized object is one.
+func (i ObjectInfo) HasArray() bool { return i.Component.handle != nil }
 
 // ComponentInfo is what is known of a component without touching its bytes.
 type ComponentInfo struct {

@@ -680,10 +680,10 @@ func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
 	must(t, err)
 	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 	must(t, os.WriteFile(path, bytes.ReplaceAll(file, number(3<<20), number(1<<31)), 0o600))
-	c := opened(t, path).Objects()[0].Components()[0]
+	o := opened(t, path).Objects()[0]
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Convert[float64](c); !errors.Is(err, ErrCorrupt) {
+	if _, err := Convert[float64](o); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -693,11 +693,10 @@ func TestConvertAsksForNoMemoryThatAFileMerelyClaims(t *testing.T) {
 	// One cannot tell its size, the other says 16 TiB.
 	for _, name := range []string{"copy/unsupported-component.zt", "foreign/invalid/amber-pt-view-expand-exabyte.pt"} {
 		for _, o := range opened(t, data+name).Objects() {
-			for _, c := range o.Components() {
-				_, err := Convert[float32](c)
-				if got, whole := Convert[uint8](c); (err == nil) != (whole == nil) || c.Size() > 1<<30 && got != nil {
-					t.Errorf("%s: %v, %v", name, err, whole)
-				}
+			_, err := Convert[float32](o)
+			size, _ := o.SizeAs(DTypeU8)
+			if got, whole := Convert[uint8](o); (err == nil) != (whole == nil) || size > 1<<30 && got != nil {
+				t.Errorf("%s: %v, %v", name, err, whole)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ type Failure struct {
 
 // VerifyOptions of Verify. The zero value checks everything but padding.
 type VerifyOptions struct {
-	Checks    Check // CheckDigests | CheckContents | CheckPadding; 0 for digests and contents.
+	Checks    Check // CheckDigests | CheckContents | CheckPadding | CheckRequireDigests; 0 for digests and contents.
 	Threads   int
 	Watch     Watch
 	OnFailure func(Failure) (on bool) // Called for each failure, from one goroutine at a time; false ends the call.
@@ -27,6 +27,7 @@ type VerifyOptions struct {
 // Report is what Verify looked at.
 type Report struct {
 	Objects, Components, Bytes, DigestsVerified, DigestsAbsent, DigestsUnknown, PaddingNonzero uint64
+	BytesNotCovered                                                                            uint64 // Of components without a digest that could be checked.
 }
 
 // Verify checks every digest and all contents; the error is the first failure. options may be nil.
@@ -58,7 +59,8 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 	r := &sized[C.zt_verify_report](&m, 1)[0]
 	err := w.call(func() C.zt_status { return C.zt_verify(f.handle, o, r) })
 	return Report{uint64(r.objects), uint64(r.components), uint64(r.bytes), uint64(r.digests_verified),
-		uint64(r.digests_absent), uint64(r.digests_unknown), uint64(r.padding_nonzero)}, err
+		uint64(r.digests_absent), uint64(r.digests_unknown), uint64(r.padding_nonzero),
+		uint64(r.bytes_not_covered)}, err
 }
 
 // Failures lists all that Verify finds broken; the error is of what kept it from looking.

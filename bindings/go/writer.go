@@ -13,13 +13,14 @@ import (
 	"unsafe"
 )
 
-// WriterOptions of Create. The zero value has the defaults: 1.2, raw, no digest; ztensor.h says more of each.
+// WriterOptions of Create. The zero value has the defaults: 1.2, raw, CRC-32C; ztensor.h says more of each.
 type WriterOptions struct {
 	SpecVersion    SpecVersion
 	Encoding       Encoding // Of what says nothing else.
 	Level          int      // Of zstd; 0 for the default.
 	Digest         Digest   // Of what says nothing else.
 	Durable        bool     // Syncs the file before it is published.
+	AllowDamaged   bool     // Copies go on past bytes that do not agree with a checksum, without a new digest.
 	Threads        int      // 0: as many as there are processors.
 	Alignment      uint64
 	LargeAlignment uint64
@@ -39,6 +40,7 @@ func (o *WriterOptions) c(m *memory) (*C.zt_writer_options, *watcher) {
 	made.zstd_level = C.int32_t(o.Level)
 	made.digest = C.zt_digest(o.Digest)
 	made.durable = flag(o.Durable)
+	made.allow_damaged = flag(o.AllowDamaged)
 	made.threads = C.uint32_t(o.Threads)
 	made.alignment = C.uint64_t(o.Alignment)
 	made.large_alignment = C.uint64_t(o.LargeAlignment)
@@ -111,6 +113,7 @@ func NewWriter(to io.Writer, options *WriterOptions) (*Writer, error) {
 // Summary is what a finished writer wrote.
 type Summary struct {
 	FileSize, Objects, Components, StoredBytes, DataBytes uint64
+	Damaged                                               uint64 // Components that were copied although they are damaged.
 }
 
 // Finish publishes the file and ends the writer, whatever comes of it.
@@ -124,7 +127,8 @@ func (w *Writer) Finish() (Summary, error) {
 	var s C.zt_write_summary
 	s.struct_size = C.sizeof_zt_write_summary
 	err := w.call(func() C.zt_status { return C.zt_writer_finish(handle, &s) })
-	return Summary{uint64(s.file_size), uint64(s.objects), uint64(s.components), uint64(s.stored_bytes), uint64(s.data_bytes)}, err
+	return Summary{uint64(s.file_size), uint64(s.objects), uint64(s.components), uint64(s.stored_bytes), uint64(s.data_bytes),
+		uint64(s.damaged)}, err
 }
 
 // Abort leaves no trace; after Finish it does nothing, so it may be deferred.

@@ -94,9 +94,9 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(floats, []float32{1, 2, 3, 4}) {
 		t.Errorf("elements %v", floats)
 	}
-	wide, err := Convert[float64](c)
+	wide, err := Convert[float64](a)
 	must(t, err)
-	if wide[3] != 4 {
+	if size, err := a.SizeAs(DTypeF64); err != nil || size != 32 || len(wide) != 4 || wide[3] != 4 {
 		t.Errorf("converted %v", wide)
 	}
 	must(t, c.Verify())

@@ -90,10 +90,6 @@ pub const Component = struct {
     pub fn readRange(self: Component, from: u64, dst: []u8) Error!void {
         try base.check(c.zt_component_read_range(self.handle, from, dst.ptr, dst.len));
     }
-    /// Converts to T; dst has room for all elements.
-    pub fn readAs(self: Component, comptime T: type, dst: []T) Error!void {
-        try base.check(c.zt_component_read_as(self.handle, types.dtypeOf(T), dst.ptr, dst.len * @sizeOf(T)));
-    }
     pub fn load(self: Component) Error!Buffer {
         return self.loadBy(null);
     }
@@ -176,6 +172,18 @@ pub const Object = struct {
     }
     pub fn find(self: Object, role: []const u8) ?Component {
         return .{ .handle = c.zt_component_find_n(self.handle, role.ptr, role.len) orelse return null };
+    }
+    /// Bytes of all numbers as elements of a dtype; error.Unsupported if the object is not one array of numbers.
+    pub fn sizeAs(self: Object, dtype: c.zt_dtype) Error!u64 {
+        var n: u64 = 0;
+        try base.check(c.zt_object_size_as(self.handle, dtype, &n));
+        return n;
+    }
+    /// Reads all numbers as elements of T, row-major, and returns the part of dst that they fill.
+    pub fn readAs(self: Object, comptime T: type, dst: []T) Error![]T {
+        var written: usize = 0;
+        try base.check(c.zt_object_read_as(self.handle, types.dtypeOf(T), dst.ptr, dst.len * @sizeOf(T), &written));
+        return dst[0 .. written / @sizeOf(T)];
     }
     pub fn readSlice(self: Object, start: []const u64, count: []const u64, step: ?[]const u64, dst: []u8) Error!void {
         const rank = self.shape().len;

@@ -51,9 +51,9 @@ test "written, read, sliced, converted, appended" {
         const a = file.find("a").?;
         try std.testing.expectEqualSlices(u64, &.{ 2, 2 }, a.shape());
         try std.testing.expectEqualSlices(f32, &.{ 1, 2, 3, 4 }, try a.find("data").?.elements(f32));
-        var wide: [4]f64 = undefined;
-        try a.find("data").?.readAs(f64, &wide);
-        try equal(@as(f64, 4), wide[3]);
+        var wide: [5]f64 = undefined;
+        try equal(@as(u64, 32), try a.sizeAs(zt.c.ZT_DTYPE_F64));
+        try std.testing.expectEqualSlices(f64, &.{ 1, 2, 3, 4 }, try a.readAs(f64, &wide));
         var column: [2]f32 = undefined;
         try a.readSlice(&.{ 0, 1 }, &.{ 2, 1 }, null, std.mem.sliceAsBytes(&column));
         try equal(@as(f32, 4), column[1]);

@@ -296,7 +296,7 @@ AT(zt_verify_options, on_failure, 32);
 AT(zt_verify_options, object, 40);
 AT(zt_verify_options, component, 48);
 
-SIZE(zt_verify_report, 64);
+SIZE(zt_verify_report, 72);
 AT(zt_verify_report, struct_size, 0);
 AT(zt_verify_report, objects, 8);
 AT(zt_verify_report, components, 16);
@@ -305,6 +305,7 @@ AT(zt_verify_report, digests_verified, 32);
 AT(zt_verify_report, digests_absent, 40);
 AT(zt_verify_report, digests_unknown, 48);
 AT(zt_verify_report, padding_nonzero, 56);
+AT(zt_verify_report, bytes_not_covered, 64);
 
 SIZE(zt_repair_options, 48);
 AT(zt_repair_options, struct_size, 0);

@@ -24,7 +24,7 @@ AT(zt_writer_options, context, 64);
 AT(zt_writer_options, progress, 72);
 AT(zt_writer_options, thread_hooks, 80);
 AT(zt_writer_options, canonical, 88);
-AT(zt_writer_options, reserved, 92);
+AT(zt_writer_options, allow_damaged, 92);
 
 SIZE(zt_sink, 40);
 AT(zt_sink, struct_size, 0);
@@ -96,13 +96,14 @@ AT(zt_write_request, encoding, 56);
 AT(zt_write_request, digest, 60);
 AT(zt_write_request, name_length, 64);
 
-SIZE(zt_write_summary, 48);
+SIZE(zt_write_summary, 56);
 AT(zt_write_summary, struct_size, 0);
 AT(zt_write_summary, file_size, 8);
 AT(zt_write_summary, objects, 16);
 AT(zt_write_summary, components, 24);
 AT(zt_write_summary, stored_bytes, 32);
 AT(zt_write_summary, data_bytes, 40);
+AT(zt_write_summary, damaged, 48);
 
 SIZE(zt_attribute, 80);
 AT(zt_attribute, struct_size, 0);

@@ -148,6 +148,9 @@ pub struct Verify {
     /// Only what opening checks, and digests that are not there are not missed: no data is read
     #[arg(long)]
     pub quick: bool,
+    /// Also fail for bytes that no digest and no CRC-32 covers
+    #[arg(long, conflicts_with = "quick")]
+    pub require_digests: bool,
     /// As JSON, an array with an entry for each file
     #[arg(long)]
     pub json: bool,
@@ -231,7 +234,7 @@ pub struct Convert {
     /// Bytes of an independent zstd frame, 1K to 1G; 1M if it is not given
     #[arg(long, value_name = "N", value_parser = frame_size)]
     pub frame_size: Option<u64>,
-    /// Add a digest of every component to a .zt file
+    /// The digest of every component of a .zt file [default: the digest that it has, else crc32c, in zTensor 2 xxh3]
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
     /// Components of a .zt file start at multiples of N bytes: a power of two from 64, which is usual
@@ -246,6 +249,9 @@ pub struct Convert {
     /// Check the input first, and compare all that was written with it before that gets its name
     #[arg(long)]
     pub verify: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long, conflicts_with = "verify")]
+    pub allow_damaged: bool,
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
@@ -294,6 +300,8 @@ pub enum Digest {
     Crc32c,
     /// XXH3, in zTensor 2
     Xxh3,
+    /// No digest
+    None,
 }
 
 /// A version of .zt files that are written.

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
-use crate::notes::{Notes, What};
+use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
 use crate::{elements, models, progress, text};
@@ -21,7 +21,20 @@ use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
 use ztensor::model::value::{order, Attributes, Value};
 use ztensor::reader::{File, Object, OpenOptions};
-use ztensor::writer::{Summary, Writer, WriterOptions};
+use ztensor::writer::{Loss, Recode, Summary, Writer, WriterOptions};
+
+/// What becomes of damaged objects, and what the last lines say.
+#[derive(Default)]
+struct Damage {
+    is_allowed: bool,
+    notes: Notes,
+}
+
+impl Damage {
+    fn new(is_allowed: bool) -> Damage {
+        Damage { is_allowed, ..Damage::default() }
+    }
+}
 
 /// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
 fn copy_all<'f>(
@@ -29,6 +42,7 @@ fn copy_all<'f>(
     objects: &[(Object<'f>, &Path)],
     output: &Path,
     interrupt: &Interrupt,
+    damage: &Damage,
 ) -> Outcome<()> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
@@ -36,8 +50,23 @@ fn copy_all<'f>(
     let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
     for (object, input) in objects {
         interrupt.check()?;
-        let copied = object.text_name().and_then(|name| writer.copy(*object, name));
-        copied.map_err(|e| failure(interrupt, input, output, e))?;
+        let mut is_refused = false;
+        let mut agree = |loss: Loss, _: &Error| {
+            let is_damage = matches!(loss, Loss::Damage | Loss::DamagedObject);
+            is_refused |= is_damage && !damage.is_allowed;
+            if is_damage && damage.is_allowed {
+                let reason = damage::reason(loss == Loss::DamagedObject);
+                damage.notes.add(What::Damaged, "object", &crate::names::text(object), reason);
+            }
+            is_damage && damage.is_allowed
+        };
+        let copied = object
+            .text_name()
+            .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
+        copied.map_err(|e| match is_refused {
+            true => damage::refused(failure(interrupt, input, output, e)),
+            false => failure(interrupt, input, output, e),
+        })?;
         object.components().for_each(|component| elements::release(&component));
         bar.inc(stored_size(object));
     }
@@ -87,15 +116,16 @@ pub fn add(arguments: &Add) -> Outcome<()> {
         }
         writer.remove_object(&names::text(object)).map_err(|e| Failure::at(path, e))?;
     }
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    note_unchecked(&damage.notes, &file);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
     let what = format!("{} added", text::count(objects.len() as u64, "object"));
     report(path, &what, &summary)?;
-    let notes = Notes::default();
     for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
-        notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
+        damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
     }
-    notes.report();
+    damage.notes.report();
     Ok(())
 }
 
@@ -132,13 +162,15 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     let new = NewFile::create(output, arguments.force, arguments.durable)?;
     let mut writer = Writer::to_sink(new.sink(), &options).map_err(|e| Failure::at(output, e))?;
     writer.set_attributes(attributes).map_err(|e| Failure::at(output, e))?;
-    copy_all(&mut writer, &objects, output, &interrupt)?;
+    let damage = Damage { is_allowed: arguments.allow_damaged, notes };
+    files.iter().for_each(|file| note_unchecked(&damage.notes, file));
+    copy_all(&mut writer, &objects, output, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
     let new = NewFiles { files: vec![new], ..NewFiles::default() };
     drop(new.open()?);
     new.publish()?;
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)?;
-    notes.report();
+    damage.notes.report();
     Ok(())
 }
 
@@ -224,14 +256,18 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let new = NewFile::create(path, true, durable)?;
     let mut writer = Writer::to_sink(new.sink(), &options).map_err(at_path)?;
     writer.set_attributes(Attributes::of(file.attributes()).map_err(at_path)?).map_err(at_path)?;
-    copy_all(&mut writer, &objects, path, &interrupt)?;
+    let damage = Damage::new(arguments.allow_damaged);
+    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     drop(new.open()?); // by itself, as its name may be that of a part
     if file_identity(path)? != identity {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
     new.publish()?;
-    report(path, &format!("{} given back", text::size(before.saturating_sub(summary.file_size))), &summary)
+    let freed = before.saturating_sub(summary.file_size);
+    report(path, &format!("{} given back", text::size(freed)), &summary)?;
+    damage.notes.report();
+    Ok(())
 }
 
 /// Size, time of the last change and inode: they differ if another program has written the file.

@@ -28,7 +28,7 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_free, NewFiles};
-use crate::notes::{Notes, What};
+use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
 use crate::{progress, text};
@@ -90,6 +90,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
     let job = Job { notes, ..Job::new(arguments, &input, choices, &interrupt, bar) };
+    note_unchecked(&job.notes, &input.file);
     let written = match target {
         Target::Zt => to_zt::write(&job),
         Target::Safetensors => to_safetensors::write(&job),

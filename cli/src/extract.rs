@@ -6,12 +6,12 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::new_files::{check_free, NewFile, NewFiles};
-use crate::notes::{Notes, What};
+use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
 use crate::remote;
 use crate::{npy, text};
 use std::collections::{HashMap, HashSet};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 use ztensor::model::value::Value;
@@ -73,9 +73,17 @@ impl Folder {
         folder.made = new.map(Path::to_owned).collect();
         std::fs::create_dir_all(parent).map_err(failed)?;
         let name = to.file_name().unwrap_or_default().to_string_lossy();
-        let hidden = parent.join(format!(".{name:.50}.{}.tmp", std::process::id()));
-        std::fs::create_dir(&hidden).map_err(failed)?;
-        folder.hidden = Some(hidden);
+        for number in 0.. {
+            let hidden = parent.join(format!(".{name:.50}.{}-{number}.tmp", std::process::id()));
+            match std::fs::create_dir(&hidden) {
+                Ok(()) => {
+                    folder.hidden = Some(hidden);
+                    break;
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {} // left by a process of our number
+                Err(e) => return Err(failed(e)),
+            }
+        }
         Ok(folder)
     }
 
@@ -141,14 +149,14 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
                 notes.add(What::Renamed, "object", &name, why);
             }
             let target = arguments.to.join(file_name);
-            planned.push((component, header, target));
+            planned.push((component, header, target, crate::names::text(&object).into_owned()));
         }
     }
     if planned.is_empty() && is_complete {
         return Err(Failure::at(path, "it has no tensors"));
     }
     let is_one = planned.len() == 1;
-    planned.iter().try_for_each(|(.., target)| match is_one {
+    planned.iter().try_for_each(|(_, _, target, _)| match is_one {
         true => check_free(target, arguments.force),
         false if target.symlink_metadata().is_err() => Ok(()),
         false => {
@@ -158,7 +166,19 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     })?;
     let folder = Folder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
-    for (component, header, target) in planned {
+    for (component, header, target, name) in planned {
+        if let Err(why) = component.check_source() {
+            let is_damage = why.is_damage();
+            let why = Failure::at(path, why);
+            if !(is_damage && arguments.allow_damaged) {
+                return Err(if is_damage { damage::refused(why) } else { why });
+            }
+            let left_out = component.for_each_decoded(&mut |_| Ok(())).is_err();
+            notes.add(What::Damaged, "object", &name, damage::reason(left_out));
+            if left_out {
+                continue;
+            }
+        }
         let target = folder.path().join(target.file_name().unwrap_or_default());
         let new = NewFile::create(&target, arguments.force && is_one, false)?;
         new.write(&header)?;

@@ -89,6 +89,11 @@ impl NewFile {
         self.with(FileSink::publish)
     }
 
+    /// Whether it has its name.
+    fn is_named(&self) -> bool {
+        self.temporary_path().symlink_metadata().is_err()
+    }
+
     /// The failure of a file that was written and does not open.
     fn unreadable(&self, why: &Error) -> Failure {
         Failure::at(&self.path, format!("what was written would not open, so nothing is: {why}"))
@@ -177,12 +182,16 @@ impl NewFiles {
         let mut made: Vec<&Path> = Vec::new();
         for file in all {
             let is_new = file.path.symlink_metadata().is_err();
-            if let Err(why) = file.publish() {
-                made.into_iter().for_each(|path| drop(std::fs::remove_file(path)));
-                return Err(why);
-            }
-            if is_new {
+            let published = file.publish();
+            if is_new && file.is_named() {
                 made.push(&file.path);
+            }
+            if let Err(why) = published {
+                // If the root has its name, and only the folder could not be synced, the new model stands.
+                if !self.root.as_ref().is_some_and(NewFile::is_named) {
+                    made.into_iter().for_each(|path| drop(std::fs::remove_file(path)));
+                }
+                return Err(why);
             }
         }
         for path in &self.obsolete {

@@ -67,6 +67,19 @@ impl Notes {
         self.entry(what, noun, why.into(), count, None);
     }
 
+    /// Notes `count` parts of one thing by its name: bytes of a file.
+    pub fn add_part(&self, what: What, noun: &'static str, count: u64, name: &str, why: impl Into<String>) {
+        self.entry(what, noun, why.into(), count, Some(name));
+    }
+
+    /// Adds the notes of another part of the command.
+    pub fn absorb(&self, other: Notes) {
+        for Note { what, noun, why, count, names } in other.notes.into_inner() {
+            self.entry(what, noun, why.clone(), count, None);
+            names.iter().for_each(|name| self.entry(what, noun, why.clone(), 0, Some(name)));
+        }
+    }
+
     fn entry(&self, what: What, noun: &'static str, why: String, count: u64, name: Option<&str>) {
         let mut notes = self.notes.borrow_mut();
         let same = |note: &&mut Note| (note.what, note.noun, &note.why) == (what, noun, &why);
@@ -144,6 +157,38 @@ impl Note {
     }
 }
 
+/// What commands say of bytes that do not agree with a checksum of their file.
+pub mod damage {
+    use crate::failure::Failure;
+
+    /// Why an object is listed as damaged.
+    pub fn reason(left_out: bool) -> &'static str {
+        match left_out {
+            false => "the bytes do not agree with a checksum of the input, and get no new digest",
+            true => "the bytes do not agree with a checksum of the input, and are left out",
+        }
+    }
+
+    /// The failure of a command that does not go on past damage.
+    pub fn refused(why: Failure) -> Failure {
+        match why {
+            Failure::Message(why) => {
+                Failure::Message(format!("{why}; --allow-damaged goes on past damaged bytes and lists them"))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Notes the objects of a file whose writer left the checksums out that such files have.
+pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
+    let lacks = |object: &ztensor::reader::Object<'_>| object.components().any(|c| c.lacks_checksum());
+    let count = file.objects().filter(lacks).count() as u64;
+    if count > 0 {
+        notes.add_count(What::NotChecked, "object", count, "the archive was written without CRC-32s");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,7 +196,6 @@ mod tests {
     #[test]
     fn things_with_one_reason_are_one_line() {
         let notes = Notes::default();
-        assert!(notes.notes.borrow().is_empty());
         notes.add(What::NotConverted, "object", "a", "gguf.q8_0");
         notes.add(What::LeftOut, "attribute", "k", "npz has no attributes");
         notes.add(What::NotConverted, "object", "b", "gguf.q8_0");

@@ -4,6 +4,7 @@ use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::names;
+use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
 use crate::{models, progress, text};
@@ -19,6 +20,8 @@ struct Found {
     report: VerifyReport,
     /// What is broken, in the order in which it was found.
     failures: Vec<Broken>,
+    /// What was not checked.
+    notes: Notes,
 }
 
 /// A failure of an object, a component or a file.
@@ -33,7 +36,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
     let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
-    let mut all = Vec::new();
+    let (mut all, notes) = (Vec::new(), Notes::default());
     for path in models::once(&arguments.files) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
@@ -43,6 +46,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         }
         if arguments.json {
             all.push(found.as_json(path));
+            notes.absorb(found.notes);
             continue;
         }
         let shown = remote::shown(path);
@@ -50,6 +54,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         if found.failures.is_empty() {
             let ok = output.out.toned(Tone::Good, "ok");
             output.line(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
+            notes.absorb(found.notes);
             continue;
         }
         let failed = output.out.toned(Tone::Bad, "FAILED");
@@ -57,6 +62,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         for broken in &found.failures {
             Failure::at(path, &broken.message).report();
         }
+        notes.absorb(found.notes);
     }
     if arguments.json {
         output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
@@ -65,6 +71,7 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));
         output.line(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
     }
+    notes.report();
     if bad > 0 {
         Err(Failure::Reported)
     } else {
@@ -95,19 +102,21 @@ impl PipedOutput {
 
 /// All that is broken, not only what is found first.
 fn verify(path: &Path, arguments: &Verify) -> Found {
-    let mut found = Found { report: VerifyReport::default(), failures: Vec::new() };
+    let (failures, notes) = (Vec::new(), Notes::default());
+    let mut found = Found { report: VerifyReport::default(), failures, notes };
     let listed = Mutex::new(Vec::new());
-    let outcome = check(path, arguments, &mut found.report, &|file, object, component, error| {
-        let object = object.and_then(|at| file.object(at));
-        let component =
-            object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
-        let broken = Broken {
-            object: object.map(|object| names::text(&object).into_owned()),
-            role: component.map(|component| component.role().to_owned()),
-            ..Broken::of(error)
-        };
-        listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
-    });
+    let outcome =
+        check(path, arguments, &mut found.report, &found.notes, &|file, object, component, error| {
+            let object = object.and_then(|at| file.object(at));
+            let component =
+                object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
+            let broken = Broken {
+                object: object.map(|object| names::text(&object).into_owned()),
+                role: component.map(|component| component.role().to_owned()),
+                ..Broken::of(error)
+            };
+            listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
+        });
     found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A failure to open the file, or one of no object, may be in the outcome alone.
     if let Err(error) = outcome {
@@ -120,13 +129,21 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
 
 type Listed<'a> = dyn Fn(&File, Option<usize>, Option<usize>, &Error) + Sync + 'a;
 
-fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Listed<'_>) -> Result<()> {
+fn check(
+    path: &Path,
+    arguments: &Verify,
+    report: &mut VerifyReport,
+    notes: &Notes,
+    listed: &Listed<'_>,
+) -> Result<()> {
     let file = remote::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    note_unchecked(notes, &file);
     let stored = file.objects().map(|object| stored_size(&object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
     let reads = !arguments.quick;
     let options = VerifyOptions {
         digests: reads,
+        require_digests: arguments.require_digests,
         contents: reads,
         shards: reads,
         threads: arguments.threads,
@@ -158,6 +175,10 @@ fn check(path: &Path, arguments: &Verify, report: &mut VerifyReport, listed: &Li
         report,
     );
     bar.finish_and_clear();
+    if report.bytes_not_covered > 0 {
+        let (shown, why) = (remote::shown(path), "neither a digest nor a CRC-32 covers them");
+        notes.add_part(What::NotCovered, "byte", report.bytes_not_covered, &shown, why);
+    }
     outcome
 }
 
@@ -189,6 +210,8 @@ impl Found {
             "digests_absent": self.report.digests_absent,
             "digests_unknown": self.report.digests_unknown,
             "padding_not_zero": self.report.padding_nonzero,
+            "bytes_not_covered": self.report.bytes_not_covered,
+            "notes": self.notes.json(),
             "left_out": models::left_out(path),
         })
     }

@@ -59,9 +59,12 @@ fn adapted(path: &Path, mut listing: Value) -> Value {
 }
 
 fn as_u64(component: &Component<'_>) -> Vec<u8> {
-    let count = component.size().unwrap() as usize / component.dtype().unwrap().size();
-    let mut numbers = vec![0; count * 8];
-    component.read_as(Dtype::U64, &mut numbers).unwrap();
+    let mut numbers = Vec::new();
+    let keep = &mut |chunk: &[u8]| {
+        numbers.extend_from_slice(chunk);
+        Ok(())
+    };
+    component.for_each_converted(Dtype::U64, keep).unwrap();
     numbers.chunks(8).flat_map(|n| u64::from_ne_bytes(n.try_into().unwrap()).to_le_bytes()).collect()
 }
 
@@ -86,7 +89,7 @@ fn convert_all(name: &str, options: &[&str], check: impl Fn(&Value, &Value)) {
         let is = listing(&new);
         assert_eq!(is["version"], "1.2.0");
         assert_eq!(essence(&is), essence(&adapted(path, old.clone())), "{}", path.display());
-        run(&[&"verify", &new]).good();
+        run(&[&"verify", &new]).sound();
         check(old, &is);
     }
 }
@@ -102,7 +105,10 @@ fn every_valid_file_becomes_1_2_as_it_is_stored() {
             assert_eq!(was["encoding"], is["encoding"]);
             if was["dtype"] == is["dtype"] && was["encoding"] == "zstd" {
                 assert_eq!(was["length"], is["length"]);
-                assert_eq!(was["digest"], is["digest"]);
+                match was["digest"].is_null() {
+                    true => assert!(is["digest"].as_str().unwrap().starts_with("crc32c:0x")),
+                    false => assert_eq!(was["digest"], is["digest"]),
+                }
             }
             assert_eq!(is["offset"].as_u64().unwrap() % 64, 0);
         }
@@ -128,7 +134,8 @@ fn every_valid_file_is_decompressed_on_request_and_keeps_its_kind_of_digest() {
             assert_eq!(is["encoding"], "raw");
             assert_eq!(is["length"], is["decoded_length"]);
             let algorithm = |digest: &Value| digest.as_str().map(|d| d.split(':').next().unwrap().to_owned());
-            assert_eq!(algorithm(&was["digest"]), algorithm(&is["digest"]));
+            let expected = algorithm(&was["digest"]).or(Some(String::from("crc32c")));
+            assert_eq!(expected, algorithm(&is["digest"]));
         }
     });
 }
@@ -165,7 +172,7 @@ fn what_is_unknown_is_kept_as_it_is_stored_and_reported() {
     assert!(ran.err.starts_with(expected) && ran.err.lines().count() == 1, "{}", ran.err);
     let json = |path: &Path| serde_json::from_str::<Value>(&run(&[&"ls", &"--json", &path]).good()).unwrap();
     let (was, is) = (json(&old), json(&new));
-    for field in ["encoding", "length", "dtype", "digest"] {
+    for field in ["encoding", "length", "dtype"] {
         assert_eq!(components(&was).next().unwrap()[field], components(&is).next().unwrap()[field]);
     }
 }

@@ -12,7 +12,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
     ("py-1.2.3-quantized.zt", "zt.quant_group/1"),
     ("py-1.2.3-unknown-format.zt", "\"block_mx\" is no namespace.name/number"),
-    ("py-1.2.3-unknown-type.zt", "it takes 3 bytes, 6 are given"), // of a type that 2 knows
+    ("py-1.2.3-unknown-type.zt", "it has 6 bytes, but the 6 elements"), // of a type that 2 knows
     ("rs-1.2.3-file-attributes.zt", "the name of an attribute has 0 bytes"),
 ];
 
@@ -60,11 +60,11 @@ fn files_of_1_2_become_2_and_come_back() {
         }
         let encoded = |listing: &Value| components(listing).filter(|c| c["encoding"] != "raw").count();
         assert_eq!(encoded(&was), encoded(&is), "{old:?}");
-        run(&[&"verify", &two]).good();
+        run(&[&"verify", &two]).sound();
         assert_same(&old, &two);
         run(&[&"convert", &"--force", &two, &back]).good();
         assert_eq!(listing(&back)["version"], "1.2.0");
-        run(&[&"verify", &back]).good();
+        run(&[&"verify", &back]).sound();
         assert_same(&old, &back);
         same += 1;
     }

@@ -153,7 +153,8 @@ fn convert_in_all_ways(input: &Path, folder: &Path) -> usize {
     let arrays = folder.join("arrays");
     let _ = std::fs::remove_dir_all(&arrays);
     let ran = run(&[&"extract", &input, &"--to", &arrays]);
-    if ran.status != 0 {
+    // The others of a name that is too long for a file are written.
+    if ran.status != 0 && !ran.err.contains("too long for a file") {
         assert!(!arrays.exists(), "{} {ran:?}", input.display());
         return converted;
     }
@@ -184,14 +185,21 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
 
 #[test]
 fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
+    /// Of so many files one is tried.
+    const STEP: usize = 5;
     let folder = folder("outputs-corpus");
+    let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
+    for folder in ["foreign/valid", "v2/cases", "v2/real"] {
+        files.extend(names_in(&data().join(folder)).iter().map(|name| data().join(folder).join(name)));
+    }
+    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() < 64 << 10);
     let mut done = 0;
-    for (path, _) in valid_files() {
-        if path.metadata().unwrap().len() < 64 << 10 && run(&[&"verify", &path]).status == 0 {
-            done += convert_in_all_ways(&path, &folder);
+    for path in files.iter().filter(|path| is_small(path)).step_by(STEP) {
+        if run(&[&"verify", path]).status == 0 {
+            done += convert_in_all_ways(path, &folder);
         }
     }
-    assert!(done > 50, "{done}");
+    assert!(done > 100, "{done}");
 }
 
 /// A file of one object.

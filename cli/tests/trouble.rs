@@ -244,7 +244,7 @@ fn an_interrupt_of_a_change_leaves_the_old_file_or_the_new_one() {
                 }
             }
             if row != REPAIR {
-                run(&[&"verify", &"--quick", &scene.path("{zt}")]).good();
+                run(&[&"verify", &"--quick", &scene.path("{zt}")]).sound();
             }
         }
     }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 #[test]
 fn every_sound_file_of_the_corpus_passes() {
     let files = valid_files();
-    let out = Ran::of(zt().arg("verify").args(files.iter().map(|(path, _)| path)).output().unwrap()).good();
+    let out = Ran::of(zt().arg("verify").args(files.iter().map(|(path, _)| path)).output().unwrap()).sound();
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(lines.len(), files.len() + 1);
     for ((path, _), line) in files.iter().zip(&lines) {
@@ -19,14 +19,14 @@ fn every_sound_file_of_the_corpus_passes() {
 
 #[test]
 fn digests_are_counted() {
-    let out = run(&[&"verify", &data().join("v1.2/py-1.2.3-digests.zt")]).good();
+    let out = run(&[&"verify", &data().join("v1.2/py-1.2.3-digests.zt")]).sound();
     assert!(
         out.contains(": ok, 7 objects, 1.1 KiB, 5 digests verified, 2 components without one\n"),
         "{out}"
     );
-    let out = run(&[&"verify", &data().join("v1.1/py-1.1.1-all-dtypes.zt")]).good();
+    let out = run(&[&"verify", &data().join("v1.1/py-1.1.1-all-dtypes.zt")]).sound();
     assert!(out.contains(", no digest verified\n"), "{out}");
-    let out = run(&[&"verify", &data().join("valid-odd/padding-nonzero.zt")]).good();
+    let out = run(&[&"verify", &data().join("valid-odd/padding-nonzero.zt")]).sound();
     assert!(out.contains(" of padding not zero\n"), "{out}");
 }
 
@@ -34,7 +34,7 @@ fn digests_are_counted() {
 fn one_bad_file_fails_the_run_and_is_named() {
     let (good, bad) =
         (data().join("v1.2/py-1.2.3-zstd.zt"), data().join("invalid/digest-sha256-flipped-bit.zt"));
-    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]);
+    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]).without_notes();
     assert_eq!(ran.status, 1);
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -51,7 +51,7 @@ fn one_bad_file_fails_the_run_and_is_named() {
 #[test]
 fn what_only_the_contents_show_is_found() {
     for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
-        run(&[&"verify", &data().join("invalid").join(file)]).bad(&[file]);
+        run(&[&"verify", &data().join("invalid").join(file)]).without_notes().bad(&[file]);
     }
 }
 
@@ -72,25 +72,25 @@ fn all_that_is_broken_is_listed_as_lines_and_as_json() {
         names.push(object["name"].as_str().unwrap());
     }
     std::fs::write(&path, bytes).unwrap();
-    let ran = run(&[&"verify", &path]);
+    let ran = run(&[&"verify", &path]).without_notes();
     assert_eq!((ran.status, ran.err.lines().count()), (1, 2), "{ran:?}");
     assert!(names.iter().all(|name| ran.err.contains(&format!("{name:?}"))), "{ran:?}");
-    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]);
+    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]).without_notes();
     let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let failures = found[0]["failures"].as_array().unwrap();
     assert_eq!((ran.status, failures.len(), ran.err.as_str()), (1, 2, ""));
     assert!(failures.iter().all(|f| f["rule"] == "digest-mismatch" && f["role"] == "data"), "{found}");
     assert!(found[1]["ok"] == true && found[1]["failures"].as_array().unwrap().is_empty(), "{found}");
     // No data is read: nothing of that is seen.
-    run(&[&"verify", &"--quick", &path]).good();
+    run(&[&"verify", &"--quick", &path]).sound();
 }
 
 #[test]
 fn strict_refuses_what_a_lenient_reader_passes_over() {
     for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
         let path = data().join("valid-odd").join(file);
-        run(&[&"verify", &path]).good();
-        run(&[&"verify", &"--strict", &path]).bad(&[file]);
+        run(&[&"verify", &path]).sound();
+        run(&[&"verify", &"--strict", &path]).without_notes().bad(&[file]);
     }
 }
 
@@ -102,7 +102,8 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 2);
+    let errors = String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("bool")).count();
+    assert_eq!(errors, 2);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn no_file_at_all_is_wrong_usage() {
 fn control_characters_in_a_path_are_escaped() {
     let path = folder("verify").join("a\nb\u{1b}[31m.zt");
     std::fs::copy(data().join("v1.2/py-1.2.3-zstd.zt"), &path).unwrap();
-    let out = run(&[&"verify", &path]).good();
+    let out = run(&[&"verify", &path]).sound();
     assert_eq!(out.lines().count(), 2);
     assert!(out.contains("a\\nb\\u{1b}[31m.zt: ok"), "{out}");
 }
@@ -124,7 +125,7 @@ fn control_characters_in_a_path_are_escaped() {
 #[test]
 fn a_model_is_verified_by_any_of_its_files() {
     let split = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
-    let out = run(&[&"verify", &split, &data().join("foreign/valid/amber-hf-sharded")]).good();
+    let out = run(&[&"verify", &split, &data().join("foreign/valid/amber-hf-sharded")]).sound();
     assert!(
         out.contains("llm-00002-of-00003.gguf: ok, ") && out.contains("\n2 files: 2 ok, 0 failed; "),
         "{out}"

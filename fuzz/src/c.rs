@@ -56,7 +56,8 @@ extern "C" {
     pub fn zt_buffer_data(buffer: Pointer) -> *const u8;
     pub fn zt_buffer_size(buffer: Pointer) -> usize;
     pub fn zt_buffer_free(buffer: Pointer);
-    pub fn zt_component_read_as(component: Pointer, dtype: i32, dst: *mut c_void, size: usize) -> Status;
+    pub fn zt_object_read_as(object: Pointer, dtype: i32, dst: *mut c_void, size: usize, written: *mut usize) -> Status;
+    pub fn zt_object_size_as(object: Pointer, dtype: i32, size: *mut u64) -> Status;
     pub fn zt_component_advise(component: Pointer, advice: u32) -> Status;
     pub fn zt_component_verify(component: Pointer) -> Status;
     pub fn zt_read_batch(file: Pointer, requests: Pointer, n: usize, options: Pointer, stats: *mut c_void) -> Status;

@@ -6,7 +6,7 @@ use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::Container;
+use ztensor::model::manifest::{Container, Format};
 use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::container::json;
@@ -228,16 +228,24 @@ fn ranges(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Rando
 }
 
 fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Random) {
-    let Some(from) = c.dtype() else { return };
+    let (Some(from), object) = (c.dtype(), c.object()) else { return };
     let all = Dtype::ALL;
     for to in [all[random.below(all.len() as u64) as usize], from] {
         let mut as_other = vec![0x77; (size as usize / from.size() + 1) * to.size()];
-        match (c.read_as(to, &mut as_other), bytes) {
-            (Ok(()), Some(bytes)) if to == from && from != Dtype::Bool && c.known_logical().is_none_or(|t| t.ratio() == 2) => {
-                assert_eq!(&as_other[..bytes.len()], bytes);
+        let outcome = object.read_as(to, &mut as_other);
+        if let Ok(written) = outcome {
+            assert!(object.format() == Format::Dense && object.size_as(to).unwrap() == written as u64);
+            assert!(as_other[written..].iter().all(|byte| *byte == 0x77), "a byte behind the numbers was written");
+        }
+        if object.component("data").is_none_or(|data| data.number() != c.number()) {
+            continue;
+        }
+        match (outcome, bytes) {
+            (Ok(written), Some(bytes)) if to == from && from != Dtype::Bool && c.known_logical().is_none_or(|t| t.ratio() == 2) => {
+                assert_eq!(&as_other[..written], bytes);
             }
-            (Ok(()), None) => panic!("converted, but not to be loaded"),
-            (Ok(()), _) => {}
+            (Ok(_), None) => panic!("converted, but not to be loaded"),
+            (Ok(_), _) => {}
             (Err(e), _) => look(&e),
         }
     }

@@ -64,6 +64,7 @@ pub fn options(u: &mut Unstructured<'_>) -> Result<WriterOptions> {
         durable: false,
         frame_size: u.int_in_range(1024..=4096)?,
         canonical: false,
+        allow_damaged: false,
         usual_digest: false,
     })
 }

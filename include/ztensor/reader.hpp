@@ -270,12 +270,6 @@ class component {
     {
         return detail::give(zt_component_read_range(component_, offset, dst, n));
     }
-    /* Converts to T as zt_component_read_as does. */
-    template <class T> returns<void> read_as(span<T> dst) const
-    {
-        static_assert(type_of<T>::type == ZT_TYPE_NONE, "reads as a dtype, not as a logical type");
-        return detail::give(zt_component_read_as(component_, type_of<T>::dtype, dst.data(), dst.size_bytes()));
-    }
     returns<void> advise(zt_advice advice) const { return detail::give(zt_component_advise(component_, advice)); }
     returns<void> verify() const { return detail::give(zt_component_verify(component_)); }
     /* A tensor of one dimension. */
@@ -366,6 +360,21 @@ class object {
         if (start.size() != rank || count.size() != rank || (!step.empty() && step.size() != rank))
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a slice needs one number for each dimension");
         return detail::give(zt_object_read_slice(object_, start.data(), count.data(), step.empty() ? nullptr : step.data(), dst, dst_size));
+    }
+    /* The bytes of all numbers as elements of a dtype: see zt_object_size_as. */
+    [[nodiscard]] returns<std::uint64_t> size_as(zt_dtype dtype) const
+    {
+        std::uint64_t size = 0;
+        const zt_status status = zt_object_size_as(object_, dtype, &size);
+        return detail::give(status, size);
+    }
+    /* Reads all numbers as elements of T, as zt_object_read_as does, and returns how many elements of dst it filled. */
+    template <class T> returns<std::size_t> read_as(span<T> dst) const
+    {
+        static_assert(type_of<T>::type == ZT_TYPE_NONE, "reads as a dtype, not as a logical type");
+        std::size_t written = 0;
+        const zt_status status = zt_object_read_as(object_, type_of<T>::dtype, dst.data(), dst.size_bytes(), &written);
+        return detail::give(status, written / sizeof(T));
     }
     static object at(const zt_file *owner, std::size_t index) noexcept { return zt_object_at(owner, index); }
 

@@ -53,7 +53,7 @@ pub struct zt_read_request {
     pub dst_stride: u64,
     /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
     pub verify: u32,
-    /// The dtype to convert to, as zt_component_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
     pub convert: zt_dtype,
     /// 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
     pub lossy: u32,

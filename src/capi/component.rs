@@ -7,7 +7,7 @@ use super::mode::{self, zt_advice};
 use super::progress::{progress as progress_of, zt_progress_callback};
 use super::status::zt_status;
 use super::types::{
-    self, dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
+    dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
 };
 use crate::model::manifest::{self, LogicalType};
 use std::ffi::{c_char, c_void};
@@ -296,34 +296,6 @@ pub unsafe extern "C" fn zt_component_read_range(
         let component = arg::required(component, "component")?.component()?;
         // SAFETY: "receives size bytes".
         component.read_range(offset, unsafe { arg::bytes_mut(dst, size, "dst")? })
-    })
-}
-
-/// Reads the component's elements as another dtype.
-///
-/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
-/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
-/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
-/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
-/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst, dst_size: room for the number of elements (times two for complex
-/// types) times zt_dtype_size (dtype) bytes; fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_UNSUPPORTED for an unknown dtype, type or encoding, ZT_ERROR_CORRUPT if the bytes are no whole
-/// number of elements, else as zt_component_read.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_component_read_as(
-    component: Option<&zt_component>,
-    dtype: zt_dtype,
-    dst: *mut c_void,
-    dst_size: usize,
-) -> zt_status {
-    guard(|| {
-        let component = arg::required(component, "component")?.component()?;
-        let dtype = types::dtype(dtype)?;
-        // SAFETY: "dst_size" bytes of room.
-        component.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
     })
 }
 

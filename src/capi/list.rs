@@ -19,7 +19,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// What is known of an object without touching its bytes; the fields from offset on are of component.
+/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_info {
@@ -39,7 +39,7 @@ pub struct zt_object_info {
     pub attributes: *const zt_value,
     /// As zt_component_count.
     pub component_count: usize,
-    /// "data" of a dense object, the first component of any other; NULL if it has none.
+    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
     pub component: *const zt_component,
     /// As zt_component_offset.
     pub offset: u64,
@@ -172,7 +172,7 @@ impl<'f> InfoWriter<'f> {
     /// The struct of an object.
     #[inline(always)]
     fn info(&self, struct_size: usize, index: usize, object: &Object) -> zt_object_info {
-        let at = self.primary_component(object);
+        let at = self.array_component(object);
         let component = at.and_then(|at| self.components.get(at));
         let handle = at.filter(|_| component.is_some()).map(|at| self.handles.wrapping_add(at).cast());
         zt_object_info {
@@ -195,21 +195,16 @@ impl<'f> InfoWriter<'f> {
         }
     }
 
-    /// The component that a listing describes.
+    /// Where the component is that a listing describes: the data of an array.
     #[inline(always)]
-    fn primary_component(&self, object: &Object) -> Option<usize> {
+    fn array_component(&self, object: &Object) -> Option<usize> {
         let first = object.component_start as usize;
-        match object.component_count {
-            1 => Some(first),
-            0 => None,
-            _ => Some(first.saturating_add(dense_data(self.manifest, object).unwrap_or(0))),
-        }
+        let is_data = |at: &usize| {
+            let component = self.components.get(first.wrapping_add(*at));
+            component.is_some_and(|c| self.manifest.texts.get_bytes(c.role) == b"data")
+        };
+        let mut places = 0..object.component_count as usize;
+        let found = object.format.is_array().then(|| places.find(is_data)).flatten();
+        found.map(|at| first.wrapping_add(at))
     }
-}
-
-/// Where among its components the data of a dense object is.
-#[cold]
-fn dense_data(manifest: &Manifest, object: &Object) -> Option<usize> {
-    let mut components = manifest.components(object).iter();
-    components.position(|c| object.format.is_array() && manifest.texts.get_bytes(c.role) == b"data")
 }

@@ -1,16 +1,17 @@
-//! Objects: named tensors of an open file. Nothing here allocates, locks or fails but the slice.
+//! Objects: named tensors of an open file. Nothing here allocates, locks or fails but what reads elements.
 
 use super::arg;
 use super::component::zt_component;
 use super::guard::{guard, guard_value};
 pub use super::handle_table::zt_object;
 use super::status::zt_status;
-use super::types::{format_number, zt_format};
+use super::types::{self, format_number, zt_dtype, zt_format};
 use super::value_record::{address, zt_value};
 use crate::error::{fail, Result};
 use crate::model::manifest::{self, Format};
 use crate::reader::{Hyperslab, Object};
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::null;
 
 impl zt_object {
@@ -149,6 +150,60 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
         let Ok(found) = object.object() else { return null() };
         let at = found.components().position(|c| c.role().as_bytes() == role);
         at.map_or(null(), |at| zt_component_at(Some(object), at))
+    })
+}
+
+/// Reads all numbers of an object as elements of another dtype, row-major.
+///
+/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
+/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
+/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
+/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
+/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
+/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
+/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
+/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
+/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
+/// was, also on failure, when the content of dst in front of it is undefined.
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_read_as(
+    object: Option<&zt_object>,
+    dtype: zt_dtype,
+    dst: *mut c_void,
+    dst_size: usize,
+    written: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        let dtype = types::dtype(dtype)?;
+        // SAFETY: "dst_size: its bytes".
+        let size = object.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })?;
+        if let Some(written) = written {
+            written.write(size);
+        }
+        Ok(())
+    })
+}
+
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
+/// nothing: they follow from the shape.
+/// size: receives them; not NULL, untouched on failure.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
+/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
+/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
+/// leaves 64 bits. Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_size_as(
+    object: Option<&zt_object>,
+    dtype: zt_dtype,
+    size: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        let size = arg::required(size, "size")?;
+        size.write(object.size_as(types::dtype(dtype)?)?);
+        Ok(())
     })
 }
 

@@ -25,6 +25,10 @@ pub const ZT_VERIFY_PADDING: u32 = 4;
 /// Compare all bytes of shards with their digests, too.
 pub const ZT_VERIFY_SHARDS: u32 = 8;
 
+/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
+/// CRC-32 that can be checked.
+pub const ZT_VERIFY_REQUIRE_DIGESTS: u32 = 16;
+
 /// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
@@ -82,6 +86,9 @@ pub struct zt_verify_report {
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
     /// zt_writer_remove_object left.
     pub padding_nonzero: u64,
+    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
+    /// not found.
+    pub bytes_not_covered: u64,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
@@ -89,14 +96,15 @@ sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure,
 
 // SAFETY: as above.
 sized_struct!(zt_verify_report:
-    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero
+    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero, bytes_not_covered
 );
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
 /// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies: digests_absent counts them. Bytes that several components
-/// have are looked at once, and counted for each.
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
 /// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
@@ -149,6 +157,7 @@ pub unsafe extern "C" fn zt_verify(
             digests_absent: found.digests_absent,
             digests_unknown: found.digests_unknown,
             padding_nonzero: found.padding_nonzero,
+            bytes_not_covered: found.bytes_not_covered,
         };
         // SAFETY: report NULL or of the size it says.
         unsafe { arg::fill(report, filled)? };
@@ -177,7 +186,11 @@ unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(us
 }
 
 fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
-    const KNOWN: u32 = ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_PADDING | ZT_VERIFY_SHARDS;
+    const KNOWN: u32 = ZT_VERIFY_DIGESTS
+        | ZT_VERIFY_CONTENTS
+        | ZT_VERIFY_PADDING
+        | ZT_VERIFY_SHARDS
+        | ZT_VERIFY_REQUIRE_DIGESTS;
     if options.checks & !KNOWN != 0 {
         return Err(fail!(
             InvalidArgument,
@@ -187,7 +200,8 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     }
     let checks = if options.checks == 0 { ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS } else { options.checks };
     Ok(VerifyOptions {
-        digests: checks & ZT_VERIFY_DIGESTS != 0,
+        digests: checks & (ZT_VERIFY_DIGESTS | ZT_VERIFY_REQUIRE_DIGESTS) != 0,
+        require_digests: checks & ZT_VERIFY_REQUIRE_DIGESTS != 0,
         contents: checks & ZT_VERIFY_CONTENTS != 0,
         shards: checks & ZT_VERIFY_SHARDS != 0,
         padding: checks & ZT_VERIFY_PADDING != 0,

@@ -227,13 +227,16 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
 ///
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was.
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH if what is written anew has not its digest, else as
-/// zt_writer_add_dense and zt_component_read.
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_copy(
@@ -296,6 +299,7 @@ pub unsafe extern "C" fn zt_writer_finish(
             components: did.components,
             stored_bytes: did.stored_bytes,
             data_bytes: did.data_bytes,
+            damaged: did.damaged,
         };
         // SAFETY: summary NULL or of the size it says.
         unsafe { arg::fill(summary, filled) }

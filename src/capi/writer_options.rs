@@ -38,7 +38,7 @@ pub type zt_digest = i32;
 /// The values of zt_digest.
 #[repr(C)]
 pub enum zt_digest_value {
-    /// What the writer's options say; there: none, in zTensor 2 xxh3.
+    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
     ZT_DIGEST_DEFAULT = 0,
     /// No digest.
     ZT_DIGEST_NONE = 1,
@@ -71,7 +71,8 @@ pub struct zt_writer_options {
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for zstd's default, 3.
     pub zstd_level: i32,
-    /// The digest of components that ask for none; ZT_DIGEST_DEFAULT is none, in zTensor 2 xxh3.
+    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
+    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
     pub digest: zt_digest,
     /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
@@ -96,14 +97,16 @@ pub struct zt_writer_options {
     /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
     /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
     pub canonical: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
+    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
+    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    pub allow_damaged: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_writer_options:
     spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
-    frame_size, context, progress, thread_hooks, canonical, reserved
+    frame_size, context, progress, thread_hooks, canonical, allow_damaged
 );
 
 /// A writer that reports as its options say.
@@ -203,15 +206,14 @@ pub struct zt_write_summary {
     pub stored_bytes: u64,
     /// Their bytes before encoding.
     pub data_bytes: u64,
+    /// Components that were copied although they are damaged (zt_writer_options.allow_damaged).
+    pub damaged: u64,
 }
 
 // SAFETY: as above.
-sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes);
+sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes, damaged);
 
 pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOptions> {
-    if options.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_writer_options.reserved is {}, not 0", options.reserved));
-    }
     let version = spec_version(options.spec_version)?;
     let default = WriterOptions::default();
     Ok(WriterOptions {
@@ -229,6 +231,7 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
         durable: arg::flag(options.durable, "zt_writer_options.durable")?,
         frame_size: arg::or_default(options.frame_size, default.frame_size),
         canonical: arg::flag(options.canonical, "zt_writer_options.canonical")?,
+        allow_damaged: arg::flag(options.allow_damaged, "zt_writer_options.allow_damaged")?,
     })
 }
 

@@ -165,8 +165,10 @@ pub struct Capabilities {
     pub zstd: Encoding,
     /// What its digests are of.
     pub digest_of: DigestOf,
-    /// The digest of components where nobody asks for one, or for none.
+    /// The digest of components if the caller asks neither for one nor for none.
     pub usual_digest: Option<Algorithm>,
+    /// Whether its writers can be told to leave out the checksums that its files have.
+    pub checksums_optional: bool,
     /// Bytes that a frame of zstd decodes to at most.
     pub max_frame: u64,
     /// What components and the manifest start at multiples of in its canonical form, if it has one.
@@ -208,6 +210,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
     usual_digest: None,
+    checksums_optional: false,
     max_frame: 1 << 30,
     canonical_alignment: None,
     old_ends_stay: false,

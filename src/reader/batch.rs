@@ -173,15 +173,7 @@ impl<'f> Component<'f> {
 
     /// The slab in bytes of this component.
     fn slab(&self, slab: &Hyperslab<'_>) -> Result<Slab> {
-        let Some(block) = self.entry.block() else {
-            return Err(match self.entry.dtype {
-                None => fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()),
-                Some(_) => {
-                    let name = self.logical_name().unwrap_or_default();
-                    fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be separated")
-                }
-            });
-        };
+        let block = self.known_block()?;
         self.check_shape_size()?;
         let shape = self.file.manifest.shape(self.object);
         match block.elements {

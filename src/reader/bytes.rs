@@ -269,16 +269,6 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Fills the front of `dst` with the elements as `to`. Fails if that loses numbers: see [`Conversion`].
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<()> {
-        if self.entry.logical == LogicalType::Other {
-            let name = self.logical_name().unwrap_or_default();
-            let why = fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be converted");
-            return Err(self.wrap(self.coding().err().unwrap_or(why)));
-        }
-        self.run(Part::Whole, Some(to), dst, 1)
-    }
-
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
@@ -384,6 +374,12 @@ impl<'f> Component<'f> {
             true => self.blob()?.for_each_decoded_byte(body),
             false => self.stored()?.for_each_chunk(body),
         }
+    }
+
+    /// Whether its writer was told to leave out the checksum that such files have.
+    pub fn lacks_checksum(&self) -> bool {
+        let is_optional = self.file_part().capabilities().checksums_optional;
+        is_optional && self.stored_size() > 0 && self.checksum().is_none()
     }
 
     /// The CRC-32 that an archive has of its bytes, if it has one.

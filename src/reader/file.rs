@@ -2,6 +2,7 @@
 
 use super::identity::{self, Identity};
 use super::index::NameIndex;
+use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::model_info::ModelInfo;
@@ -42,6 +43,7 @@ pub struct File {
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
+    pub(super) source_checks: SourceChecks,
 }
 
 /// A number that was not given before.

@@ -4,6 +4,7 @@ use super::download::unfinished_download;
 use super::ends::ReadEnds;
 use super::file::File;
 use super::index::NameIndex;
+use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
@@ -132,6 +133,7 @@ impl File {
             lazy_sizes,
             frame_indexes: FrameIndexCache::default(),
             decoded: DecodedCache::default(),
+            source_checks: SourceChecks::default(),
         };
         if let Some(store) = shards {
             file.open_shards(store, options)?;

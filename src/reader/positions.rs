@@ -1,9 +1,9 @@
 //! Checks that the positions of a sparse object rise within each row, or that no two are equal, if the container demands it.
 //! That they are in range was checked before.
 
+use super::known::Verified;
 use super::object::{Component, Object};
 use super::structure::{CooGeometry, CsrGeometry};
-use super::verified::Verified;
 use super::view::ViewPart;
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::decoded_limit;

@@ -2,8 +2,8 @@
 //! not depend on the file.
 
 use super::file::File;
+use super::known::Verified;
 use super::object::{Component, Object};
-use super::verified::Verified;
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::model::dtype::{Block, Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};

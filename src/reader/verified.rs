@@ -2,78 +2,15 @@
 
 use super::aliases::Aliases;
 use super::file::File;
+use super::known::{Facts, NumberFormat, PartAndStart, Verified};
 use super::object::Component;
 use crate::digest::Digest;
 use crate::error::{fail, Error, Result};
 use crate::load::decoded_limit;
 use crate::lock::Mutex;
-use crate::model::dtype::Dtype;
-use crate::model::manifest::Encoding;
 use crate::model::sort::sort;
-use foldhash::fast::SeedableRandomState;
-use hashbrown::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// How a component's bytes are decoded to numbers.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct NumberFormat {
-    encoding: Encoding,
-    size: u64,
-    dtype: Option<Dtype>,
-    swaps: bool,
-}
-
-/// How bytes are decoded, and to how many.
-type Decoding = (Encoding, Option<u64>);
-
-/// What is known of bytes that several components share. Each list has what was checked and found to be right.
-#[derive(Default)]
-pub(super) struct Facts {
-    /// Their digests, and for digests of decoded bytes how they are decoded. Two different digests of one algorithm and one
-    /// decoding cannot both be here, as one of them fails.
-    digests: Vec<(Digest, Option<Decoding>)>,
-    /// The sizes that they decode to, and whether their bools were checked.
-    contents: Vec<(Encoding, u64, bool)>,
-    /// As row pointers: to how many entries they point.
-    pointers: Vec<(NumberFormat, u64)>,
-    /// The largest number in each of as many runs as the list is long.
-    largest: Vec<(NumberFormat, Vec<u64>)>,
-    /// As column indices: the row pointers within whose rows they rise, by part, position and number format.
-    rows: Vec<(NumberFormat, PartAndStart, NumberFormat)>,
-    /// As coordinates: the ranks of shapes in which no two are of the same element. Coordinates that are in range of two
-    /// shapes of one rank are different in both or in neither.
-    cells: Vec<(NumberFormat, u32)>,
-}
-
-/// What the threads of one verification know of shared bytes.
-#[derive(Default)]
-pub(super) struct Verified {
-    /// The number of the first component that is verified.
-    first: usize,
-    aliases: Aliases,
-    facts: Vec<Mutex<Facts>>,
-    /// The outcome of each checksum of an archive, by its part and the start of the bytes that it is of.
-    checksums: Vec<(PartAndStart, Outcome)>,
-    /// Bytes that were decoded to check the order within rows.
-    rows_decoded: AtomicU64,
-    /// The failures of shards that could not be opened, by part.
-    unopened: Mutex<Failures>,
-}
-
-struct Failures(HashMap<usize, Error, SeedableRandomState>);
-
-impl Default for Failures {
-    fn default() -> Failures {
-        Failures(HashMap::with_hasher(crate::hash::state()))
-    }
-}
-
-/// The start of some bytes: the number of their part, and a position in it.
-type PartAndStart = (usize, u64);
-
-/// Whether a checksum agrees; none before it was checked.
-type Outcome = Mutex<Option<Result<()>>>;
+use std::sync::atomic::Ordering;
 
 impl Verified {
     /// For a verification of these components of a file. Nothing is known yet.
@@ -130,6 +67,20 @@ impl Verified {
             Ok(()) => Ok(()),
             Err(e) => Err(e.again()),
         }
+    }
+
+    /// Checks all bytes of a shard once.
+    pub fn shard(&self, part: usize, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let again = |outcome: &Result<()>| outcome.as_ref().map_err(Error::again).copied();
+        let mut shards = self.shards.lock();
+        if let Some((_, outcome)) = shards.iter().find(|(other, _)| *other == part) {
+            return again(outcome);
+        }
+        shards.try_reserve(1)?;
+        let outcome = check();
+        let answer = again(&outcome);
+        shards.push((part, outcome));
+        answer
     }
 
     /// What is known of a component's bytes; none if no other component shares them.

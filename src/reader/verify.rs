@@ -1,10 +1,10 @@
 //! Verification of a whole file: digests, decoding, structure, bool bytes, padding.
 
 use super::file::File;
+use super::known::Verified;
 use super::object::{Component, Object};
 use super::padding;
 use super::parts::FilePart;
-use super::verified::Verified;
 use super::verify_report::{VerifyOptions, VerifyReport};
 use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
@@ -313,7 +313,7 @@ impl Component<'_> {
                 Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
-                    return Ok(());
+                    return self.count_not_covered(state, report);
                 }
             },
             Some(Ok(claim)) => {
@@ -326,10 +326,23 @@ impl Component<'_> {
             // Not an error of the file, and not a success: it is counted.
             Err(e) if e.cause() == Cause::Unsupported => {
                 report.digests_unknown = report.digests_unknown.saturating_add(1);
+                return self.count_not_covered(state, report);
             }
             Err(e) => return Err(e),
         }
         Ok(())
+    }
+
+    /// Counts its bytes, which nothing covers, or refuses them.
+    fn count_not_covered(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
+        let size = self.stored_size();
+        report.bytes_not_covered = report.bytes_not_covered.saturating_add(size);
+        match size > 0 && state.options.require_digests {
+            true => {
+                Err(self.wrap(fail!(Unsupported, "no digest that can be checked covers its {size} bytes")))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Checks the digest, and reports what is done where that takes a while.

@@ -5,6 +5,8 @@
 pub struct VerifyOptions {
     /// Digests of components that have one.
     pub digests: bool,
+    /// Refuse components with bytes that neither a digest nor a CRC-32 covers. Needs `digests`.
+    pub require_digests: bool,
     /// Decoding, sizes, sparse and quantized structure, bool bytes.
     pub contents: bool,
     /// All bytes of shards, by the digests in the table of shards.
@@ -17,7 +19,14 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        VerifyOptions { digests: true, contents: true, shards: false, padding: false, threads: 0 }
+        VerifyOptions {
+            digests: true,
+            require_digests: false,
+            contents: true,
+            shards: false,
+            padding: false,
+            threads: 0,
+        }
     }
 }
 
@@ -38,6 +47,8 @@ pub struct VerifyReport {
     pub digests_unknown: u64,
     /// Padding bytes that are not zero.
     pub padding_nonzero: u64,
+    /// Stored bytes of components without a digest or CRC-32 that can be checked.
+    pub bytes_not_covered: u64,
 }
 
 impl VerifyReport {
@@ -49,5 +60,6 @@ impl VerifyReport {
         self.digests_absent = self.digests_absent.saturating_add(other.digests_absent);
         self.digests_unknown = self.digests_unknown.saturating_add(other.digests_unknown);
         self.padding_nonzero = self.padding_nonzero.saturating_add(other.padding_nonzero);
+        self.bytes_not_covered = self.bytes_not_covered.saturating_add(other.bytes_not_covered);
     }
 }

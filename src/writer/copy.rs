@@ -8,11 +8,12 @@ mod plan;
 
 use super::canonical::swap_width;
 use super::copied::CopyKey;
-use super::loss::{Agree, Losses};
+use super::loss::{Agree, Loss, Losses};
 use super::specs::{ObjectSpec, Recode};
 use super::state::Writer;
 use super::stream::component_entry;
 use crate::container::capabilities::{Roles, SharedBytes};
+use crate::digest::Hasher;
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
@@ -30,7 +31,8 @@ impl Writer {
     /// Copies an object of an open file under `name`; with another encoding or digest its bytes are
     /// decoded and written anew, a chunk at a time.
     pub fn copy_as(&mut self, object: Object<'_>, name: &str, recode: &Recode) -> Result<()> {
-        self.copy_agreed(object, name, recode, &mut |_, _| false).map(drop)
+        let allow = self.options.allow_damaged;
+        self.copy_agreed(object, name, recode, &mut |loss, _| allow && loss == Loss::Damage).map(drop)
     }
 
     /// Copies an object as `copy_as` does, but leaves out what the file cannot represent, if `agree` allows it. Returns
@@ -173,10 +175,12 @@ impl Writer {
 
     /// Copies a component's stored bytes and its entry.
     fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
-        let Stored { component, mut entry, rare } = stored;
+        let Stored { component, mut entry, mut rare, hashes, is_damaged } = stored;
+        self.damaged = self.damaged.saturating_add(u64::from(is_damaged));
         let copy = self.shareable(&component).map(CopyKey::stored);
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
             entry.offset = copied.offset;
+            rare.digest = rare.digest.or(copied.digest.filter(|_| hashes.is_some()));
             self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
             return self.push_component(entry, rare);
         }
@@ -187,7 +191,22 @@ impl Writer {
         }
         self.align(self.alignment_of(Some(entry.stored_size)))?;
         entry.offset = self.position;
-        component.for_each_stored(&mut |chunk| self.write_bytes(chunk))?;
+        let mut hasher = hashes.map(Hasher::new);
+        match component.digests_stored_bytes(self.capabilities().digest_of) {
+            true => component.for_each_stored(&mut |chunk| self.write_and_hash(chunk, hasher.as_mut()))?,
+            false => {
+                if let Some(hasher) = &mut hasher {
+                    component.for_each_digested(&mut |chunk| {
+                        hasher.update(chunk);
+                        Ok(())
+                    })?;
+                }
+                component.for_each_stored(&mut |chunk| self.write_and_hash(chunk, None))?;
+            }
+        }
+        if let Some(hasher) = hasher {
+            rare.digest = Some(self.push_digest(&hasher.finish())?);
+        }
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
         entry.offset = self.record_content(content, entry.stored_size, entry.offset)?;
         copy.map_or(Ok(()), |copy| self.copied.insert(copy, &entry, rare.digest))?;
@@ -203,6 +222,7 @@ impl Writer {
 
     /// Decodes a component, converts it, and encodes it again.
     fn reencode(&mut self, reencode: &Reencode<'_>) -> Result<()> {
+        self.damaged = self.damaged.saturating_add(u64::from(reencode.is_damaged));
         let copy = self.shareable(&reencode.component).map(|from| CopyKey::recoded(from, &reencode.spec));
         if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
             let (mut entry, mut rare) = component_entry(self, &reencode.spec)?;

@@ -13,11 +13,14 @@ use std::hash::BuildHasher;
 
 impl Writer {
     /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` next to
-    /// `STEM.zt`. All of its bytes are read for their digest.
+    /// `STEM.zt`. All of its bytes are read, for its own digests and for the new one.
     pub fn add_shard(&mut self, name: &str, file: &File) -> Result<()> {
         self.check_idle()?;
         let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));
         self.check_shard(name, file).map_err(named)?;
+        // The table of shards has a new digest of the whole file.
+        let mut components = file.objects().flat_map(|object| object.components());
+        components.try_for_each(|component| component.check_source()).map_err(named)?;
         let mut hasher = Hasher::new(Algorithm::Xxh3);
         let size = file.for_each_byte(&mut |chunk| {
             hasher.update(chunk);

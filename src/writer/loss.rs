@@ -12,6 +12,11 @@ pub enum Loss {
     Digest,
     /// An object.
     Object,
+    /// The bytes of a component do not agree with a checksum of their file. If the caller agrees, they are copied without
+    /// a new digest.
+    Damage,
+    /// An object with damaged bytes that cannot be decoded, or are not written as they are stored.
+    DamagedObject,
 }
 
 /// Called before something is left out, with the reason; false makes the reason the error of the copy.
@@ -39,12 +44,15 @@ impl<'c, 'a> Losses<'c, 'a> {
         }
     }
 
-    /// Leaves out an object whose copy failed before a byte of it was written, unless it is damaged, it could not be read, or
-    /// a part of it was not to be left out.
+    /// Leaves out an object whose copy failed before a byte of it was written, unless it could not be read, or a part of it
+    /// was not to be left out.
     pub fn leave_object_out(&mut self, why: Error) -> Result<()> {
         match why.cause() {
             Cause::Unsupported | Cause::InvalidArgument | Cause::BufferSize if !self.is_refused => {
                 self.leave_out(Loss::Object, why)
+            }
+            Cause::Broken(_) | Cause::DigestMismatch if !self.is_refused => {
+                self.leave_out(Loss::DamagedObject, why)
             }
             _ => Err(why),
         }

@@ -59,7 +59,7 @@ impl<'a> ComponentSpec<'a> {
 pub struct Recode {
     /// The encoding; none for the one that it has.
     pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has, the inner one for no digest.
+    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner one for no digest.
     pub digest: Option<Option<Algorithm>>,
     /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
     pub floats: Option<Dtype>,
@@ -80,6 +80,8 @@ pub struct Summary {
     pub stored_bytes: u64,
     /// Bytes before encoding.
     pub data_bytes: u64,
+    /// Components that were copied although their bytes do not agree with a checksum of their file.
+    pub damaged: u64,
 }
 
 /// How to write.
@@ -97,9 +99,9 @@ pub struct WriterOptions {
     pub encoding: Encoding,
     /// The level of zstd.
     pub zstd_level: i32,
-    /// Where a component asks for none.
+    /// The digest of components that ask for none.
     pub digest: Option<Algorithm>,
-    /// Where neither does, whether the usual one of the version takes its place.
+    /// If `digest` is none, whether components get the usual digest of the version: CRC-32C, in zTensor 2 XXH3.
     pub usual_digest: bool,
     /// Threads that compress; 0 for as many as there are processors.
     pub threads: usize,
@@ -111,6 +113,8 @@ pub struct WriterOptions {
     pub frame_size: u64,
     /// The one form in which the same tensors and attributes have the same bytes.
     pub canonical: bool,
+    /// Copies go on past bytes that do not agree with a checksum of their file; the copy has no new digest of them.
+    pub allow_damaged: bool,
 }
 
 impl Default for WriterOptions {
@@ -123,12 +127,13 @@ impl Default for WriterOptions {
             encoding: Encoding::Raw,
             zstd_level: 3,
             digest: None,
-            usual_digest: false,
+            usual_digest: true,
             threads: 0,
             thread_hooks: ThreadHooks::default(),
             durable: false,
             frame_size: 1 << 20,
             canonical: false,
+            allow_damaged: false,
         }
     }
 }

@@ -110,6 +110,8 @@ pub struct Writer {
     pub(super) busy_threads: usize,
     pub(super) stored_bytes: u64,
     pub(super) data_bytes: u64,
+    /// Components that were copied although they are damaged.
+    pub(super) damaged: u64,
     pub(super) label: String,
     pub(super) reports: ProgressReports,
     /// The components that were written, in canonical form.
@@ -167,6 +169,7 @@ impl Writer {
             busy_threads: 0,
             stored_bytes: 0,
             data_bytes: 0,
+            damaged: 0,
             label: String::new(),
             reports: ProgressReports::default(),
             canonical: None,

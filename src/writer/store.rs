@@ -52,7 +52,7 @@ impl Writer {
     }
 
     /// Appends bytes to the file, and gives them to the digest.
-    fn write_and_hash(&mut self, bytes: &[u8], mut hasher: Option<&mut Hasher>) -> Result<()> {
+    pub(super) fn write_and_hash(&mut self, bytes: &[u8], mut hasher: Option<&mut Hasher>) -> Result<()> {
         if !self.reports.is_enabled() {
             return self.write_at_once(bytes, hasher);
         }
@@ -205,6 +205,7 @@ impl Writer {
             components,
             stored_bytes: self.stored_bytes,
             data_bytes: self.data_bytes,
+            damaged: self.damaged,
         }
     }
 }

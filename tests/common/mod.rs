@@ -25,6 +25,11 @@ pub const VERSIONS: [Version; 3] = [Version::V0_1, Version::V1_1, Version::V1_2]
 /// Every digest, and none.
 pub const DIGESTS: [Option<Algorithm>; 3] = [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)];
 
+/// Options of a writer that writes a digest only where one is named.
+pub fn without_digests() -> WriterOptions {
+    WriterOptions { usual_digest: false, ..WriterOptions::default() }
+}
+
 /// Every way to write a component's bytes.
 pub fn encodings() -> Vec<Encoding> {
     Encoding::written().collect()

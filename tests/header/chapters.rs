@@ -61,7 +61,7 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter {
         title: "5. Bytes, cheapest first",
         intro: "zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice\n\
-                read a part, zt_component_load gives a buffer, zt_component_read_as converts. zt_component_caps says what works.",
+                read a part, zt_component_load gives a buffer, zt_object_read_as converts. zt_component_caps says what works.",
         files: &["component.rs", "read_options.rs", "buffer.rs"],
         opens_c_linkage: false,
     },

@@ -180,7 +180,10 @@ static void print_bytes(const zt_file *file, const zt_component *component, cons
         for (dtype = ZT_DTYPE_F64; zt_file_mode(file) == ZT_MODE_MAP && dtype <= ZT_DTYPE_BOOL; dtype++) {
             uint64_t wanted = measured / width * zt_dtype_size(dtype);
             unsigned char *converted = (unsigned char *)memory_of((size_t)wanted);
-            status = zt_component_read_as(component, dtype, converted, (size_t)wanted);
+            zt_read_request request = {sizeof request};
+            request.component = component, request.length = ZT_WHOLE, request.convert = dtype;
+            request.dst = converted, request.dst_size = (size_t)wanted;
+            status = zt_read_batch(file, &request, 1, NULL, NULL);
             printf("   as %d %s", (int)dtype, zt_status_name(status));
             if (status == ZT_OK)
                 printf(" %016" PRIx64, hash_of_elements(converted, (size_t)wanted, zt_dtype_size(dtype)));

@@ -90,7 +90,7 @@ fn options(random: &mut Random) -> WriterOptions {
         digest: common::DIGESTS[random.below(3) as usize],
         threads: 1 + random.below(2) as usize,
         frame_size: 1024 << random.below(3),
-        ..WriterOptions::default()
+        ..common::without_digests()
     }
 }
 

@@ -150,7 +150,7 @@ fn many_small_ones_come_out_the_same() {
         let objects: Vec<One> = (0..count).map(|at| one(format!("{at}"), size)).collect();
         let requests = requests(&objects, &data);
         for digest in [None, Some(Algorithm::Crc32c), Some(Algorithm::Sha256)] {
-            let options = WriterOptions { digest, threads: 1, ..WriterOptions::default() };
+            let options = WriterOptions { digest, threads: 1, ..common::without_digests() };
             let expected = common::written(&options, |w| one_by_one(w, &requests).unwrap());
             for (threads, durable) in [(1, false), (2, false), (0, true)] {
                 let options = WriterOptions { threads, durable, ..options.clone() };
@@ -177,7 +177,7 @@ fn many_small_ones_come_out_the_same_around_others() {
     for (version, digest) in
         [(Version::V0_1, None), (Version::V1_1, Some(Algorithm::Crc32c)), (Version::V1_2, None)]
     {
-        let options = WriterOptions { version, digest, threads: 1, ..WriterOptions::default() };
+        let options = WriterOptions { version, digest, threads: 1, ..common::without_digests() };
         let expected = common::written(&options, |w| one_by_one(w, &requests).unwrap());
         for threads in [1, 2, 8] {
             let options = WriterOptions { threads, ..options.clone() };
@@ -222,7 +222,7 @@ fn a_batch_is_appended_as_its_objects_are_one_by_one() {
     let (old, new) = (requests(&old, &data), requests(&new, &data));
     let base = common::written(&WriterOptions::default(), |w| one_by_one(w, &old).unwrap());
     for (threads, digest) in [(1, None), (2, Some(Algorithm::Sha256)), (8, Some(Algorithm::Crc32c))] {
-        let options = WriterOptions { threads, digest, ..WriterOptions::default() };
+        let options = WriterOptions { threads, digest, ..common::without_digests() };
         std::fs::write(&path, &base).unwrap();
         let expected = file_at(&path, Writer::append(&path, &options), |w| one_by_one(w, &new));
         std::fs::write(&path, &base).unwrap();
@@ -258,7 +258,7 @@ fn a_refused_batch_leaves_the_writer_as_it_was() {
         ),
     ];
     for digest in [None, Some(Algorithm::Sha256)] {
-        let options = WriterOptions { threads: 2, digest, ..WriterOptions::default() };
+        let options = WriterOptions { threads: 2, digest, ..common::without_digests() };
         let expected = common::written(&options, |w| one_by_one(w, &good).unwrap());
         for (cause, request) in bad {
             let sink = MemorySink::default();

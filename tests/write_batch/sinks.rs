@@ -47,7 +47,7 @@ fn large_ones_are_written_with_threads_and_small_ones_are_not() {
         for durable in [false, true] {
             let calls = Arc::default();
             let sink = Watched { file: FileSink::create(&path, durable).unwrap(), calls: Arc::clone(&calls) };
-            let options = WriterOptions { threads, durable, digest, ..WriterOptions::default() };
+            let options = WriterOptions { threads, durable, digest, ..common::without_digests() };
             let mut writer = Writer::to_sink(Box::new(sink), &options).unwrap();
             writer.write_batch(&requests(&objects, &data)).unwrap();
             assert_eq!(writer.finish().unwrap().data_bytes, (count * size) as u64);

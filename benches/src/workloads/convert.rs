@@ -39,8 +39,8 @@ fn to_f32(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
     let d = move || unsafe { out.range(0, 4 * n) };
     let f = move || unsafe { std::slice::from_raw_parts_mut(d().as_mut_ptr().cast::<f32>(), n) };
     let libztensor = |z: &zt::Zt| {
-        let c = z.component(c"t");
-        zt::ok(unsafe { zt::zt_component_read_as(c, zt::F32, d().as_mut_ptr().cast(), 4 * n) });
+        let dst = d().as_mut_ptr().cast();
+        zt::ok(unsafe { zt::zt_object_read_as(z.object(c"t"), zt::F32, dst, 4 * n, std::ptr::null_mut()) });
     };
     libztensor(&brain_zt);
     assert!(
@@ -62,7 +62,7 @@ fn to_f32(cfg: &Cfg, id: &str, what: &str, n: usize, passes: usize) -> Value {
             let s = t(&copy);
             vec![s, s]
         }),
-        case(Role::Libztensor, "libztensor zt_component_read_as", || {
+        case(Role::Libztensor, "libztensor zt_object_read_as", || {
             vec![t(&|| libztensor(&brain_zt)), t(&|| libztensor(&half_zt))]
         }),
         case(Role::Peer, "half 2.7 convert_to_f32_slice", || {

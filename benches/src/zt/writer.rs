@@ -66,7 +66,7 @@ extern "C" {
 
 pub fn writer_options() -> WriterOptions {
     let o: WriterOptions = unsafe { std::mem::zeroed() };
-    WriterOptions { size: std::mem::size_of::<WriterOptions>(), ..o }
+    WriterOptions { size: std::mem::size_of::<WriterOptions>(), digest: super::NO_DIGEST, ..o }
 }
 
 fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {

@@ -16,6 +16,7 @@ const ZT_VERIFY_DIGESTS = 1
 const ZT_VERIFY_CONTENTS = 2
 const ZT_VERIFY_PADDING = 4
 const ZT_VERIFY_SHARDS = 8
+const ZT_VERIFY_REQUIRE_DIGESTS = 16
 const ZT_OK = 0
 const ZT_ERROR_INVALID_ARGUMENT = 1
 const ZT_ERROR_IO = 2
@@ -462,6 +463,7 @@ struct zt_verify_report
     digests_absent::UInt64
     digests_unknown::UInt64
     padding_nonzero::UInt64
+    bytes_not_covered::UInt64
 end
 
 struct zt_repair_options
@@ -497,7 +499,7 @@ struct zt_writer_options
     progress::Ptr{Cvoid}
     thread_hooks::Ptr{zt_thread_hooks}
     canonical::UInt32
-    reserved::UInt32
+    allow_damaged::UInt32
 end
 
 struct zt_component_desc
@@ -537,6 +539,7 @@ struct zt_write_summary
     components::UInt64
     stored_bytes::UInt64
     data_bytes::UInt64
+    damaged::UInt64
 end
 
 struct zt_quantized_desc
@@ -678,6 +681,8 @@ zt_component_count(object) = ccall((:zt_component_count, libztensor), Csize_t, (
 zt_component_at(object, index) = ccall((:zt_component_at, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), object, index)
 zt_component_find(object, role) = ccall((:zt_component_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{UInt8}), object, role)
 zt_component_find_n(object, role, length) = ccall((:zt_component_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t), object, role, length)
+zt_object_read_as(object, dtype, dst, dst_size, written) = ccall((:zt_object_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), object, dtype, dst, dst_size, written)
+zt_object_size_as(object, dtype, size) = ccall((:zt_object_size_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{UInt64}), object, dtype, size)
 zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
 zt_component_role(component) = ccall((:zt_component_role, libztensor), Cstring, (Ptr{Cvoid},), component)
 zt_component_role_length(component) = ccall((:zt_component_role_length, libztensor), Csize_t, (Ptr{Cvoid},), component)
@@ -698,7 +703,6 @@ zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), 
 zt_component_read(component, dst, dst_size) = ccall((:zt_component_read, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_stored(component, dst, dst_size) = ccall((:zt_component_read_stored, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_range(component, offset, dst, size) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, size)
-zt_component_read_as(component, dtype, dst, dst_size) = ccall((:zt_component_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t), component, dtype, dst, dst_size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
 zt_component_verify(component) = ccall((:zt_component_verify, libztensor), Int32, (Ptr{Cvoid},), component)
 zt_component_load(component, options, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_options}, Ptr{Ptr{Cvoid}}), component, options, buffer)

@@ -156,7 +156,10 @@ function listed(fill, ::Type{T}) where {T}
     return all
 end
 known(size) = size == ZT_UNKNOWN_SIZE ? nothing : Int(size)
-"What is known of every object without touching its bytes; size, dtype and what follows are of \"data\", or the first component."
+"""
+What is known of every object without touching its bytes. dtype, logical_type, encoding, stored_size and bytes are of the data of a
+dense object or of blocks. Another object has 0 bytes and no dtype: see components.
+"""
 objects(file::File) = map(listed((at...) -> zt_object_list(live(file), at...), zt_object_info)) do i
     (object = Object(file, i.object), name = text(i.name, i.name_length), size = Tuple(reverse(Int.(unsafe_wrap(Array, i.shape, Int(i.rank))))),
         format = symbol(FORMATS, i.format), components = Int(i.component_count), dtype = dtype_name(i.dtype), logical_type = type_name(i.type_),
@@ -172,7 +175,7 @@ end
 """
 Checks every digest and all contents; what was looked at. progress: a function of (done, total); on_failure: of
 (object, component, error), called for each failure, where object and component may be nothing. Both may return false to stop; then
-the call uses one thread. checks: of :digests, :contents and :padding.
+the call uses one thread. checks: of :digests, :contents, :padding, :shards and :require_digests.
 """
 function verify(file::File; checks = (), threads = 0, progress = nothing, on_failure = nothing, object = nothing, component = nothing)
     wrapped = on_failure === nothing ? nothing : (o, c, status, message) -> on_failure(o == C_NULL ? nothing : Object(file, o),

@@ -77,12 +77,6 @@ read_stored(c::Component) = filled(made -> zt_component_read_stored(c.handle, ma
 read_range(c::Component, offset, n) = filled(made -> zt_component_read_range(c.handle, offset, made, n), n)
 "Fills an array of the component's bytes."
 Base.read!(c::Component, dst::Array) = (check(zt_component_read(c.handle, dst, sizeof(dst))); dst)
-"The elements converted to T: see zt_component_read_as."
-function read_as(c::Component, ::Type{T}) where {T}
-    made = Vector{T}(undef, div(sizeof(c), max(1, Int(zt_dtype_size(zt_component_dtype(c.handle))))))
-    check(zt_component_read_as(c.handle, dtype_of(T), made, sizeof(made)))
-    return made
-end
 
 element_type(c::Component) = element_type(dtype(c), logical_type(c))
 
@@ -169,6 +163,19 @@ function quantized(o::Object)
         packed_weight = kept(o.file, v.packed_weight), scales = kept(o.file, v.scales), zeros = kept(o.file, v.zeros),
         weights_per_element = Int(v.weights_per_element), axis = Int(v.axis), zero_point = v.zero_point,
         msb_first = v.msb_first != 0, zeros_packed = v.zeros_packed != 0)
+end
+
+"Bytes of all numbers as elements of T; an error if the object is not one array of numbers."
+function size_as(o::Object, ::Type{T}) where {T}
+    size = Ref{UInt64}(0)
+    check(zt_object_size_as(o.handle, dtype_of(T), size))
+    return Int(size[])
+end
+"All numbers of a dense object as elements of T, in the order of its memory: see zt_object_read_as. A complex number is two."
+function read_as(o::Object, ::Type{T}) where {T}
+    made, written = Vector{T}(undef, div(size_as(o, T), sizeof(T))), Ref{Csize_t}(0)
+    check(zt_object_read_as(o.handle, dtype_of(T), made, sizeof(made), written))
+    return made
 end
 
 """

@@ -24,7 +24,7 @@ thrower(watcher, sink) = sink !== nothing && sink.thrown !== nothing ? sink : wa
 done(status, w::Writer) = check(status, thrower(w.watcher, w.sink))
 
 """
-    create(path; encoding = :raw, digest = :none, level = 0, durable = false, progress = nothing, ...) do w
+    create(path; encoding = :raw, digest = :crc32c, level = 0, durable = false, progress = nothing, ...) do w
         ZTensor.write(w, "a", rand(Float32, 3, 2))
     end
 

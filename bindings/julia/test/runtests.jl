@@ -294,7 +294,7 @@ end
         @test length(got) == 9 && got["tag"] == ZT.Tag(7, [1]) && got["strings"] == ["a\0b", ""] && got["u64"] === typemax(UInt64)
         @test got["bytes"] == [0, 255] && got["k\0"] == "" && got["null"] === nothing && got["i64"] === -5
         @test ZT.array(f["a"]) == a == ZT.tensor(f["a"]) && ZT.shape(f["a"]) == [2, 3] && ZT.array(f["complex"]) == [1 + 2im]
-        @test ZT.read_slice(f["a"], 1:2:3, 2:2) == a[1:2:3, 2:2] && ZT.read_as(f["a"]["data"], Float64) == vec(a)
+        @test ZT.read_slice(f["a"], 1:2:3, 2:2) == a[1:2:3, 2:2] && ZT.read_as(f["a"], Float64) == vec(a) && ZT.size_as(f["a"], Float64) == 8 * length(a)
         @test_throws BoundsError ZT.read_slice(f["a"], 1:4, 1:1)
         @test ZT.attributes(f["a"]) == Dict("unit" => "m") && ZT.array(f["s\0"])[] == 1.5 && ZT.format_name(f["mine"]) == "my.format"
         @test ZT.array(f["pieces"]) == [1] && haskey(f, "n\0n") && !haskey(f, "scalar") && get(f["a"], "x", 0) == 0
@@ -303,7 +303,7 @@ end
         ZT.advise(f["a"]["data"], :willneed)
         @test_throws ArgumentError ZT.advise(f["a"]["data"], :perhaps)
         ZT.create(path * ".copy") do w
-            @test_throws ArgumentError ZT.read_as(f["complex"]["data"], ComplexF32)
+            @test_throws ArgumentError ZT.read_as(f["complex"], ComplexF32)
             @test_throws ArgumentError ZT.numbers(ZT.attribute_values(f)["i64"], ComplexF32)
             ZT.copy_attributes(w, f)
             ZT.set_attribute(w, "again", ZT.attribute_values(f)["tag"])

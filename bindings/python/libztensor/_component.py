@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
-from ._elements import Loaded, Retained, array, dtype_number, numpy_dtype, stored_dtype
+from ._elements import Loaded, Retained, array, stored_dtype
 from ._library import Handle, address, check, chosen, lib, options, text
 
 _role = address("zt_component_role")
@@ -117,15 +117,6 @@ class Component(Handle):
         """Fills memory of the component's size: a NumPy array, a tensor of PyTorch on the CPU, a bytearray."""
         buffer = buffer_of(target)
         check(lib.zt_component_read(self._live(), buffer, len(buffer)))
-
-    def read_as(self, dtype: str) -> Any:
-        """The elements converted to another dtype, as an array; pairs of a complex type are two elements."""
-        import numpy
-
-        number, from_size = dtype_number(dtype), lib.zt_dtype_size(lib.zt_component_dtype(self._live()))
-        made = numpy.empty(self.size // max(1, from_size), numpy_dtype(dtype))
-        check(lib.zt_component_read_as(self._live(), number, made.ctypes.data, made.nbytes))
-        return made
 
     def numpy(self, shape: Optional[Iterable[int]] = None, *, threads: int = 0, verify: bool = False, progress: Progress = None) -> Any:
         """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the

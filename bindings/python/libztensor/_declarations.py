@@ -19,6 +19,7 @@ ZT_VERIFY_DIGESTS = 1
 ZT_VERIFY_CONTENTS = 2
 ZT_VERIFY_PADDING = 4
 ZT_VERIFY_SHARDS = 8
+ZT_VERIFY_REQUIRE_DIGESTS = 16
 ZT_OK = 0
 ZT_ERROR_INVALID_ARGUMENT = 1
 ZT_ERROR_IO = 2
@@ -533,6 +534,7 @@ class zt_verify_report(Structure):
         ("digests_absent", c_uint64),
         ("digests_unknown", c_uint64),
         ("padding_nonzero", c_uint64),
+        ("bytes_not_covered", c_uint64),
     ]
 
 
@@ -574,7 +576,7 @@ class zt_writer_options(Structure):
         ("progress", zt_progress_callback),
         ("thread_hooks", POINTER(zt_thread_hooks)),
         ("canonical", c_uint32),
-        ("reserved", c_uint32),
+        ("allow_damaged", c_uint32),
     ]
 
 
@@ -620,6 +622,7 @@ class zt_write_summary(Structure):
         ("components", c_uint64),
         ("stored_bytes", c_uint64),
         ("data_bytes", c_uint64),
+        ("damaged", c_uint64),
     ]
 
 
@@ -778,6 +781,8 @@ FUNCTIONS = {
     "zt_component_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_component_find": (c_void_p, [c_void_p, c_char_p]),
     "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_object_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "zt_object_size_as": (zt_status, [c_void_p, zt_dtype, POINTER(c_uint64)]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
     "zt_component_role": (c_char_p, [c_void_p]),
     "zt_component_role_length": (c_size_t, [c_void_p]),
@@ -798,7 +803,6 @@ FUNCTIONS = {
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
-    "zt_component_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
     "zt_component_verify": (zt_status, [c_void_p]),
     "zt_component_load": (zt_status, [c_void_p, POINTER(zt_read_options), POINTER(c_void_p)]),

@@ -13,7 +13,7 @@ NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "
          "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
 ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e4m3fnuz": "float8_e4m3fnuz",
              "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
-_STORAGE = {"complex64": "f32", "complex128": "f64"}
+_STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
 _NAMES = {**{v[1:]: k for k, v in NUMPY.items()}, **{v: k for k, v in ML_DTYPES.items()}}
 
 
@@ -42,16 +42,26 @@ def stored_dtype(dtype: str, type):
         return numpy_dtype(dtype)
 
 
-def types(dtype) -> tuple:
-    """The dtype and type numbers of a NumPy dtype."""
+def element_name(dtype) -> str:
+    """What the library calls the elements of a NumPy dtype."""
     name = _NAMES.get(dtype.name) or _NAMES.get(dtype.str[1:])
     if name is None:
         raise Unsupported(f"no dtype for NumPy's {dtype}")
-    logical = name if name.startswith(("f8_", "complex")) else None
+    return name
+
+
+def type_numbers(name: str) -> tuple:
+    """The numbers of the storage type and of the logical type of elements."""
+    storage = _STORAGE.get(name) or ("u8" if name.startswith(("f8_", "f4_")) else name)
     kind = c.zt_type(c.ZT_TYPE_NONE)
-    if logical:
-        check(lib.zt_type_from_name(logical.encode(), ctypes.byref(kind)))
-    return dtype_number(_STORAGE.get(name) or ("u8" if logical else name)), kind.value
+    if storage != name:
+        check(lib.zt_type_from_name(name.encode(), ctypes.byref(kind)))
+    return dtype_number(storage), kind.value
+
+
+def types(dtype) -> tuple:
+    """The dtype and type numbers of a NumPy dtype."""
+    return type_numbers(element_name(dtype))
 
 
 class Memory:

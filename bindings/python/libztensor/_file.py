@@ -18,7 +18,7 @@ from ._value import Value, attributes
 _MODES = {"map": c.ZT_MODE_MAP, "read": c.ZT_MODE_READ, "auto": c.ZT_MODE_AUTO, "private": c.ZT_MODE_PRIVATE}
 _SHARDS = {"of models": c.ZT_SHARDS_OF_MODELS, "on use": c.ZT_SHARDS_ON_USE, "at open": c.ZT_SHARDS_AT_OPEN, "never": c.ZT_SHARDS_NEVER}
 _CHECKS = {"digests": c.ZT_VERIFY_DIGESTS, "contents": c.ZT_VERIFY_CONTENTS, "padding": c.ZT_VERIFY_PADDING,
-           "shards": c.ZT_VERIFY_SHARDS}
+           "shards": c.ZT_VERIFY_SHARDS, "require digests": c.ZT_VERIFY_REQUIRE_DIGESTS}
 CONTAINERS = {lib.zt_container_name(number).decode(): number for name, number in vars(c).items()
               if name.startswith("ZT_CONTAINER_") and lib.zt_container_name(number)}
 
@@ -277,7 +277,8 @@ class File(Handle, Mapping[str, Object]):
     def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
                checks: Iterable[str] = (), threads: int = 0, object: Optional[Object] = None,
                component: Optional[Component] = None) -> dict[str, Any]:
-        """Checks every digest and all contents; what was looked at. progress(done, total) may return False to stop.
+        """Checks every digest and all contents; what was looked at. checks: of "digests", "contents", "padding", "shards" and
+        "require digests", which fails for bytes without a digest. progress(done, total) may return False to stop.
         on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
         carrier = Carrier()
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._component import Component, Unversioned, versioned
 from ._elements import Retained, array, numpy_dtype, stored_dtype
-from ._library import Handle, InvalidArgument, NotFound, Unsupported, address, check, lib, options, sized, text
+from ._library import Handle, InvalidArgument, NotFound, Unsupported, address, check, dtype_number, lib, options, sized, text
 from ._value import Value, attributes
 
 _name = address("zt_object_name")
@@ -139,6 +139,22 @@ class Object(Handle, Mapping[str, Component]):
     def verify(self) -> None:
         """Checks digests and contents of its components, and how they fit each other."""
         check(lib.zt_object_verify(self._live()))
+
+    def size_as(self, dtype: str) -> int:
+        """Bytes of all numbers as elements of another dtype; Unsupported if the object is not one array of numbers."""
+        size = ctypes.c_uint64()
+        check(lib.zt_object_size_as(self._live(), dtype_number(dtype), ctypes.byref(size)))
+        return size.value
+
+    def read_as(self, dtype: str) -> Any:
+        """All numbers of a dense object as another dtype, in an array of its shape; complex numbers are pairs in a last dimension
+        of 2."""
+        import numpy
+
+        size, kind = self.size_as(dtype), numpy_dtype(dtype)
+        made, written = numpy.empty(size // kind.itemsize, kind), ctypes.c_size_t()
+        check(lib.zt_object_read_as(self._live(), dtype_number(dtype), made.ctypes.data, made.nbytes, ctypes.byref(written)))
+        return made.reshape(self.shape if made.size == self.element_count else (*self.shape, 2))
 
     def read_slice(self, start: Sequence[int], count: Sequence[int], step: Optional[Sequence[int]] = None) -> Any:
         """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""

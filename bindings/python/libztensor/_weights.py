@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import io
 import math
 import operator
 import os
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from . import _declarations as c
-from ._elements import Retained
+from . import _safetensors
+from ._elements import Retained, type_numbers
 from ._file import File, listed
 from ._library import AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
 from ._object import numbers
@@ -21,15 +23,27 @@ from ._writer import Writer
 
 _ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
 
-# What safetensors calls types.
-NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16", "i8": "I8", "u64": "U64",
-         "u32": "U32", "u16": "U16", "u8": "U8", "bool": "BOOL", "f8_e4m3fn": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0",
-         "complex64": "C64"}
+# Two 4-bit floats in a byte, which is how PyTorch counts them.
+PAIRS = "f4_e2m1_x2"
+# What a file is written as, by the end of its name.
+CONTAINERS = {".zt": "zt", ".safetensors": "safetensors"}
+# Types of elements that zTensor 1.2 does not have.
+_OF_2 = ("f4_e2m1", "f8_e8m0")
+
+
+class ToWrite(NamedTuple):
+    """A tensor to write. make() returns what keeps its bytes, contiguous and in the host's order, and their address."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    size: int
+    make: Callable[[], tuple[Any, int]]
 
 
 class Weight(NamedTuple):
-    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes; "" if it cannot be read. element:
-    what it is called. block: elements and bytes of a block, if rows are whole blocks."""
+    """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes, PAIRS for two 4-bit floats in a
+    byte, "" if it cannot be read. element: what it is called. block: elements and bytes of a block, if rows are whole blocks."""
 
     name: str
     object: int
@@ -86,6 +100,8 @@ def _weight(name: str, info, several: bool) -> Weight:
         kind, row = "u8", (shape[-1] if shape else 1)
         block = (elements, width) if row % elements == 0 else None
         shape = (*shape[:-1], row // elements * width) if block else (size,)
+        if element == "f4_e2m1":  # a row that ends within a byte has no type that shows it
+            kind = PAIRS if block else element
     part = lib.zt_component_part(info.component) if several else 0
     is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(info.component) & c.ZT_CAP_READ
     if not element or encoding == c.ZT_ENCODING_OTHER or not is_read:
@@ -108,7 +124,7 @@ def weight(file: File, name: str) -> Weight:
     found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
     if not found:
         raise NotFound(f"there is no tensor {name!r}")
-    part = lib.zt_component_at(found, 0)
+    part = lib.zt_component_find_n(found, *sized("data"))
     info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found),
                            rank=lib.zt_object_rank(found), component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
                            size=lib.zt_component_size(part), offset=lib.zt_component_offset(part),
@@ -199,29 +215,39 @@ class Slice(Handle):
         return f"of {self._of.name!r}: {self.get_dtype()} {self._of.shape}"
 
     def get_shape(self) -> list[int]:
-        return list(self._of.shape)
+        """The shape in the file, where two 4-bit floats of a byte are two elements."""
+        shape, pairs = list(self._of.shape), self._of.type == PAIRS
+        return [*shape[:-1], shape[-1] * 2] if pairs else shape
 
     def get_dtype(self) -> str:
-        return NAMES.get(self._of.element, self._of.element.upper())
+        return _safetensors.NAMES.get(self._of.element, self._of.element.upper())
 
     def __getitem__(self, index: Any) -> Any:
         of, opened = self._of, self._opened
         _refuse(of)
-        wanted = places(index, of.shape)
-        if of.type != of.element:
+        wanted, pairs = places(index, tuple(self.get_shape())), of.type == PAIRS
+        if of.type != of.element and not pairs:
             raise Unsupported(f"{of.name!r} is in blocks of {of.element}: get_tensor gives all of it")
         opened._file._live()
+        in_type = (*wanted[:-1], _of_pairs(of.name, wanted[-1])) if pairs else wanted
         whole = in_place(of, opened._framework, opened._mapped)
         if whole is not None:
-            return opened._framework.finished(whole[wanted])
+            return opened._framework.finished(whole[in_type])
         slices = [one if isinstance(one, slice) else slice(one, one + 1, 1) for one in wanted]
         count = [len(range(one.start, one.stop, one.step)) for one in slices]
-        shape = [many for many, one in zip(count, wanted) if isinstance(one, slice)]
+        shape = [len(range(one.start, one.stop, one.step)) for one in in_type if isinstance(one, slice)]
         made, address, size = opened._framework.empty(shape, of.type)
         if size:
             start, step = numbers([one.start for one in slices]), numbers([one.step for one in slices])
             check(lib.zt_object_read_slice(of.object, start, numbers(count), step, address, size))
         return opened._framework.finished(made)
+
+
+def _of_pairs(name: str, one) -> slice:
+    """What is taken of a last dimension, in pairs of elements."""
+    if not isinstance(one, slice) or one.step != 1 or one.start % 2 or one.stop % 2:
+        raise Unsupported(f"{name!r} has two 4-bit floats in each byte: a part begins and ends in front of an even index, in steps of 1")
+    return slice(one.start // 2, one.stop // 2, 1)
 
 
 class Opened(Handle):
@@ -263,12 +289,14 @@ class Opened(Handle):
         return [of.name for of in sorted(self._weights().values(), key=lambda of: (of.part, of.offset))]
 
     def metadata(self) -> Optional[dict[str, str]]:
-        """The attributes of the file that are texts; None if there are none. ``attributes`` has the others, too."""
+        """The attributes of the file that are texts; None if there are none, and {} if there is an empty map of them.
+        ``attributes`` has the others, too."""
         found = self._file.attribute_values
         if found is None:
             return None
-        return {key: value for key, value in ((key, found[key]) for key in found.keys()) if value.kind == "string"
-                for value in [value.python()]} or None
+        values = [(key, found[key]) for key in found.keys()]
+        texts = {key: value.python() for key, value in values if value.kind == "string"}
+        return texts if texts or not values else None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -407,20 +435,50 @@ def _in_elements(of: Weight, place: list) -> list:
     return [*place[:-1], place[-1] // width * elements]
 
 
-def save(tensors: list, filename, stream, metadata: Optional[dict[str, Any]]) -> None:
-    """Writes (name, shape, (dtype, type), address, size) each as a dense object. They stay alive as long as the caller holds
-    them."""
+def container_of(filename: AnyPath, container: Optional[str]) -> str:
+    """What a file of that name is written as: "zt" or "safetensors"."""
+    if container is None:
+        name = os.fspath(filename)
+        container = CONTAINERS.get(os.path.splitext(os.fsdecode(name))[1].lower())
+        if container is None:
+            raise ValueError(f"the name {name!r} does not say what to write: it has to end in .zt or .safetensors, or pass "
+                             "container='zt' or container='safetensors' (zt convert writes .gguf and .npz)")
+    if container not in CONTAINERS.values():
+        raise ValueError(f"container {container!r} is not one of {', '.join(map(repr, CONTAINERS.values()))}")
+    return container
+
+
+def save(tensors: list[ToWrite], filename, metadata: Optional[dict[str, Any]], container: Optional[str]) -> Optional[bytes]:
+    """Writes tensors to a file, or, if filename is None, returns the bytes of one."""
+    for key, value in (metadata or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError("metadata has texts as keys and as values")
+    for of in tensors:
+        if not isinstance(of.name, str):
+            raise TypeError(f"a name is a text, not {of.name!r}")
+    stream = io.BytesIO() if filename is None else None
+    if container_of(filename, container) == "zt":
+        _save_zt(tensors, filename, stream, metadata or {})
+    elif stream is None:
+        _safetensors.save(filename, tensors, metadata)
+    else:
+        _safetensors.write(stream, tensors, metadata)
+    return stream.getvalue() if stream is not None else None
+
+
+def _save_zt(tensors: list[ToWrite], filename, stream, metadata: dict[str, str]) -> None:
+    """Each tensor as a dense object, several at once where that is faster: all are in memory meanwhile."""
     to = {"stream": stream} if stream is not None else {"path": filename}
-    with Writer(**to) as writer:
-        for key, value in (metadata or {}).items():
-            if not isinstance(key, str) or not isinstance(value, str):
-                raise TypeError("metadata has texts as keys and as values")
+    with Writer(**to, version="2" if any(of.type in _OF_2 for of in tensors) else None) as writer:
+        for key, value in metadata.items():
             writer.set_attribute(key, value)
         requests, keep = (c.zt_write_request * len(tensors))(), []
-        for request, (name, shape, (dtype, kind), address, size) in zip(requests, tensors):
+        for request, of in zip(requests, tensors):
             request.struct_size = ctypes.sizeof(request)
-            request.name, request.name_length = sized(name)
-            request.shape, request.rank = numbers(shape), len(shape)
-            request.data, request.size, request.dtype, request.type = address, size, dtype, kind
-            keep.append(request.shape)
+            request.name, request.name_length = sized(of.name)
+            request.shape, request.rank = numbers(of.shape), len(of.shape)
+            made, request.data = of.make()
+            request.size, (request.dtype, request.type) = of.size, type_numbers(of.type)
+            keep.append((made, request.shape))
         writer._check(lib.zt_writer_add_batch(writer._live(), requests, len(requests)))
+        del keep  # until here

@@ -17,7 +17,8 @@ from ._object import Object, numbers
 from ._value import Value
 
 _ENCODINGS = {None: c.ZT_ENCODING_DEFAULT, "raw": c.ZT_ENCODING_RAW, "zstd": c.ZT_ENCODING_ZSTD}
-_DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_DIGEST_CRC32C, "sha256": c.ZT_DIGEST_SHA256}
+_DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_DIGEST_CRC32C, "sha256": c.ZT_DIGEST_SHA256,
+            "xxh3": c.ZT_DIGEST_XXH3}
 _VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0,
              "2": c.ZT_SPEC_2}
 _FLOATS = {None: c.ZT_DTYPE_OTHER, "f64": c.ZT_DTYPE_F64, "f32": c.ZT_DTYPE_F32, "f16": c.ZT_DTYPE_F16, "bf16": c.ZT_DTYPE_BF16}
@@ -36,18 +37,20 @@ class Writer(Handle):
     """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
 
     path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0", "1.2.0" or "2". encoding: "raw" or "zstd".
-    digest: "crc32c" or "sha256". progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
+    digest: "crc32c", "sha256", "xxh3" or "none"; crc32c by default, in version 2 xxh3. allow_damaged: copies go on past bytes
+    that do not agree with a checksum of their file, and give them no new digest. progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
     else is as zt_writer_options says."""
 
     def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Optional[str] = None,
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
                  threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
-                 progress: Progress = None, hooks: Any = None) -> None:
+                 allow_damaged: bool = False, progress: Progress = None, hooks: Any = None) -> None:
         self._carrier, self._handle = Carrier(), ctypes.c_void_p()
         wanted = options(c.zt_writer_options, spec_version=chosen(_VERSIONS, version, "version"),
                          encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
                          zstd_level=level, durable=durable, threads=threads, alignment=alignment, large_alignment=large_alignment,
-                         large_size=large_size, frame_size=frame_size, progress=self._carrier.progress(progress))
+                         large_size=large_size, frame_size=frame_size, allow_damaged=allow_damaged,
+                         progress=self._carrier.progress(progress))
         if hooks is not None:
             wanted.thread_hooks = ctypes.pointer(hooks)
         self._kept = wanted

@@ -5,13 +5,12 @@
     save_file({"weight": numpy.zeros((2, 3), "float32")}, "model.zt")
     arrays = load_file("model.zt")
 
-What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt file,
-whatever its name is. bf16 and the 8-bit floats need the package ml_dtypes.
+What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt or a
+.safetensors file, as its name ends. bf16 and the 8-bit floats need the package ml_dtypes.
 """
 
 from __future__ import annotations
 
-import io
 import math
 import os
 from typing import Any, Dict, Optional, Union
@@ -19,7 +18,7 @@ from typing import Any, Dict, Optional, Union
 import numpy
 
 from . import _weights
-from ._elements import array, numpy_dtype, types
+from ._elements import array, element_name, numpy_dtype
 from ._file import File
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
@@ -27,22 +26,27 @@ from ._weights import Opened
 __all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
 
 
+def _dtype(type: str):
+    """The dtype of elements; 4-bit floats come as bytes of two."""
+    return numpy_dtype("u8" if type in (_weights.PAIRS, "f4_e2m1") else type)
+
+
 class _NumPy:
     """How arrays are made."""
 
     @staticmethod
     def empty(shape, type):
-        made = numpy.empty(shape, numpy_dtype(type))
+        made = numpy.empty(shape, _dtype(type))
         return made, made.ctypes.data, made.nbytes
 
     @staticmethod
     def fits(of) -> bool:
-        return math.prod(of.shape) * numpy_dtype(of.type).itemsize == of.size
+        return math.prod(of.shape) * _dtype(of.type).itemsize == of.size
 
     @staticmethod
     def over(part, of):
         start = _weights.ctypes.addressof(part) + of.offset
-        return array(part, start, of.size, False, numpy_dtype(of.type), of.shape)
+        return array(part, start, of.size, False, _dtype(of.type), of.shape)
 
     @staticmethod
     def finished(made):
@@ -53,33 +57,34 @@ class _NumPy:
         return False
 
 
-def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes arrays to a file, which appears whole or not at all.
+def save_file(tensor_dict: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None, *,
+              container: Optional[str] = None) -> None:
+    """Writes arrays to a file, which appears whole or not at all: .zt or .safetensors, as its name ends.
 
-    tensor_dict: {name: array}; what is not contiguous is copied first. metadata: texts, which become attributes of the file."""
-    _save(tensor_dict, filename, None, metadata)
-
-
-def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None) -> bytes:
-    """What save_file writes, as bytes."""
-    stream = io.BytesIO()
-    _save(tensor_dict, None, stream, metadata)
-    return stream.getvalue()
+    tensor_dict: {name: array}; what is not contiguous is copied first. metadata: texts, which become attributes of the file.
+    container: "zt" or "safetensors", for other names."""
+    _weights.container_of(filename, container)
+    _weights.save(_to_write(tensor_dict), filename, metadata, container)
 
 
-def _save(tensor_dict, filename, stream, metadata) -> None:
+def save(tensor_dict: Dict[str, Any], metadata: Optional[Dict[str, str]] = None, *, container: str = "zt") -> bytes:
+    """What save_file writes, as bytes: of a .zt file, if container does not say "safetensors"."""
+    return _weights.save(_to_write(tensor_dict), None, metadata, container)
+
+
+def _to_write(tensor_dict) -> list:
     if not isinstance(tensor_dict, dict):
         raise ValueError(f"expected a dict of names and arrays, not {type(tensor_dict)}")
-    tensors, keep = [], []
-    for name, given in tensor_dict.items():
-        made = numpy.asarray(given)
-        shape = made.shape
-        made = numpy.ascontiguousarray(made)
-        made = made if made.dtype.isnative else made.astype(made.dtype.newbyteorder("="))
-        keep.append(made)
-        tensors.append((name, shape, types(made.dtype), made.ctypes.data, made.nbytes))
-    _weights.save(tensors, filename, stream, metadata)
-    del keep  # until here
+
+    def one(name, array):
+        def make():
+            made = numpy.ascontiguousarray(array)
+            made = made if made.dtype.isnative else made.astype(made.dtype.newbyteorder("="))
+            return made, made.ctypes.data
+
+        return _weights.ToWrite(name, array.shape, element_name(array.dtype), array.nbytes, make)
+
+    return [one(name, numpy.asarray(given)) for name, given in tensor_dict.items()]
 
 
 def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,

@@ -5,15 +5,13 @@
     save_file(model.state_dict(), "model.zt")
     model.load_state_dict(load_file("model.zt"))
 
-What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt file,
-whatever its name is.
+What is read may be a file of any container that libztensor opens, or a model of several files; what is written is a .zt or a
+.safetensors file, as its name ends.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import io
 import math
 import os
 from collections import defaultdict
@@ -21,10 +19,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import torch
 
-from . import _declarations as c
 from . import _upload, _weights
 from ._file import File
-from ._library import AnyPath, Unsupported, check, dtype_number, lib
+from ._library import AnyPath, Unsupported
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
 
@@ -33,17 +30,23 @@ __all__ = ["SafetensorError", "iterate", "load", "load_file", "load_model", "saf
 _NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
           "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool", "complex32": "complex32",
           "complex64": "complex64", "complex128": "complex128", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2",
-          "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
+          "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu",
+          _weights.PAIRS: "float4_e2m1fn_x2"}
 _DTYPES = {name: getattr(torch, torch_name) for name, torch_name in _NAMES.items() if hasattr(torch, torch_name)}
 _TYPES = {dtype: name for name, dtype in _DTYPES.items()}
 _UPLOADED = 1 << 20  # below this a ring and the threads that fill it take longer than a copy
-_STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
+_SINCE = {_weights.PAIRS: "2.8", "f8_e8m0": "2.7"}
 
 
 def _dtype(type: str):
-    if type not in _DTYPES:
-        raise Unsupported(f"this PyTorch has no dtype for {type}")
-    return _DTYPES[type]
+    if type in _DTYPES:
+        return _DTYPES[type]
+    if type in _SINCE:
+        raise Unsupported(f"{type} needs PyTorch {_SINCE[type]} or later, and this is {torch.__version__}")
+    if type == "f4_e2m1":
+        raise Unsupported("rows of f4_e2m1 that end within a byte are no float4_e2m1fn_x2 of PyTorch: its last dimension has two "
+                          "numbers in each element")
+    raise Unsupported(f"PyTorch {torch.__version__} has no dtype for {type}")
 
 
 @functools.cache
@@ -88,34 +91,23 @@ class _Torch:
         return _upload.upload(wanted, self._device, _dtype)
 
 
-def _types(dtype) -> tuple:
-    """The numbers of the storage type and of the logical type of PyTorch's dtype."""
-    if dtype not in _TYPES:
-        raise Unsupported(f"no dtype for PyTorch's {dtype}")
-    name = _TYPES[dtype]
-    kind = c.zt_type(c.ZT_TYPE_NONE)
-    storage = _STORAGE.get(name) or ("u8" if name.startswith("f8_") else name)
-    if storage != name:
-        check(lib.zt_type_from_name(name.encode(), ctypes.byref(kind)))
-    return dtype_number(storage), kind.value
-
-
-def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes tensors to a file, which appears whole or not at all.
+def save_file(tensors: Dict[str, Any], filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None, *,
+              container: Optional[str] = None) -> None:
+    """Writes tensors to a file, which appears whole or not at all: .zt or .safetensors, as its name ends.
 
     tensors: {name: tensor}, each dense and with memory of its own: save_model deals with those that share some. metadata:
-    texts, which become attributes of the file."""
-    _save(tensors, filename, None, metadata)
+    texts, which become attributes of the file. container: "zt" or "safetensors", for other names. To a .safetensors file tensors
+    are brought to the CPU one by one."""
+    _weights.container_of(filename, container)
+    _weights.save(_to_write(tensors), filename, metadata, container)
 
 
-def save(tensors: Dict[str, Any], metadata: Optional[Dict[str, str]] = None) -> bytes:
-    """What save_file writes, as bytes."""
-    stream = io.BytesIO()
-    _save(tensors, None, stream, metadata)
-    return stream.getvalue()
+def save(tensors: Dict[str, Any], metadata: Optional[Dict[str, str]] = None, *, container: str = "zt") -> bytes:
+    """What save_file writes, as bytes: of a .zt file, if container does not say "safetensors"."""
+    return _weights.save(_to_write(tensors), None, metadata, container)
 
 
-def _save(tensors, filename, stream, metadata) -> None:
+def _to_write(tensors) -> list:
     if not isinstance(tensors, dict):
         raise ValueError(f"expected a dict of names and tensors, not {type(tensors)}")
     for name, tensor in tensors.items():
@@ -126,13 +118,23 @@ def _save(tensors, filename, stream, metadata) -> None:
     shared = [names for names in _sharing(tensors) if len(names) > 1]
     if shared:
         raise RuntimeError(f"some tensors share memory, so that each would be written: {shared}; save_model keeps one of each")
-    keep, requests = [], []
-    for name, tensor in tensors.items():
-        made = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
-        keep.append(made)
-        requests.append((name, tuple(made.shape), _types(made.dtype), made.data_ptr(), made.numel() * made.element_size()))
-    _weights.save(requests, filename, stream, metadata)
-    del keep  # until here
+
+    def one(name, tensor):
+        if tensor.dtype not in _TYPES:
+            raise Unsupported(f"no dtype for PyTorch's {tensor.dtype}")
+        type, shape = _TYPES[tensor.dtype], tuple(tensor.shape)
+        if type == _weights.PAIRS:
+            if not shape:
+                raise Unsupported(f"{name!r}: a scalar of {tensor.dtype} is two numbers, and has no shape in a file")
+            type, shape = "f4_e2m1", (*shape[:-1], shape[-1] * 2)
+
+        def make():
+            made = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
+            return made, made.data_ptr()
+
+        return _weights.ToWrite(name, shape, type, tensor.numel() * tensor.element_size(), make)
+
+    return [one(name, tensor) for name, tensor in tensors.items()]
 
 
 def _place(tensor) -> Tuple[int, int]:
@@ -196,8 +198,8 @@ def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", dev
 
 
 def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Optional[Dict[str, str]] = None,
-               force_contiguous: bool = True) -> None:
-    """Writes the state of a module. Of tensors that share memory the one that holds all of it is written, and the metadata say
+               force_contiguous: bool = True, *, container: Optional[str] = None) -> None:
+    """Writes the state of a module, as save_file does. Of tensors that share memory the one that holds all of it is written, and the metadata say
     which names it stands for; load_model gives them back."""
     state = model.state_dict()
     metadata = dict(metadata or {})
@@ -214,7 +216,7 @@ def save_model(model: Any, filename: Union[str, os.PathLike[str]], metadata: Opt
     elif any(not tensor.is_contiguous() for tensor in state.values()):
         odd = next(name for name, tensor in state.items() if not tensor.is_contiguous())
         raise ValueError(f"{odd!r} is not contiguous: force_contiguous=True copies it")
-    save_file(state, filename, metadata)
+    save_file(state, filename, metadata, container=container)
 
 
 def _is_dense(tensor) -> bool:

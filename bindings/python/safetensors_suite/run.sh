@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the tests of safetensors with libztensor in its place; cannot_apply.txt has those that cannot apply, and why:
 #     sh bindings/python/safetensors_suite/run.sh LIBDIR OUTDIR
-# Fetches safetensors and pytest from PyPI. Ends with: safetensors: N passed, M failed, K skipped.
+# Fetches safetensors and pytest from PyPI, and with ZT_FETCH=1 a PyTorch, if TORCH_PYTHON has none that is current (torch.sh).
+# Ends with: safetensors: N passed, M failed, K skipped.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: run.sh LIBDIR OUTDIR" >&2; exit 2; }
@@ -11,9 +12,21 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 release=0.8.0
 python=${TORCH_PYTHON:-/usr/bin/python3}
+torch=
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 
-"$python" -c "import torch, numpy" 2>/dev/null || { echo "safetensors: skipped: there is no PyTorch for $python"; exit 0; }
+# The suite needs a PyTorch that has all types of safetensors.
+if ! "$python" -c "import torch, numpy; torch.float4_e2m1fn_x2" 2>/dev/null; then
+    python=${PYTHON:-python3}
+    if [ "${ZT_FETCH-}" = 1 ]; then
+        sh "$here/torch.sh" "$out/torch" || { echo "safetensors: 0 passed, 1 failed: torch.sh made no PyTorch"; exit 1; }
+    fi
+    torch=$out/torch/packages
+    LD_LIBRARY_PATH=$out/torch/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    PYTHONPATH=$torch "$python" -c "import torch, numpy; torch.float4_e2m1fn_x2" 2>/dev/null ||
+        { echo "safetensors: skipped: it needs PyTorch 2.8 or later; ZT_FETCH=1 fetches one, 550 MB"; exit 0; }
+fi
 suite=$out/safetensors-$release/bindings/python
 if [ ! -d "$suite/tests" ] || [ ! -d "$out/packages/pytest" ]; then
     rm -rf "$out/packages"
@@ -28,9 +41,9 @@ while IFS= read -r line; do
     case $line in '#'* | '') ;; *) set -- "$@" --deselect "tests/${line%% : *}" ;; esac
 done <"$here/cannot_apply.txt"
 cd "$suite"
-LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$here/standin:$here/..:$out/packages "$python" -m pytest -q -p no:cacheprovider "$@" \
-    tests/test_simple.py tests/test_handle.py tests/test_multithreaded.py tests/test_threadable.py tests/test_pt_model.py \
-    tests/test_pt_comparison.py >"$out/pytest.log" 2>&1 || true
+LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$here/standin:$here/..:$out/packages:$torch "$python" -m pytest -q -rs -p no:cacheprovider "$@" \
+    tests/test_simple.py tests/test_handle.py tests/test_multithreaded.py tests/test_threadable.py tests/test_pread_backend.py \
+    tests/test_pt_model.py tests/test_pt_comparison.py >"$out/pytest.log" 2>&1 || true
 cat "$out/pytest.log"
 count() { sed -n "s/.*[^0-9]\([0-9][0-9]*\) $1.*/\1/p;s/^\([0-9][0-9]*\) $1.*/\1/p" "$out/pytest.log" | tail -n 1; }
 passed=$(count passed) failed=$(count failed) errors=$(count error) skipped=$(count skipped)

@@ -201,6 +201,69 @@ def uploaded(folder):
         raises(libztensor.ZTensorError, "upload.zt: object \"", lambda: _upload.upload(list(zt._weights.weights(file)), torch.device("cpu"), zt._dtype))
 
 
+def bytes_of(tensor):
+    return tensor.contiguous().view(torch.uint8)
+
+
+def as_safetensors(folder):
+    """What safetensors itself reads and writes, where it is there."""
+    path = folder / "a.safetensors"
+    for metadata in (None, {}, {"format": "pt"}):
+        zt.save_file(STATE, path, metadata)
+        assert_same(zt.load_file(path), STATE)
+        with zt.safe_open(path) as f:
+            assert f.metadata() == metadata
+        assert zt.save(STATE, metadata, container="safetensors") == path.read_bytes()
+    raises(ValueError, "container=", lambda: zt.save_file(STATE, folder / "a.safetensor"))
+    raises(RuntimeError, "meta", lambda: zt.save_file({"a": torch.zeros(2, device="meta")}, folder / "meta.safetensors"))
+    assert not [name for name in os.listdir(folder) if "meta" in name]
+    zt.save_model(Tied(), folder / "tied.safetensors")
+    assert zt.load_model(Tied(), folder / "tied.safetensors") == ([], [])
+    try:
+        import safetensors.torch as theirs
+    except ImportError:
+        return
+    assert_same(theirs.load_file(path), STATE)
+    assert path.read_bytes() == theirs.save({name: tensor.contiguous() for name, tensor in STATE.items()}, {"format": "pt"})
+
+
+def packed_f4(folder):
+    """Pairs of 4-bit floats: the last dimension counts pairs in PyTorch, and numbers in a file."""
+    path = folder / "f4.safetensors"
+    header = b'{"w":{"dtype":"F4","shape":[2,4,6],"data_offsets":[0,24]}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(range(24)))
+    dtype = getattr(torch, "float4_e2m1fn_x2", None)
+    if dtype is None or "f4_e2m1_x2" not in zt._DTYPES:
+        raises(libztensor.Unsupported, "needs PyTorch 2.8 or later", lambda: zt.load_file(path))
+        return "without float4"
+    for mapped in (True, False):
+        found = zt.load_file(path, mapped=mapped)["w"]
+        assert found.dtype == dtype and found.shape == (2, 4, 3)
+        assert bytes_of(found).flatten().tolist() == list(range(24))
+    for backend in ("mmap", "pread"):
+        with zt.safe_open(path, backend=backend) as f:
+            part = f.get_slice("w")  # counts numbers, as the file does
+            assert (part.get_dtype(), part.get_shape()) == ("F4", [2, 4, 6]) and f.get_tensor("w").dtype == dtype
+            assert torch.equal(bytes_of(part[1, 1:3]), bytes_of(found[1, 1:3]))
+            assert torch.equal(bytes_of(part[:, 2, 2:]), bytes_of(found[:, 2, 1:])) and part[:, :, 2:2].shape == (2, 4, 0)
+            for index in [(0, 0, 0), (..., slice(1, 3)), (..., slice(0, 3)), (..., slice(0, 6, 2))]:
+                raises(libztensor.Unsupported, "even index", lambda: part[index])
+    for name in ("again.safetensors", "again.zt"):
+        zt.save_file({"w": found}, folder / name)
+        again = zt.load_file(folder / name)["w"]
+        assert again.dtype == dtype and again.shape == found.shape and torch.equal(bytes_of(again), bytes_of(found))
+    assert (folder / "again.safetensors").read_bytes()[-24:] == bytes(range(24))
+    zt.save_file({"w": found[:, :, 1:]}, path)
+    assert torch.equal(bytes_of(zt.load_file(path)["w"]), bytes_of(found[:, :, 1:]))
+    raises(libztensor.Unsupported, "scalar", lambda: zt.save_file({"w": found[0, 0, 0]}, path))
+    odd = b'{"w":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}'
+    path.write_bytes(len(odd).to_bytes(8, "little") + odd + bytes(3))
+    raises(libztensor.Unsupported, "within a byte", lambda: zt.load_file(path))
+    with libztensor.open(folder / "again.zt") as file:
+        assert _upload.upload(list(zt._weights.weights(file)), torch.device("cpu"), zt._dtype)["w"].dtype == dtype
+    return "with float4"
+
+
 def refused(folder):
     path = folder / "none.zt"
     raises(ValueError, "is no tensor", lambda: zt.save_file({"a": 1}, path))
@@ -223,4 +286,9 @@ with tempfile.TemporaryDirectory() as made:
     lazily_changed(folder)
     uploaded(folder)
     refused(folder)
+    as_safetensors(folder)
+    outcomes = [packed_f4(folder)]
+    zt._DTYPES.pop("f4_e2m1_x2", None)  # as of a PyTorch that does not have it
+    outcomes.append(packed_f4(folder))
+    assert outcomes[1] == "without float4"
 print("PyTorch", torch.__version__, "saves and loads", len(STATE), "tensors", file=sys.stderr)

@@ -142,6 +142,9 @@ pub struct Extract {
     /// Replace a single file that is there; several files replace none
     #[arg(long)]
     pub force: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input and list them
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -238,6 +241,9 @@ pub struct Add {
     /// Sync the file to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -252,6 +258,9 @@ pub struct Merge {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]
@@ -280,6 +289,9 @@ pub struct Compact {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
+    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Args)]

@@ -1,9 +1,10 @@
-//! What the output cannot represent: refused or, with --lossy, left out and noted.
+//! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or, with
+//! --allow-damaged, noted.
 
 use super::choice::Choice;
 use super::Job;
 use crate::failure::{Failure, Outcome};
-use crate::notes::What;
+use crate::notes::{damage, What};
 use crate::text;
 use std::cell::RefCell;
 use ztensor::error::Error;
@@ -82,17 +83,47 @@ impl Job<'_> {
         self.left_out.borrow().contains(name)
     }
 
-    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise.
+    /// Fails with why bytes are damaged, or notes that the object goes on: `left_out` if it is not in the output.
+    pub fn allow_damage(&self, choice: &Choice<'_>, why: &Error, left_out: bool) -> Outcome<()> {
+        if !self.arguments.allow_damaged {
+            return Err(damage::refused(self.failure(why)));
+        }
+        self.notes.add(What::Damaged, "object", &choice.shown_name(), damage::reason(left_out));
+        if left_out {
+            self.left_out.borrow_mut().insert(choice.name.clone());
+        }
+        Ok(())
+    }
+
+    /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is given.
+    pub fn leaves_undecodable_out(&self, choice: &Choice<'_>) -> Outcome<bool> {
+        let to = self.arguments.floats().filter(|_| self.arguments.allow_damaged);
+        let Some(data) = to.and_then(|to| floats_of(&choice.object, to)) else { return Ok(false) };
+        match data.check_source() {
+            Err(why) if why.is_damage() && data.for_each_decoded(&mut |_| Ok(())).is_err() => {
+                self.allow_damage(choice, &why, true).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise; and to damage of the object
+    /// where --allow-damaged is given.
     pub fn with_losses<T>(
         &self,
+        of: Option<&Choice<'_>>,
         call: impl FnOnce(&mut dyn FnMut(Loss, &Error) -> bool) -> Result<T, Error>,
     ) -> Outcome<T> {
         let mut refusal = None;
         let done = call(&mut |loss, why| {
-            let noun = match loss {
-                Loss::Attribute => "attribute",
-                Loss::Digest => "digest",
-                Loss::Object => "object",
+            let noun = match (loss, of) {
+                (Loss::Damage | Loss::DamagedObject, Some(choice)) => {
+                    let allowed = self.allow_damage(choice, why, loss == Loss::DamagedObject);
+                    return allowed.map_err(|why| refusal = Some(why)).is_ok();
+                }
+                (Loss::Attribute, _) => "attribute",
+                (Loss::Digest, _) => "digest",
+                (Loss::Object | Loss::Damage | Loss::DamagedObject, _) => "object",
             };
             match (self.failure(why), self.arguments.lossy) {
                 (Failure::Message(why), true) => self.notes.add_count(What::LeftOut, noun, 1, why),

@@ -4,7 +4,9 @@ use super::choice::Choice;
 use super::{shown_key, Job};
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
+use crate::notes::damage;
 use crate::text;
+use std::cell::Cell;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
@@ -78,6 +80,8 @@ pub struct Tensor<'f> {
     component: Component<'f>,
     /// What its elements are converted to.
     converted: Option<Dtype>,
+    /// Its bytes were compared with the checksums of their file.
+    is_checked: Cell<bool>,
 }
 
 impl<'f> Tensor<'f> {
@@ -89,7 +93,7 @@ impl<'f> Tensor<'f> {
     ) -> Outcome<Vec<Tensor<'f>>> {
         let mut tensors = Vec::new();
         for choice in &job.choices {
-            match Tensor::of(job, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
+            match Tensor::of(job, container, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
                     for (key, _) in attributes.filter(|(key, _)| !restates_type(key.as_text())) {
@@ -103,6 +107,7 @@ impl<'f> Tensor<'f> {
                 Err(Refusal::Represent(what)) => {
                     job.leave_object_out(choice, &format!("{container} cannot represent {what}"))?;
                 }
+                Err(Refusal::Damaged(why)) => job.allow_damage(choice, &why, true)?,
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
@@ -114,7 +119,7 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    fn of(job: &Job<'f>, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
+    fn of(job: &Job<'f>, container: &str, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
         let mut components = object.components();
@@ -139,10 +144,24 @@ impl<'f> Tensor<'f> {
             let shape = object.shape();
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
+        // Without --allow-damaged the check comes when the bytes are written: it reads them.
+        let allows = job.arguments.allow_damaged;
+        let checked = if allows { component.check_source() } else { Ok(()) };
+        if let Err(why) = checked {
+            // A member of npz has a CRC-32, which would be a new one of damaged bytes.
+            let is_readable = container != "npz" && component.for_each_decoded(&mut |_| Ok(())).is_ok();
+            match why.is_damage() {
+                true if is_readable => {}
+                true => return Err(Refusal::Damaged(why)),
+                false => return Err(Refusal::Failed(job.failure(&why))),
+            }
+            job.allow_damage(choice, &why, false).map_err(Refusal::Failed)?;
+        }
         let converted = job.check_dtype(choice).map_err(Refusal::Failed)?;
         elements = converted.map_or(elements, Elements::Plain);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
-        Ok(Tensor { name: choice.name.clone(), shape: object.shape(), elements, size, component, converted })
+        let (name, shape, is_checked) = (choice.name.clone(), object.shape(), Cell::new(allows));
+        Ok(Tensor { name, shape, elements, size, component, converted, is_checked })
     }
 
     /// Whether `--dtype` converts it.
@@ -163,6 +182,12 @@ impl<'f> Tensor<'f> {
         big_endian: bool,
         out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<()> {
+        if !self.is_checked.replace(true) {
+            self.component.check_source().map_err(|e| match e.is_damage() {
+                true => damage::refused(job.failure(&e)),
+                false => job.failure(&e),
+            })?;
+        }
         emit(&self.component, self.converted, big_endian, out, &|e| job.failure(&e))
     }
 }
@@ -208,6 +233,8 @@ pub fn emit(
 pub enum Refusal {
     /// The container cannot represent this of it.
     Represent(String),
+    /// It is damaged, and cannot be read or not be written.
+    Damaged(Error),
     /// It cannot be read.
     Failed(Failure),
 }

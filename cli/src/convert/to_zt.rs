@@ -57,7 +57,7 @@ fn write_file(
     let mut writer = Writer::to_sink(sink, &job.arguments.writer_options()).map_err(at_output)?;
     let interrupt = job.interrupt.clone();
     writer.on_progress(move |_| interrupt.check().is_ok()).map_err(at_output)?;
-    job.with_losses(|agree| writer.set_attributes_agreed(attributes, agree))?;
+    job.with_losses(None, |agree| writer.set_attributes_agreed(attributes, agree))?;
     let recode = job.arguments.recode();
     for choice in choices {
         job.interrupt.check()?;
@@ -74,13 +74,11 @@ fn write_file(
             job.leave_object_out(choice, &format!("a .zt file cannot represent {NOT_UTF8}"))?;
             continue;
         };
+        if job.leaves_undecodable_out(choice)? {
+            continue;
+        }
         job.check_dtype(choice)?;
-        // A file of 2 has digests: those of the objects or, where they have none, the usual ones.
-        let lacks_digests =
-            job.arguments.spec == Some(Spec::V2) && object.components().all(|c| c.digest().is_none());
-        let usual = recode.digest.or(lacks_digests.then_some(Some(Algorithm::Xxh3)));
-        let recode = Recode { digest: usual, ..recode };
-        if !job.with_losses(|agree| writer.copy_agreed(object, name, &recode, agree))? {
+        if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
         }
         for component in object.components() {
@@ -142,8 +140,8 @@ impl Convert {
                 Some(Spec::V2) => Version::V2,
             },
             canonical: self.canonical,
-            usual_digest: true,
-            digest: self.digest(),
+            usual_digest: self.digest.is_none(),
+            digest: self.digest().flatten(),
             durable: self.durable,
             threads: self.threads,
             frame_size: self.frame_size.unwrap_or(usual.frame_size),
@@ -160,11 +158,13 @@ impl Convert {
         }
     }
 
-    fn digest(&self) -> Option<Algorithm> {
+    /// What is asked for; the inner none is no digest.
+    fn digest(&self) -> Option<Option<Algorithm>> {
         self.digest.map(|digest| match digest {
-            arguments::Digest::Sha256 => Algorithm::Sha256,
-            arguments::Digest::Crc32c => Algorithm::Crc32c,
-            arguments::Digest::Xxh3 => Algorithm::Xxh3,
+            arguments::Digest::Sha256 => Some(Algorithm::Sha256),
+            arguments::Digest::Crc32c => Some(Algorithm::Crc32c),
+            arguments::Digest::Xxh3 => Some(Algorithm::Xxh3),
+            arguments::Digest::None => None,
         })
     }
 
@@ -179,12 +179,8 @@ impl Convert {
     }
 
     fn recode(&self) -> Recode {
-        Recode {
-            encoding: self.encoding(),
-            digest: self.digest().map(Some),
-            floats: self.floats(),
-            lossy: true,
-        }
+        let (encoding, digest, floats) = (self.encoding(), self.digest(), self.floats());
+        Recode { encoding, digest, floats, lossy: true }
     }
 }
 

@@ -4,6 +4,8 @@ use super::cursor::{Cursor, Read, Stop};
 use crate::error::{broken, Error, Quoted, Rule};
 
 /// Most dimensions of a tensor.
+///
+/// cbindgen:ignore
 pub const MAX_RANK: usize = 8;
 
 /// What a file says about a tensor.

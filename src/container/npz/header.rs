@@ -15,6 +15,8 @@ const LONG_PREFIX: usize = 12;
 /// Bytes of the longest header that is read: more than any type takes.
 const MAX_HEADER: u64 = 1 << 20;
 /// The most dimensions of an array, as in NumPy.
+///
+/// cbindgen:ignore
 pub const MAX_RANK: u32 = 64;
 
 /// What a header says.

@@ -38,6 +38,8 @@ pub struct Archive<'d> {
     pub pickle: &'d Member,
     /// Members of the folder `data`, sorted by name.
     storages: Vec<&'d Member>,
+    /// PyTorch was told to write no CRC-32 (`set_crc32_options(False)`), so that the members say 0.
+    pub lacks_checksums: bool,
     budget: &'d Budget,
 }
 
@@ -70,7 +72,8 @@ impl<'d> Archive<'d> {
             }
         }
         sort_by(&mut storages, |a, b| directory.name(a).cmp(directory.name(b)));
-        Ok(Archive { directory, root, pickle, storages, budget })
+        let lacks_checksums = directory.lacks_checksums();
+        Ok(Archive { directory, root, pickle, storages, lacks_checksums, budget })
     }
 
     /// Gives back what was charged for it.
@@ -158,7 +161,7 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32.
+    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32, if the archive has any.
     pub fn bytes<'r>(
         &self,
         member: &Member,
@@ -173,6 +176,9 @@ impl<'d> Archive<'d> {
             }
         });
         let checked = stored.and_then(|bytes| {
+            if self.lacks_checksums {
+                return Ok(bytes);
+            }
             let mut sum = Crc32::new();
             sum.update(bytes);
             sum.check(member.crc32).map(|()| bytes)

@@ -165,7 +165,8 @@ impl Found<'_> {
         };
         let reach = reach.ok_or_else(overflow)?;
         let stored = member.stored();
-        let checksum = Some(Checksum { crc32: member.crc32, start: stored.start, size: member.size });
+        let sum = Checksum { crc32: member.crc32, start: stored.start, size: member.size };
+        let checksum = Some(sum).filter(|_| !self.archive.lacks_checksums);
         let mut layout = Layout { decoded_size: reach, start: 0, strides: None, checksum };
         match member.method() {
             Method::Stored => {

@@ -36,6 +36,7 @@ pub(crate) const ROW: Row = Row {
         unknown_names: true,
         big_endian: true,
         zero_gaps: false,
+        checksums_optional: true,
         shared_bytes: SharedBytes::Any,
         ..FOREIGN
     },

@@ -117,6 +117,13 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// Whether its writer computed no CRC-32: every member that has bytes says 0. If a single one says another number, a
+    /// 0 is a CRC-32 like any other.
+    pub fn lacks_checksums(&self) -> bool {
+        let mut with_bytes = self.members.iter().filter(|member| member.size > 0).peekable();
+        with_bytes.peek().is_some() && with_bytes.all(|member| member.crc32 == 0)
+    }
+
     /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the longer the
     /// directory is.
     pub fn read(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<Directory> {

@@ -10,7 +10,7 @@ use super::capabilities::{
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
 use crate::container::row::{Decode, Encode, Row};
 use crate::container::write_rules::NO_RULES;
-use crate::digest::DigestOf;
+use crate::digest::{Algorithm, DigestOf};
 use crate::model::manifest::{Container, Encoding};
 
 /// What it can represent.
@@ -43,7 +43,8 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     encodings: Encodings::Written,
     zstd: Encoding::Zstd,
     digest_of: DigestOf::Stored,
-    usual_digest: None,
+    usual_digest: Some(Algorithm::Crc32c),
+    checksums_optional: false,
     max_frame: 1 << 30,
     canonical_alignment: None,
     old_ends_stay: false,

@@ -3,7 +3,7 @@
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
-use crate::digest::{Digest, DigestOf};
+use crate::digest::{Algorithm, Digest, DigestOf};
 use crate::error::{broken, Quoted, Result, Rule};
 use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
@@ -36,6 +36,10 @@ pub struct Stored<'f> {
     /// Its entry, but for the offset.
     pub entry: Entry,
     pub rare: RareNames,
+    /// The algorithm of the digest that it gets, if it has no digest to keep.
+    pub hashes: Option<Algorithm>,
+    /// Its bytes do not agree with a checksum of their file.
+    pub is_damaged: bool,
 }
 
 /// It is decoded and written again: its bytes become little-endian, its bools 0 and 1, its elements of the
@@ -43,6 +47,8 @@ pub struct Stored<'f> {
 pub struct Reencode<'f> {
     pub component: Component<'f>,
     pub spec: ComponentSpec<'f>,
+    /// Its bytes do not agree with a checksum of their file.
+    pub is_damaged: bool,
 }
 
 impl Writer {
@@ -60,12 +66,36 @@ impl Writer {
         self.manifest.rare_names.try_reserve(count)?;
         for component in object.components() {
             component.source().map_err(|error| component.wrap(error))?;
+            let is_damaged = self.is_damaged(&component, losses)?;
             plans.push(match self.dtype_to_reencode(object, &component, recode)? {
-                Some(dtype) => Plan::Reencode(self.plan_reencode(object, component, dtype, recode, losses)?),
-                None => Plan::Stored(self.plan_copy_of_stored(component, losses)?),
+                Some(dtype) => {
+                    let mut plan = self.plan_reencode(object, component, dtype, recode, losses)?;
+                    if is_damaged {
+                        (plan.spec.digest, plan.is_damaged) = (Some(None), true);
+                    }
+                    Plan::Reencode(plan)
+                }
+                None => {
+                    let mut plan = self.plan_copy_of_stored(component, recode, losses)?;
+                    plan.hashes = plan.hashes.filter(|_| !is_damaged);
+                    plan.is_damaged = is_damaged;
+                    Plan::Stored(plan)
+                }
             });
         }
         Ok(plans)
+    }
+
+    /// Whether a component does not agree with a checksum of its file, and is copied all the same. The canonical form has no
+    /// component without a digest, so that it has no damaged one.
+    fn is_damaged(&self, component: &Component<'_>, losses: &mut Losses<'_, '_>) -> Result<bool> {
+        match component.check_source() {
+            Ok(()) => Ok(false),
+            Err(why) if why.is_damage() && self.canonical.is_none() => {
+                losses.leave_out(Loss::Damage, why).map(|()| true)
+            }
+            Err(why) => Err(why),
+        }
     }
 
     /// The order in which components are written: in canonical form that of their roles.
@@ -159,6 +189,7 @@ impl Writer {
     fn plan_copy_of_stored<'f>(
         &mut self,
         component: Component<'f>,
+        recode: &Recode,
         losses: &mut Losses<'_, '_>,
     ) -> Result<Stored<'f>> {
         let to = self.capabilities();
@@ -176,6 +207,10 @@ impl Writer {
         let mut stored = self.plan_stored(component)?;
         if !keeps_digest {
             stored.rare.digest = None;
+        }
+        if component.digest().is_none() && component.can_be_digested(to.digest_of) {
+            stored.hashes = recode.digest.unwrap_or(self.options.digest);
+            to.check_digest(stored.hashes)?;
         }
         Ok(stored)
     }
@@ -215,7 +250,7 @@ impl Writer {
         entry.set_page_exclusive(false);
         entry.set_in_shard(false);
         entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
-        Ok(Stored { component, entry, rare })
+        Ok(Stored { component, entry, rare, hashes: None, is_damaged: false })
     }
 
     /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of `recode`.
@@ -247,9 +282,6 @@ impl Writer {
                 false => Ok(()),
             })?;
         }
-        if algorithm.is_some() {
-            component.verify_digest()?; // a new one would hide that the old one does not agree
-        }
         let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
         if becomes_floats && !recode.lossy {
             component.check_conversion(dtype)?;
@@ -268,10 +300,7 @@ impl Writer {
                 LogicalType::Absent | LogicalType::SameAsDtype => None,
             },
             encoding: recode.encoding.or(self.capabilities().similar_encoding(component.encoding())),
-            digest: match unknown {
-                Some(_) => None, // the writer's own
-                None => Some(recode.digest.unwrap_or(algorithm)),
-            },
+            digest: recode.digest.or(algorithm.map(Some)), // else the writer's own
             size: Some(size),
             ..ComponentSpec::new(component.role(), dtype)
         };
@@ -283,7 +312,7 @@ impl Writer {
             let name = Quoted(object.name_bytes());
             e.within(format_args!("object {name} component {:?}", spec.role))
         })?;
-        Ok(Reencode { component, spec })
+        Ok(Reencode { component, spec, is_damaged: false })
     }
 }
 

@@ -1,0 +1,96 @@
+"""safetensors files, written tensor by tensor: every size is known before the header is written."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import stat
+from typing import Any, BinaryIO, Optional
+
+from ._library import Unsupported
+
+# What safetensors calls types, in the order in which its own writer puts tensors into a file, which is this backwards.
+NAMES = {"bool": "BOOL", "f4_e2m1": "F4", "f6_e2m3": "F6_E2M3", "f6_e3m2": "F6_E3M2", "u8": "U8", "i8": "I8", "f8_e5m2": "F8_E5M2",
+         "f8_e4m3fn": "F8_E4M3", "f8_e8m0": "F8_E8M0", "f8_e4m3fnuz": "F8_E4M3FNUZ", "f8_e5m2fnuz": "F8_E5M2FNUZ", "i16": "I16",
+         "u16": "U16", "f16": "F16", "bf16": "BF16", "i32": "I32", "u32": "U32", "f32": "F32", "complex64": "C64", "f64": "F64",
+         "i64": "I64", "u64": "U64"}
+_ORDER = {name: place for place, name in enumerate(NAMES)}
+_MAX_HEADER = 100_000_000  # more is refused by safetensors
+_PIECE = 64 << 20  # bytes of a write, so that a signal is handled between two of them
+_numbers = itertools.count()
+
+
+def _header(tensors: list, metadata: Optional[dict[str, str]]) -> bytes:
+    import json
+
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
+    end = 0
+    for of in tensors:
+        if of.name == "__metadata__":
+            raise ValueError("safetensors has no tensor named '__metadata__': give it another name")
+        start, end = end, end + of.size
+        header[of.name] = {"dtype": NAMES[of.type], "shape": list(of.shape), "data_offsets": [start, end]}
+    made = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    made += b" " * (-len(made) % 8)
+    if len(made) > _MAX_HEADER:
+        raise ValueError(f"the header has {len(made)} bytes, and safetensors allows {_MAX_HEADER}: write a .zt file")
+    return made
+
+
+def write(to: BinaryIO, tensors: list, metadata: Optional[dict[str, str]]) -> None:
+    """Writes tensors, each of which is made when it is written and given up after that."""
+    for of in tensors:
+        if of.type not in NAMES:
+            raise Unsupported(f"{of.name!r}: safetensors has no elements of {of.type}: write a .zt file")
+    tensors = sorted(tensors, key=lambda of: (-_ORDER[of.type], of.name))
+    header = _header(tensors, metadata)
+    _write(to, memoryview(len(header).to_bytes(8, "little") + header))
+    for of in tensors:
+        keep, address = of.make()
+        if of.size:
+            _write(to, memoryview((ctypes.c_char * of.size).from_address(address)).cast("B"))
+        del keep  # until here
+
+
+def _write(to: BinaryIO, data: memoryview) -> None:
+    while len(data):
+        data = data[to.write(data[:_PIECE]):]
+
+
+def save(path: Any, tensors: list, metadata: Optional[dict[str, str]]) -> None:
+    """Writes a file that takes its name when it is whole. As for a .zt file, what is replaced keeps its permissions, and of a
+    symbolic link the target is replaced."""
+    target = os.path.realpath(os.fsdecode(path))
+    mode = None
+    if os.path.lexists(target):
+        mode = os.stat(target).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(f"{path}: it is there already and is not a regular file")
+        if not os.access(target, os.W_OK):
+            raise PermissionError(f"{path}: it is there already and is read-only")
+    temporary, to = _hidden(target, 0o666 if mode is None else 0o600)
+    try:
+        with to:
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
+            write(to, tensors, metadata)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _hidden(target: str, mode: int) -> tuple[str, BinaryIO]:
+    """A new file beside the target."""
+    folder, name = os.path.split(target)
+    for number in _numbers:
+        affix = f".{os.getpid()}-p{number}.tmp"
+        short = name if len(os.fsencode(name + affix)) < 250 else "zt"
+        place = os.path.join(folder, f".{short}{affix}")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+            return place, os.fdopen(os.open(place, flags, mode), "wb", buffering=0)
+        except FileExistsError:  # left by a process of our number
+            continue
+    raise AssertionError("numbers have no end")

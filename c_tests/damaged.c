@@ -1,0 +1,72 @@
+/* Damaged bytes are not copied under a new digest; what no digest covers is counted. */
+#include "support.h"
+
+static const char *path, *copy;
+
+/* An npz file with a bit of its data flipped. */
+static zt_file *damaged_npz(void)
+{
+    size_t size;
+    unsigned char *bytes = read_file(data_path("foreign/valid/amber-all-stored.npz"), &size);
+    zt_file *file = open_data("foreign/valid/amber-all-stored.npz");
+    bytes[zt_component_offset(zt_component_at(zt_object_at(file, 0), 0))] ^= 1;
+    zt_close(file);
+    write_file(path, bytes, size);
+    free(bytes);
+    return open_path(path);
+}
+
+static void copies(zt_spec_version version)
+{
+    zt_file *from = damaged_npz(), *to;
+    const zt_object *object = zt_object_at(from, 0);
+    zt_writer_options options;
+    zt_write_summary summary;
+    zt_verify_options wanted;
+    zt_verify_report report;
+    zt_writer *writer = NULL;
+    INIT(options), INIT(summary), INIT(wanted), INIT(report);
+    options.spec_version = version;
+    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(writer, object, NULL, 0), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_writer_add_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, ZT_DTYPE_OTHER), ZT_ERROR_CORRUPT);
+    /* The writer is as it was. */
+    CHECK_STATUS(zt_writer_add_copy(writer, zt_object_at(from, 1), NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(writer, &summary), ZT_OK);
+    CHECK(summary.damaged == 0 && summary.objects == 1);
+    options.allow_damaged = 1;
+    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(writer, object, "a", 0), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy_as(writer, object, "b", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_DEFAULT, ZT_DTYPE_OTHER), ZT_OK);
+    CHECK_STATUS(zt_writer_add_copy(writer, zt_object_at(from, 1), "c", 0), ZT_OK);
+    CHECK_STATUS(zt_writer_finish(writer, &summary), ZT_OK);
+    CHECK(summary.damaged == 2 && summary.objects == 3);
+    to = open_path(copy);
+    CHECK(zt_component_digest(component_of(to, "a", "data")) == NULL);
+    CHECK(zt_component_digest(component_of(to, "b", "data")) == NULL);
+    CHECK_STATUS(zt_component_verify(component_of(to, "c", "data")), ZT_OK);
+    CHECK_STATUS(zt_verify(to, NULL, &report), ZT_OK);
+    CHECK_U64(report.digests_absent, 2);
+    CHECK_U64(report.bytes_not_covered,
+        zt_component_stored_size(component_of(to, "a", "data")) + zt_component_stored_size(component_of(to, "b", "data")));
+    wanted.checks = ZT_VERIFY_REQUIRE_DIGESTS;
+    CHECK_STATUS(zt_verify(to, &wanted, NULL), ZT_ERROR_UNSUPPORTED);
+    wanted.component = component_of(to, "c", "data");
+    CHECK_STATUS(zt_verify(to, &wanted, NULL), ZT_OK);
+    zt_close(to);
+    zt_close(from);
+    options.allow_damaged = 2;
+    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_ERROR_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    path = scratch_path("damaged.npz");
+    copy = scratch_path("damaged-copy.zt");
+    copies(ZT_SPEC_1_1_0);
+    copies(ZT_SPEC_1_2_0);
+    copies(ZT_SPEC_2);
+    remove(path);
+    remove(copy);
+    return check_done("damaged");
+}
