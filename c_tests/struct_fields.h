@@ -86,7 +86,7 @@ static const field zt_verify_report_fields[] = {
     F(zt_verify_report, struct_size), F(zt_verify_report, objects), F(zt_verify_report, components),
     F(zt_verify_report, bytes), F(zt_verify_report, digests_verified), F(zt_verify_report, digests_absent),
     F(zt_verify_report, digests_unknown), F(zt_verify_report, padding_nonzero),
-    F(zt_verify_report, bytes_not_covered)};
+    F(zt_verify_report, bytes_not_covered), F(zt_verify_report, not_checked)};
 static const field zt_repair_options_fields[] = {
     F(zt_repair_options, struct_size), F(zt_repair_options, dry_run), F(zt_repair_options, reserved),
     F(zt_repair_options, max_manifest_size), F(zt_repair_options, cut_at), F(zt_repair_options, context),

@@ -205,7 +205,8 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true; others are handed out, too: only verification looks.
+    /// 1 byte: 0 is false, 1 is true. Others are not written; reads hand them out, and verification refuses them.
+    ZT_DTYPE_BOOL = 13,
 } zt_dtype_value;
 
 /// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
@@ -1586,7 +1587,7 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// CRC-32 that can be checked.
 #define ZT_VERIFY_REQUIRE_DIGESTS 16
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
@@ -1614,8 +1615,8 @@ typedef struct zt_verify_options {
 /// What was verified.
 typedef struct zt_verify_report {
     size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
-    uint64_t objects; ///< Objects that were checked.
-    uint64_t components; ///< Components that were checked.
+    uint64_t objects; ///< Objects that were checked in full.
+    uint64_t components; ///< Components that were checked in full.
     uint64_t bytes; ///< Stored bytes that were read.
     uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
     uint64_t digests_absent; ///< Components without a digest or CRC-32.
@@ -1626,6 +1627,9 @@ typedef struct zt_verify_report {
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
     uint64_t bytes_not_covered;
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
+    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    uint64_t not_checked;
 } zt_verify_report;
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
@@ -1634,14 +1638,17 @@ typedef struct zt_verify_report {
 /// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
 /// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
 /// each.
-/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
+/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
+/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
+/// format that the library does not know has no rules but those of its components.
+/// What this function has checked, every read accepts.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// other. A component without a digest is no failure. With progress or a choice of checks:
 /// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 zt_status zt_object_verify(const zt_object *object);
@@ -1868,7 +1875,10 @@ zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *de
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
+/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
+/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 
@@ -1876,7 +1886,8 @@ zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_IO.
+/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
+/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
 zt_status zt_writer_end_object(zt_writer *writer);
 
@@ -1893,7 +1904,9 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
+/// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
 /// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
 /// digest or checksum, else as zt_writer_add_dense and zt_component_read.
@@ -1969,12 +1982,15 @@ zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const c
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
+/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
+/// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
+/// have to rise.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
@@ -1985,7 +2001,8 @@ zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_len
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
     const uint64_t *indptr);
 
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
+/// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.

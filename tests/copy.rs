@@ -207,7 +207,7 @@ fn a_copy_into_an_older_version_refuses_what_that_cannot_say_and_nothing_else() 
 }
 
 #[test]
-fn odd_bools_of_0_1_become_true_and_those_of_1_2_stay() {
+fn odd_bools_of_0_1_become_true() {
     let plain = |version, bytes: &[u8]| {
         let written = WriterOptions { version, digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
         let file = common::file_of(
@@ -228,8 +228,6 @@ fn odd_bools_of_0_1_become_true_and_those_of_1_2_stay() {
     common::verify(&new).unwrap();
     let even = plain(Version::V0_1, &[0, 1, 1]);
     assert_eq!(common::data(&copied(&even), "b").digest(), common::data(&even, "b").digest());
-    let odd = plain(Version::V1_2, &[0, 7]);
-    assert_eq!(common::read(&common::data(&copied(&odd), "b")), [0, 7], "not ours to judge");
 }
 
 #[test]
@@ -367,7 +365,7 @@ fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() 
 
 /// One byte for each nibble: the spec knows no such type, so that what the name means elsewhere demands nothing.
 #[test]
-fn types_that_the_spec_does_not_know_are_copied_in_whatever_size_they_have() {
+fn types_that_the_spec_does_not_know_are_copied() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.2/py-1.2.3-unknown-type.zt");
     let from = common::open(std::fs::read(path).unwrap());
     let anew =

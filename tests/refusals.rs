@@ -177,7 +177,8 @@ fn a_stream_has_to_give_as_many_bytes_as_were_announced() {
     assert_eq!(cause(writer.data(&[3, 4, 5])), Some(Cause::BufferSize), "one byte too many");
     writer.data(&[3, 4]).unwrap();
     writer.end().unwrap();
-    let wanted = Summary { objects: 1, components: 1, stored_bytes: 4, data_bytes: 4, file_size: 0 };
+    let wanted =
+        Summary { objects: 1, components: 1, stored_bytes: 4, data_bytes: 4, file_size: 0, damaged: 0 };
     let summary = writer.finish().unwrap();
     assert_eq!(Summary { file_size: 0, ..summary }, wanted);
     assert_eq!(cause(writer.finish()), Some(Cause::State), "the writer is finished");

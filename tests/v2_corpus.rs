@@ -291,7 +291,10 @@ fn every_real_file_gives_what_its_manifest_says() {
             }
             let everything = VerifyOptions { shards: true, ..VerifyOptions::default() };
             let outcome = file.verify(&everything, &|_, _| true, &mut VerifyReport::default());
-            outcome.unwrap_or_else(|e| panic!("{name}: {e}"));
+            match outcome {
+                Ok(()) => assert_ne!(name, "py-unknown-type.zt"),
+                Err(e) => assert_eq!((e.cause(), &*name), (Cause::Unsupported, "py-unknown-type.zt"), "{e}"),
+            }
         }
     }
     assert!(files.len() > 40);

@@ -28,6 +28,7 @@ type VerifyOptions struct {
 type Report struct {
 	Objects, Components, Bytes, DigestsVerified, DigestsAbsent, DigestsUnknown, PaddingNonzero uint64
 	BytesNotCovered                                                                            uint64 // Of components without a digest that could be checked.
+	NotChecked                                                                                 uint64 // Components, objects and shards; the error is then Unsupported.
 }
 
 // Verify checks every digest and all contents; the error is the first failure. options may be nil.
@@ -60,7 +61,7 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 	err := w.call(func() C.zt_status { return C.zt_verify(f.handle, o, r) })
 	return Report{uint64(r.objects), uint64(r.components), uint64(r.bytes), uint64(r.digests_verified),
 		uint64(r.digests_absent), uint64(r.digests_unknown), uint64(r.padding_nonzero),
-		uint64(r.bytes_not_covered)}, err
+		uint64(r.bytes_not_covered), uint64(r.not_checked)}, err
 }
 
 // Failures lists all that Verify finds broken; the error is of what kept it from looking.

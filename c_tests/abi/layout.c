@@ -296,7 +296,7 @@ AT(zt_verify_options, on_failure, 32);
 AT(zt_verify_options, object, 40);
 AT(zt_verify_options, component, 48);
 
-SIZE(zt_verify_report, 72);
+SIZE(zt_verify_report, 80);
 AT(zt_verify_report, struct_size, 0);
 AT(zt_verify_report, objects, 8);
 AT(zt_verify_report, components, 16);
@@ -306,6 +306,7 @@ AT(zt_verify_report, digests_absent, 40);
 AT(zt_verify_report, digests_unknown, 48);
 AT(zt_verify_report, padding_nonzero, 56);
 AT(zt_verify_report, bytes_not_covered, 64);
+AT(zt_verify_report, not_checked, 72);
 
 SIZE(zt_repair_options, 48);
 AT(zt_repair_options, struct_size, 0);

@@ -30,19 +30,22 @@ struct Broken {
     role: Option<String>,
     message: String,
     rule: Option<&'static str>,
+    /// It is not wrong, but could not be checked.
+    is_unchecked: bool,
 }
 
 pub fn run(arguments: &Verify) -> Outcome<()> {
     let started = Instant::now();
     let mut output = PipedOutput { out: Output::new(), is_closed: false };
-    let (mut good, mut bad, mut bytes) = (0u64, 0u64, 0u64);
+    let (mut good, mut bad, mut unchecked, mut bytes) = (0u64, 0u64, 0u64, 0u64);
     let (mut all, notes) = (Vec::new(), Notes::default());
     for path in models::once(&arguments.files) {
         let found = verify(path, arguments);
         bytes = bytes.saturating_add(found.report.bytes);
-        match found.failures.is_empty() {
-            true => good += 1,
-            false => bad += 1,
+        match found.state() {
+            State::Good => good += 1,
+            State::Unchecked => unchecked += 1,
+            State::Broken => bad += 1,
         }
         if arguments.json {
             all.push(found.as_json(path));
@@ -52,8 +55,11 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         let shown = remote::shown(path);
         let shown = text::one_line(&shown);
         if found.failures.is_empty() {
-            let ok = output.out.toned(Tone::Good, "ok");
-            output.line(format_args!("{shown}: {ok}, {}", details(&found.report)))?;
+            let state = match found.state() {
+                State::Good => output.out.toned(Tone::Good, "ok"),
+                _ => output.out.toned(Tone::Bad, "not checked in full"),
+            };
+            output.line(format_args!("{shown}: {state}, {}", details(&found.report)))?;
             notes.absorb(found.notes);
             continue;
         }
@@ -68,11 +74,15 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
         output.line(format_args!("{}", text::json(&format!("{:#}", Json::Array(all)))))?;
     } else {
         let seconds = started.elapsed().as_secs_f64();
-        let (files, bytes) = (text::count(good + bad, "file"), text::size(bytes));
-        output.line(format_args!("{files}: {good} ok, {bad} failed; {bytes} in {seconds:.2} s"))?;
+        let (files, bytes) = (text::count(good + bad + unchecked, "file"), text::size(bytes));
+        let more = match unchecked {
+            0 => String::new(),
+            count => format!(", {count} not checked in full"),
+        };
+        output.line(format_args!("{files}: {good} ok, {bad} failed{more}; {bytes} in {seconds:.2} s"))?;
     }
     notes.report();
-    if bad > 0 {
+    if bad > 0 || unchecked > 0 {
         Err(Failure::Reported)
     } else {
         Ok(())
@@ -113,17 +123,21 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
             let broken = Broken {
                 object: object.map(|object| names::text(&object).into_owned()),
                 role: component.map(|component| component.role().to_owned()),
+                is_unchecked: error.cause() == Cause::Unsupported && !arguments.require_digests,
                 ..Broken::of(error)
             };
             listed.lock().unwrap_or_else(PoisonError::into_inner).push(broken);
         });
-    found.failures = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let all = listed.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A failure to open the file, or one of no object, may be in the outcome alone.
-    if let Err(error) = outcome {
-        if found.failures.iter().all(|broken| broken.message != error.message()) {
-            found.failures.push(Broken::of(&error));
+    let alone = outcome.err().filter(|error| all.iter().all(|broken| broken.message != error.message()));
+    for broken in all {
+        match broken.is_unchecked {
+            true => broken.note(path, &found.notes),
+            false => found.failures.push(broken),
         }
     }
+    found.failures.extend(alone.as_ref().map(Broken::of));
     found
 }
 
@@ -185,11 +199,41 @@ fn check(
 impl Broken {
     fn of(error: &Error) -> Broken {
         let rule = error.rule_name().to_str().ok().filter(|rule| !rule.is_empty());
-        Broken { object: None, role: None, message: error.message().to_owned(), rule }
+        Broken { object: None, role: None, message: error.message().to_owned(), rule, is_unchecked: false }
+    }
+
+    /// Notes that something was not checked. Objects with one reason become one note, so the reason names no object.
+    fn note(&self, path: &Path, notes: &Notes) {
+        let names = [("component", &self.role), ("object", &self.object)];
+        let prefix = names.iter().find_map(|(noun, name)| Some(format!("{noun} {:?}: ", name.as_ref()?)));
+        let reason = prefix.and_then(|prefix| Some(self.message.split_once(&prefix)?.1));
+        let file = remote::shown(path);
+        match (&self.object, reason) {
+            (Some(object), Some(why)) => {
+                notes.add(What::NotChecked, "object", object, format!("{file}: {why}"));
+            }
+            _ => notes.add_count(What::NotChecked, "part", 1, self.message.as_str()),
+        }
     }
 }
 
+/// What a file was found to be.
+enum State {
+    Good,
+    /// Nothing is wrong, but something was not checked.
+    Unchecked,
+    Broken,
+}
+
 impl Found {
+    fn state(&self) -> State {
+        match (self.failures.is_empty(), self.report.not_checked) {
+            (false, _) => State::Broken,
+            (true, 0) => State::Good,
+            (true, _) => State::Unchecked,
+        }
+    }
+
     fn as_json(&self, path: &Path) -> Json {
         let failures = self.failures.iter().map(|broken| {
             json!({
@@ -201,7 +245,7 @@ impl Found {
         });
         json!({
             "file": remote::shown(path),
-            "ok": self.failures.is_empty(),
+            "ok": matches!(self.state(), State::Good),
             "failures": failures.collect::<Vec<_>>(),
             "objects": self.report.objects,
             "components": self.report.components,
@@ -211,6 +255,7 @@ impl Found {
             "digests_unknown": self.report.digests_unknown,
             "padding_not_zero": self.report.padding_nonzero,
             "bytes_not_covered": self.report.bytes_not_covered,
+            "not_checked": self.report.not_checked,
             "notes": self.notes.json(),
             "left_out": models::left_out(path),
         })

@@ -12,7 +12,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
     ("py-1.2.3-quantized.zt", "zt.quant_group/1"),
     ("py-1.2.3-unknown-format.zt", "\"block_mx\" is no namespace.name/number"),
-    ("py-1.2.3-unknown-type.zt", "it has 6 bytes, but the 6 elements"), // of a type that 2 knows
+    ("py-1.2.3-unknown-type.zt", "cannot represent the type \"vendor.int4x2\""),
     ("rs-1.2.3-file-attributes.zt", "the name of an attribute has 0 bytes"),
 ];
 

@@ -102,7 +102,8 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let errors = String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("bool")).count();
+    let errors =
+        String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("its bool")).count();
     assert_eq!(errors, 2);
 }
 

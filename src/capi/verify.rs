@@ -29,7 +29,7 @@ pub const ZT_VERIFY_SHARDS: u32 = 8;
 /// CRC-32 that can be checked.
 pub const ZT_VERIFY_REQUIRE_DIGESTS: u32 = 16;
 
-/// Called by zt_verify for each failure: of a component (the first of each), of an object as a whole (component is
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
 /// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
@@ -71,9 +71,9 @@ pub struct zt_verify_options {
 pub struct zt_verify_report {
     /// sizeof (zt_verify_report), set by the caller.
     pub struct_size: usize,
-    /// Objects that were checked.
+    /// Objects that were checked in full.
     pub objects: u64,
-    /// Components that were checked.
+    /// Components that were checked in full.
     pub components: u64,
     /// Stored bytes that were read.
     pub bytes: u64,
@@ -89,6 +89,9 @@ pub struct zt_verify_report {
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
     pub bytes_not_covered: u64,
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
+    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    pub not_checked: u64,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
@@ -96,7 +99,8 @@ sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure,
 
 // SAFETY: as above.
 sized_struct!(zt_verify_report:
-    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero, bytes_not_covered
+    objects, components, bytes, digests_verified, digests_absent, digests_unknown, padding_nonzero, bytes_not_covered,
+    not_checked
 );
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
@@ -105,9 +109,12 @@ sized_struct!(zt_verify_report:
 /// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
 /// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
 /// each.
-/// Returns ZT_OK, or the first failure in file order: ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (an unknown dtype or encoding: the bytes could not be checked), ZT_ERROR_LIMIT, ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY.
+/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
+/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
+/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
+/// format that the library does not know has no rules but those of its components.
+/// What this function has checked, every read accepts.
 /// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
@@ -158,6 +165,7 @@ pub unsafe extern "C" fn zt_verify(
             digests_unknown: found.digests_unknown,
             padding_nonzero: found.padding_nonzero,
             bytes_not_covered: found.bytes_not_covered,
+            not_checked: found.not_checked,
         };
         // SAFETY: report NULL or of the size it says.
         unsafe { arg::fill(report, filled)? };
@@ -210,7 +218,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 }
 
 /// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest that can be checked is no failure. With progress or a choice of checks:
+/// other. A component without a digest is no failure. With progress or a choice of checks:
 /// zt_verify_options.object. Returns as zt_verify.
 /// Threads: any; the call starts none. Since 0.9.
 #[unsafe(no_mangle)]

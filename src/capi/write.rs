@@ -18,7 +18,9 @@ use std::ffi::{c_char, c_void};
 /// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO.
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
+/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
+/// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_dense(
@@ -47,7 +49,8 @@ pub unsafe extern "C" fn zt_writer_add_dense(
     })
 }
 
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does.
+/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
+/// have to rise.
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
@@ -86,7 +89,8 @@ pub unsafe extern "C" fn zt_writer_add_csr(
     })
 }
 
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does.
+/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
+/// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.

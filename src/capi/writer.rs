@@ -194,7 +194,10 @@ pub unsafe extern "C" fn zt_writer_add_component(
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_IO.
+/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
+/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
+/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_data(
@@ -213,7 +216,8 @@ pub unsafe extern "C" fn zt_writer_add_data(
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
 /// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_IO.
+/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
+/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_status {
@@ -233,7 +237,9 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1) or it
+/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
+/// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
 /// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
 /// digest or checksum, else as zt_writer_add_dense and zt_component_read.

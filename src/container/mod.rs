@@ -22,6 +22,7 @@
 pub mod capabilities;
 pub mod cbor;
 mod clashes;
+pub mod contents;
 mod detect;
 #[cfg(test)]
 mod differential;

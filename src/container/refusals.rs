@@ -227,11 +227,8 @@ impl Capabilities {
     pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
         let represented = match self.logical_types {
             LogicalTypes::Any => true,
-            // A name that means something is given by its number.
-            LogicalTypes::Registered(types) => match known {
-                Some(known) => types.contains(&known),
-                None => name != "bool" && !types.iter().any(|t| t.name() == name),
-            },
+            // Nobody reads elements of an unknown type there, nor checks them.
+            LogicalTypes::Registered(types) => known.is_some_and(|known| types.contains(&known)),
             LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
             LogicalTypes::None => false,
         };

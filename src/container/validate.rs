@@ -233,7 +233,7 @@ fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
 fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
     let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
-    let Some(block) = c.block().filter(|_| c.is_size_checked()) else { return Ok(()) };
+    let Some(block) = c.block() else { return Ok(()) };
     let expected = block.size(elements).ok_or_else(overflow)?;
     match c.size() {
         Some(size) if size != expected => Err(broken!(

@@ -4,10 +4,11 @@ use super::stored::StoredBytes;
 use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
-use crate::error::{broken, fail, Error, Result, Rule};
+use crate::error::{broken, fail, Error, Result};
 use crate::lock::Mutex;
 use crate::model::layout::Layout;
 use crate::model::manifest::{Component, Object};
+use crate::model::structure::check_bools;
 use crate::source::ByteSource;
 use crate::threads::ThreadHooks;
 
@@ -116,7 +117,7 @@ impl<'f> Blob<'f> {
     /// Refuses bools that are neither 0 nor 1, where that was asked for.
     pub fn check_bools(&self, piece: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         match self.strict_bools {
-            true => check_bool_bytes(piece, place),
+            true => check_bools(piece, place),
             false => Ok(()),
         }
     }
@@ -176,18 +177,6 @@ pub fn digest_of(entry: &Component) -> DigestOf {
     match entry.has_digest_of_decoded() {
         true => DigestOf::Decoded,
         false => DigestOf::Stored,
-    }
-}
-
-/// Refuses bool bytes other than 0 and 1; `place` says where in the component one is.
-pub fn check_bool_bytes(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
-    match bytes.iter().position(|b| *b > 1) {
-        None => Ok(()),
-        Some(at) => {
-            let value = bytes.get(at).copied().unwrap_or_default();
-            let at = place(at as u64);
-            Err(broken!(Rule::BoolByte, "its bool at byte {at} is {value}, neither 0 nor 1"))
-        }
     }
 }
 

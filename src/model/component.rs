@@ -195,12 +195,6 @@ impl Component {
         }
     }
 
-    /// Whether its size was checked against its shape when the file was opened. It was not if the container does not
-    /// define its type.
-    pub fn is_size_checked(&self) -> bool {
-        self.known_logical().is_none_or(Logical::is_in_spec)
-    }
-
     /// Bytes of one storage element; none where the dtype is unknown.
     pub fn element_size(&self) -> Option<u64> {
         self.dtype.map(|d| d.size() as u64)

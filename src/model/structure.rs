@@ -17,6 +17,7 @@
 use crate::error::{broken, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::element_count;
+use crate::model::sort::sort;
 
 /// Calls `body` with every integer of `bytes` and its position after `base`. A negative one comes as
 /// the largest number, which no bound allows.
@@ -122,35 +123,115 @@ impl IndexCheck<'_> {
     }
 }
 
-/// A check that column indices rise within each row, given in order.
-#[derive(Default)]
+/// A check that column indices rise within each row, given in order: an index that is not above the one before it begins
+/// a row.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowOrder {
+    previous: Option<u64>,
     /// How many row pointers were read, and the last of them.
     pointers_read: u64,
-    next_row: u64,
-    previous: Option<u64>,
+    row_start: u64,
 }
 
 impl RowOrder {
-    /// Checks one index. `pointer` returns a row pointer by its number; they never decrease.
+    /// Whether the next index is not above the one before it.
+    pub(crate) fn descends(&mut self, column: u64) -> bool {
+        self.previous.replace(column).is_some_and(|previous| previous >= column)
+    }
+
+    /// Checks that a row begins at index number `at`. `pointer` returns a row pointer by its number; they never decrease.
+    /// Calls come with rising numbers.
+    pub(crate) fn check_row_start(
+        &mut self,
+        at: u64,
+        mut pointer: impl FnMut(u64) -> Result<Option<u64>>,
+    ) -> Result<()> {
+        while self.row_start < at {
+            self.row_start = pointer(self.pointers_read)?.unwrap_or(u64::MAX);
+            self.pointers_read = self.pointers_read.saturating_add(1);
+        }
+        match self.row_start == at {
+            true => Ok(()),
+            false => Err(broken!(
+                Rule::CsrColumn,
+                "its column index {at} is not above the one before it in row {}",
+                self.pointers_read.saturating_sub(2)
+            )),
+        }
+    }
+
+    /// Checks one index.
     pub(crate) fn check(
         &mut self,
         column: u64,
         at: u64,
-        mut pointer: impl FnMut(u64) -> Result<Option<u64>>,
+        pointer: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<()> {
-        while at >= self.next_row {
-            self.next_row = pointer(self.pointers_read)?.unwrap_or(u64::MAX);
-            self.pointers_read = self.pointers_read.saturating_add(1);
-            self.previous = None;
+        match self.descends(column) {
+            true => self.check_row_start(at, pointer),
+            false => Ok(()),
         }
-        match self.previous.replace(column) {
-            Some(previous) if previous >= column => Err(broken!(
-                Rule::CsrColumn,
-                "its column index {at} is {column}, not above {previous} before it in row {}",
-                self.pointers_read.saturating_sub(2)
+    }
+}
+
+/// The elements of a shape that the entries of a sparse_coo object are, counted row by row.
+#[derive(Debug, Default)]
+pub(crate) struct Cells(Vec<u64>);
+
+impl Cells {
+    /// For so many entries.
+    pub(crate) fn new(count: usize) -> Result<Cells> {
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(count)?;
+        cells.resize(count, 0);
+        Ok(Cells(cells))
+    }
+
+    /// Adds coordinates from number `base` on: runs of one for each entry, a run for each dimension.
+    pub(crate) fn add(&mut self, dtype: Dtype, bytes: &[u8], base: u64, shape: &[u64]) -> Result<()> {
+        let nnz = self.0.len() as u64;
+        each_index(dtype, bytes, base, |value, at| {
+            let (dimension, entry) = (at.checked_div(nnz).unwrap_or(0), at.checked_rem(nnz).unwrap_or(0));
+            let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            let length = shape.get(place(dimension)).copied().unwrap_or(0);
+            if let Some(cell) = self.0.get_mut(place(entry)) {
+                *cell = cell.wrapping_mul(length).wrapping_add(value);
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks that no two entries are the same element.
+    pub(crate) fn check(mut self, shape: &[u64]) -> Result<()> {
+        let cells = &mut self.0;
+        if !cells.is_sorted_by(|a, b| a < b) {
+            sort(cells);
+        }
+        match cells.windows(2).find(|pair| pair.first() == pair.last()) {
+            None => Ok(()),
+            Some(pair) => Err(broken!(
+                Rule::CooCoordinate,
+                "two of its {} entries are element {} of the shape {shape:?}, counted row by row",
+                cells.len(),
+                pair.first().copied().unwrap_or_default()
             )),
-            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses bool bytes other than 0 and 1; `place` says where in the component one is.
+pub(crate) fn check_bools(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+    // Without an early end, so that many bytes are compared at once.
+    let are_bools = |piece: &[u8]| piece.iter().fold(0, |all, byte| all | byte) <= 1;
+    if bytes.chunks(4096).all(are_bools) {
+        return Ok(());
+    }
+    match bytes.iter().position(|b| *b > 1) {
+        None => Ok(()),
+        Some(at) => {
+            let value = bytes.get(at).copied().unwrap_or_default();
+            let at = place(at as u64);
+            Err(broken!(Rule::BoolByte, "its bool at byte {at} is {value}, neither 0 nor 1"))
         }
     }
 }

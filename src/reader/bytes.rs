@@ -6,13 +6,13 @@ use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, check_bool_bytes, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request,
-    StoredBytes,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request, StoredBytes,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
 use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
+use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;
 
 /// What can be done with a component.
@@ -212,7 +212,7 @@ impl<'f> Component<'f> {
             return Err(not_borrowed("the memory that holds the file is not aligned"));
         }
         if self.strict_bools() {
-            check_bool_bytes(bytes, |at| at)?;
+            check_bools(bytes, |at| at)?;
         }
         Ok(bytes)
     }

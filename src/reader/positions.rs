@@ -5,11 +5,10 @@ use super::known::Verified;
 use super::object::{Component, Object};
 use super::structure::{CooGeometry, CsrGeometry};
 use super::view::ViewPart;
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{fail, Result};
 use crate::load::decoded_limit;
 use crate::model::dtype::Dtype;
-use crate::model::sort::sort;
-use crate::model::structure::{each_index, RowOrder};
+use crate::model::structure::{each_index, Cells, RowOrder};
 
 /// A window on row pointers that are read from the file.
 struct Window<'a> {
@@ -120,32 +119,13 @@ impl Object<'_> {
                 coo.nnz
             ));
         };
-        let mut cells: Vec<u64> = Vec::new();
-        cells.try_reserve_exact(count)?;
-        cells.resize(count, 0);
-        let (mut base, nnz, shape) = (0u64, coo.nnz, self.shape());
+        let mut cells = Cells::new(count)?;
+        let (mut base, shape) = (0u64, self.shape());
         coo.coords.for_each_decoded(&mut |chunk| {
-            each_index(dtype, chunk, base, |value, at| {
-                let (dimension, entry) = (at.checked_div(nnz).unwrap_or(0), at.checked_rem(nnz).unwrap_or(0));
-                let length = shape.get(dimension as usize).copied().unwrap_or(0);
-                if let Some(cell) = cells.get_mut(entry as usize) {
-                    *cell = cell.wrapping_mul(length).wrapping_add(value);
-                }
-                Ok(())
-            })?;
+            cells.add(dtype, chunk, base, shape)?;
             base = base.saturating_add((chunk.len() / dtype.size()) as u64);
             Ok(())
         })?;
-        if !cells.is_sorted_by(|a, b| a < b) {
-            sort(&mut cells);
-        }
-        match cells.windows(2).find(|pair| pair.first() == pair.last()) {
-            None => Ok(()),
-            Some(pair) => Err(broken!(
-                Rule::CooCoordinate,
-                "two of its {nnz} entries are element {} of the shape {shape:?}, counted row by row",
-                pair.first().copied().unwrap_or_default()
-            )),
-        }
+        cells.check(shape)
     }
 }

@@ -4,9 +4,10 @@
 use super::file::File;
 use super::known::Verified;
 use super::object::{Component, Object};
+use crate::container::contents::{self, ElementCheck, Positions};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
-use crate::model::dtype::{Block, Dtype, Logical};
-use crate::model::manifest::{Format, LogicalType};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component as Entry, Format, LogicalType};
 use crate::model::structure::{IndexCheck, LayoutCheck};
 use crate::model::value::{Element, Kind, Value};
 
@@ -28,82 +29,36 @@ pub(super) struct CooGeometry<'f> {
 }
 
 impl<'f> Component<'f> {
+    /// Its entry with its decoded size, which some files leave to the frames.
+    fn sized_entry(&self) -> Result<Entry> {
+        let mut entry = *self.entry;
+        entry.set_size(Some(self.decoded_size()?));
+        Ok(entry)
+    }
+
     /// How many elements of its dtype it has; an error if its size is no whole number of them.
     pub(super) fn storage_count(&self) -> Result<u64> {
-        let size = self.decoded_size()?;
-        let Some(width) = self.entry.element_size() else {
-            return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
-        };
-        match size.checked_rem(width) {
-            Some(0) => Ok(size.checked_div(width).unwrap_or(0)),
-            _ => Err(broken!(
-                Rule::ElementSize,
-                "its {size} bytes are no whole number of {width}-byte elements"
-            )),
-        }
+        contents::storage_count(&self.sized_entry()?)
     }
 
-    /// How many values it has, where the two parts of a complex number are one; none if the logical type is unknown.
-    pub(super) fn value_count(&self) -> Result<Option<u64>> {
-        let size = self.storage_count()?.saturating_mul(self.entry.width() as u64);
-        let Some(block) = self.entry.block() else { return Ok(None) };
-        match size.checked_rem(block.bytes) {
-            Some(0) => Ok(size.checked_div(block.bytes).and_then(|n| n.checked_mul(block.elements))),
-            _ if !self.entry.is_size_checked() => Ok(None),
-            _ => Err(broken!(
-                Rule::ElementSize,
-                "its {size} bytes are no whole number of {}-byte elements",
-                block.bytes
-            )),
-        }
+    /// Checks that its bytes are a whole number of elements.
+    pub(super) fn check_value_count(&self) -> Result<()> {
+        contents::value_count(&self.sized_entry()?).map(drop)
     }
 
-    /// Whether `found` values take as many bytes as `count`: 4-bit values fill up their last byte. True if the logical type
-    /// is unknown.
-    fn are_values_of(&self, found: Option<u64>, count: u64) -> bool {
-        found.zip(self.entry.block()).is_none_or(|(found, block)| block.size(found) == block.size(count))
-    }
-
-    /// Checks that it has the size that the shape takes, if its object is an array. Opening the file did, unless the
-    /// container does not say what the type is.
+    /// Checks that it has the size that the shape takes, if its object is made of blocks. Opening the file checked others.
     pub(super) fn check_shape_size(&self) -> Result<()> {
-        if self.entry.is_size_checked() || !self.object().format().is_array() {
-            return Ok(());
-        }
-        let Some(block) = self.entry.block() else { return Ok(()) };
-        let (shape, size) = (self.object().shape(), self.decoded_size()?);
-        let blocks = matches!(self.object().format(), Format::Blocks(_));
-        if let Some(last) = shape.last().filter(|last| blocks && !block.divides(**last)) {
-            let of = block.elements;
-            return Err(broken!(
-                Rule::DenseSize,
-                "its last dimension of {last} is no multiple of the {of} of a block"
-            ));
-        }
-        let expected = self.object().element_count().filter(|count| !blocks || block.divides(*count));
-        let expected = expected.and_then(|count| block.size(count));
-        match expected == Some(size) {
-            true => Ok(()),
-            false => Err(broken!(
-                Rule::DenseSize,
-                "it has {size} bytes, which the shape {shape:?} of {}-byte blocks of {} elements does not take",
-                block.bytes,
-                block.elements
-            )),
+        match self.object().format() {
+            format @ Format::Blocks(_) => {
+                contents::check_array(format, self.object().shape(), &self.sized_entry()?)
+            }
+            _ => Ok(()),
         }
     }
 
     /// Its dtype, if the container allows it for an index.
     fn check_index_dtype(&self) -> Result<Dtype> {
-        let allowed = self.file_part().capabilities().index_dtypes;
-        match self.entry.integer_dtype() {
-            Some(dtype) if allowed.contains(dtype) => Ok(dtype),
-            _ => {
-                let wanted = allowed.description();
-                let found = self.dtype_name();
-                Err(broken!(Rule::IndexDtype, "its dtype is {found:?}, but an index has to be {wanted}"))
-            }
-        }
+        self.file_part().capabilities().check_index_dtype(self.entry, self.dtype_name())
     }
 
     /// Runs a check over all of its values.
@@ -142,98 +97,57 @@ impl Component<'_> {
 }
 
 impl Component<'_> {
-    /// Checks that the half byte behind an odd number of 4-bit elements is 0, if the container says so.
-    pub(super) fn check_half_byte(&self) -> Result<()> {
-        let Some(rule) = self.file_part().capabilities().padding_rule else { return Ok(()) };
-        if self.known_logical().map(Logical::block) != Some(Block { elements: 2, bytes: 1 }) {
-            return Ok(());
-        }
-        let Some(last) = self.element_count_by_layout().filter(|count| count % 2 == 1).map(|count| count / 2)
-        else {
-            return Ok(());
-        };
-        let object = self.object();
-        if object.format() != Format::Dense && object.check_layout(false)? == LayoutCheck::Unknown {
-            return Ok(());
-        }
-        let mut byte = [0];
-        if self.decoded_size()? == last.saturating_add(1) {
-            self.read_range(last, &mut byte)?;
-        }
-        match byte {
-            [byte] if byte > 15 => Err(broken!(
-                rule,
-                "its byte {last} is {byte:#04x}, but half of it is no element and has to be 0"
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// How many elements it has by its object's layout, if that is known. Errors of the indices are reported elsewhere.
-    fn element_count_by_layout(&self) -> Option<u64> {
-        let object = self.object();
-        let positions = |role| object.component(role).and_then(|positions| positions.storage_count().ok());
-        match (object.format(), self.role()) {
-            (_, "data") => object.element_count(),
-            (Format::SparseCsr, "values") => positions("indices"),
-            (Format::SparseCoo, "values") => positions("coords")?.checked_div(object.shape().len() as u64),
-            _ => None,
-        }
+    /// What is checked of its bytes.
+    pub(super) fn element_check(&self) -> Result<ElementCheck> {
+        let (object, to) = (self.object(), self.file_part().capabilities());
+        let nnz = object.entry_count();
+        let count = to.count_by_layout(&self.file.manifest, self.object, self.role(), nnz)?;
+        Ok(to.element_check(self.dtype(), self.known_logical(), count, self.file.strict))
     }
 }
 
 impl<'f> Object<'f> {
-    pub(super) fn csr_geometry(&self) -> Result<CsrGeometry<'f>> {
-        let (values, indices, indptr) =
-            (self.required("values")?, self.required("indices")?, self.required("indptr")?);
-        let [rows, columns] = *self.shape() else {
-            let rank = self.shape().len();
-            return Err(self.wrap(broken!(Rule::CsrRank, "its rank is {rank}, but rows and columns are two")));
+    /// How many entries a sparse object has. Errors of its positions are reported elsewhere.
+    fn entry_count(&self) -> Option<u64> {
+        let count = |role| self.component(role).and_then(|positions| positions.storage_count().ok());
+        match self.format() {
+            Format::SparseCsr => count("indices"),
+            Format::SparseCoo => count("coords")?.checked_div(self.shape().len() as u64),
+            _ => None,
+        }
+    }
+
+    /// Checks that its parts make up what its format says; returns what its positions are checked against.
+    pub(super) fn check_parts(&self) -> Result<Positions> {
+        let Some(first) = self.components().next() else { return Ok(Positions::None) };
+        let part = |role: &str| match self.component(role) {
+            None => Ok(None),
+            Some(part) => {
+                let sized = part.sized_entry().map(Some);
+                sized.map_err(|e| e.within(format_args!("component {role:?}")))
+            }
         };
-        indices.check_index_dtype().map_err(|e| indices.wrap(e))?;
-        indptr.check_index_dtype().map_err(|e| indptr.wrap(e))?;
-        let nnz = indices.storage_count().map_err(|e| indices.wrap(e))?;
-        let found = values.value_count().map_err(|e| values.wrap(e))?;
-        if let Some(count) = found.filter(|_| !values.are_values_of(found, nnz)) {
-            let error = broken!(Rule::CsrIndicesCount, "it has {count} values, but {nnz} column indices");
-            return Err(self.wrap(error));
-        }
-        let pointers = indptr.storage_count().map_err(|e| indptr.wrap(e))?;
-        if rows.checked_add(1) != Some(pointers) {
-            let error = broken!(
-                Rule::CsrIndptrCount,
-                "it has {pointers} row pointers for {rows} rows, but there has to be one more than rows"
-            );
-            return Err(self.wrap(error));
-        }
-        Ok(CsrGeometry { values, indices, indptr, rows, columns, nnz })
+        let to = first.file_part().capabilities();
+        to.check_parts(self.format(), self.shape(), self.attributes(), &part).map_err(|e| self.wrap(e))
+    }
+
+    pub(super) fn csr_geometry(&self) -> Result<CsrGeometry<'f>> {
+        let Positions::Csr { columns, nnz } = self.check_parts()? else {
+            return Err(self.wrap(fail!(Internal, "a sparse_csr object has no rows")));
+        };
+        let [values, indices, indptr] = ["values", "indices", "indptr"].map(|role| self.required(role));
+        let rows = self.shape().first().copied().unwrap_or(0);
+        Ok(CsrGeometry { values: values?, indices: indices?, indptr: indptr?, rows, columns, nnz })
     }
 
     pub(super) fn coo_geometry(&self) -> Result<CooGeometry<'f>> {
-        let (values, coords) = (self.required("values")?, self.required("coords")?);
-        coords.check_index_dtype().map_err(|e| coords.wrap(e))?;
-        let rank = self.shape().len() as u64;
-        let found = coords.storage_count().map_err(|e| coords.wrap(e))?;
-        let value_count = values.value_count().map_err(|e| values.wrap(e))?;
-        let nnz = match found.checked_div(rank) {
-            Some(nnz) if values.are_values_of(value_count, nnz) => nnz,
-            _ => value_count.unwrap_or(0),
+        let Positions::Coo { nnz } = self.check_parts()? else {
+            return Err(self.wrap(fail!(Internal, "a sparse_coo object has no coordinates")));
         };
-        if nnz.checked_mul(rank) != Some(found) {
-            let error = broken!(
-                Rule::CooCount,
-                "it has {found} coordinates; {nnz} values in {rank} dimensions take {}",
-                u128::from(nnz).saturating_mul(u128::from(rank))
-            );
-            return Err(self.wrap(error));
-        }
-        if rank == 0 && nnz > 1 {
-            return Err(self.wrap(broken!(Rule::CooCount, "it has {nnz} values, but a scalar has one place")));
-        }
-        Ok(CooGeometry { values, coords, nnz })
+        Ok(CooGeometry { values: self.required("values")?, coords: self.required("coords")?, nnz })
     }
 
-    /// Checks a sparse or quantized object; other formats have nothing to check. What `verified` knows of shared bytes is not
+    /// Checks how the parts of an object belong together. What `verified` knows of shared bytes is not
     /// checked again.
     pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
         self.check_layout(self.file.strict)?;
@@ -256,8 +170,9 @@ impl<'f> Object<'f> {
                 }
                 self.check_cells(&coo, Some(verified))
             }
-            Format::QuantizedGroup => self.quantized_geometry().map(drop),
-            Format::Dense | Format::Blocks(_) | Format::Other(_) => Ok(()),
+            Format::QuantizedGroup | Format::Dense | Format::Blocks(_) | Format::Other(_) => {
+                self.check_parts().map(drop)
+            }
         }
     }
 

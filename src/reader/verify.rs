@@ -8,9 +8,7 @@ use super::parts::FilePart;
 use super::verify_report::{VerifyOptions, VerifyReport};
 use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
-use crate::load::check_bool_bytes;
 use crate::lock::Mutex;
-use crate::model::dtype::Dtype;
 use crate::threads;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,6 +32,8 @@ struct VerifyState<'a> {
     failed_at: AtomicUsize,
     /// The first failure in file order so far, and its object.
     failure: Mutex<Option<(usize, Error)>>,
+    /// The first in file order of what could not be checked, and its object.
+    unchecked: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
     /// What is known of bytes that several components share.
     verified: Verified,
@@ -53,8 +53,9 @@ impl File {
         self.verify_all(options, progress, None, report)
     }
 
-    /// Verifies all, and calls `on_failure` for every failure; the outcome is the first one in file order. Without
-    /// `on_failure`, as [`File::verify`].
+    /// Verifies all, and calls `on_failure` for every failure and for everything that could not be checked. The outcome is
+    /// the first failure in file order; without a failure, the first thing that could not be checked. Without `on_failure`,
+    /// as [`File::verify`].
     pub fn verify_all(
         &self,
         options: &VerifyOptions,
@@ -85,13 +86,17 @@ impl File {
             for part in self.parts().skip(self.manifest_count()) {
                 match self.verify_shard(part, &mut |bytes| state.advance(self, bytes)) {
                     Ok(true) => {}
-                    Ok(false) => report.digests_unknown = report.digests_unknown.saturating_add(1),
+                    Ok(false) => {
+                        report.digests_unknown = report.digests_unknown.saturating_add(1);
+                        let why = fail!(Unsupported, "the algorithm of its digest is unknown");
+                        state.record_unchecked(None, None, part.named(why), report)?;
+                    }
                     Err(error) if error.cause() == Cause::Cancelled => return Err(error),
                     Err(error) => state.record_failure(None, None, error, &mut first)?,
                 }
             }
         }
-        first.map_or(Ok(()), Err)
+        state.outcome(first)
     }
 
     /// Verifies one object, or one component of it, without threads and without padding.
@@ -109,12 +114,12 @@ impl File {
         let components = wanted().next().map_or(0, |c| c.index)..wanted().last().map_or(0, |c| c.index + 1);
         let state = VerifyState::new(self, components, options, on_failure, progress, total)?;
         if only.is_none() {
-            return object.verify(at, &state, report);
+            return object.verify(at, &state, report).and_then(|()| state.outcome(None));
         }
         let mut first = None;
         wanted()
             .try_for_each(|component| object.verify_component(at, &component, &state, report, &mut first))?;
-        first.map_or(Ok(()), Err)
+        state.outcome(first)
     }
 
     fn verify_padding(
@@ -200,6 +205,7 @@ impl<'a> VerifyState<'a> {
             total,
             failed_at: AtomicUsize::new(usize::MAX),
             failure: Mutex::new(None),
+            unchecked: Mutex::new(None),
             report: Mutex::new(VerifyReport::default()),
             verified: Verified::new(file, components)?,
             done_bytes: Mutex::new(0),
@@ -225,13 +231,7 @@ impl<'a> VerifyState<'a> {
         error: Error,
         first: &mut Option<Error>,
     ) -> Result<()> {
-        let Some(on_failure) = self.on_failure else { return Err(error) };
-        let reporting = self.reporting.lock();
-        let continues = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, &error);
-        if !continues {
-            self.stopped.store(true, Ordering::Relaxed);
-        }
-        drop(reporting);
+        let Some(continues) = self.continues(object, component, &error) else { return Err(error) };
         let error = match first.take() {
             Some(before) => before,
             None => error,
@@ -242,23 +242,69 @@ impl<'a> VerifyState<'a> {
         }
         Err(error)
     }
+
+    /// Calls `on_failure`, and returns whether it goes on; none if there is no `on_failure`.
+    fn continues(&self, object: Option<usize>, component: Option<usize>, error: &Error) -> Option<bool> {
+        let on_failure = self.on_failure?;
+        let _reporting = self.reporting.lock();
+        let continues = !self.stopped.load(Ordering::Relaxed) && on_failure(object, component, error);
+        if !continues {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        Some(continues)
+    }
+
+    /// Counts something that could not be checked, and keeps the first in file order. An error if `on_failure` asks to stop.
+    fn record_unchecked(
+        &self,
+        object: Option<usize>,
+        component: Option<usize>,
+        error: Error,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        report.not_checked = report.not_checked.saturating_add(1);
+        if self.continues(object, component, &error) == Some(false) {
+            return Err(error);
+        }
+        let at = object.unwrap_or(usize::MAX);
+        let mut unchecked = self.unchecked.lock();
+        if unchecked.as_ref().is_none_or(|(other, _)| at < *other) {
+            *unchecked = Some((at, error));
+        }
+        Ok(())
+    }
+
+    /// The outcome: the first failure, or what could not be checked.
+    fn outcome(&self, failure: Option<Error>) -> Result<()> {
+        let unchecked = || self.unchecked.lock().take().map(|(_, error)| error);
+        failure.or_else(unchecked).map_or(Ok(()), Err)
+    }
 }
 
 impl Object<'_> {
     fn verify(&self, at: usize, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
-        let mut first = None;
+        let (mut first, before) = (None, report.not_checked);
         for component in self.components() {
             self.verify_component(at, &component, state, report, &mut first)?;
         }
         if state.options.contents && first.is_none() {
-            if let Err(error) = self.check_structure(&state.verified) {
-                state.record_failure(Some(at), None, error, &mut first)?;
+            match self.check_structure(&state.verified) {
+                Err(error) if error.cause() == Cause::Unsupported => {
+                    // If a component could not be checked, it was counted.
+                    if report.not_checked == before {
+                        state.record_unchecked(Some(at), None, error, report)?;
+                    }
+                }
+                Err(error) => state.record_failure(Some(at), None, error, &mut first)?,
+                Ok(()) => {}
             }
         }
         if let Some(first) = first {
             return Err(first);
         }
-        report.objects = report.objects.saturating_add(1);
+        if report.not_checked == before {
+            report.objects = report.objects.saturating_add(1);
+        }
         Ok(())
     }
 
@@ -272,34 +318,57 @@ impl Object<'_> {
         first: &mut Option<Error>,
     ) -> Result<()> {
         let mut reported = 0;
-        if let Err(error) = component.verify(state, report, &mut reported) {
-            if error.cause() == Cause::Cancelled {
-                return Err(error);
-            }
-            state.record_failure(Some(at), Some(component.index), error, first)?;
+        match component.verify(state, report, &mut reported) {
+            Ok(None) => {}
+            Ok(Some(why)) => state.record_unchecked(Some(at), Some(component.index), why, report)?,
+            Err(error) if error.cause() == Cause::Cancelled => return Err(error),
+            Err(error) => state.record_failure(Some(at), Some(component.index), error, first)?,
         }
         state.advance(self.file, component.stored_size().saturating_sub(reported))
     }
 }
 
+/// The reason why something could not be checked, or none.
+type Unchecked = Option<Error>;
+
+/// Takes out of an outcome that something could not be checked.
+fn unchecked(outcome: Result<()>) -> Result<Unchecked> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(why) if why.cause() == Cause::Unsupported => Ok(Some(why)),
+        Err(error) => Err(error),
+    }
+}
+
 impl Component<'_> {
     /// Verifies it; `reported` becomes the number of its stored bytes that were reported as done meanwhile.
-    fn verify(&self, state: &VerifyState<'_>, report: &mut VerifyReport, reported: &mut u64) -> Result<()> {
-        state.verified.open(self).map_err(|error| self.wrap(error))?;
+    fn verify(
+        &self,
+        state: &VerifyState<'_>,
+        report: &mut VerifyReport,
+        reported: &mut u64,
+    ) -> Result<Unchecked> {
+        if let Some(why) = unchecked(state.verified.open(self).map_err(|error| self.wrap(error)))? {
+            return Ok(Some(why));
+        }
         // The contents of decoded bytes are checked before their digest: spec 2 section 7.2.
         let contents_first = self.entry.has_digest_of_decoded();
-        if state.options.contents && contents_first {
-            self.verify_contents(state)?;
-        }
+        let contents = || match state.options.contents {
+            true => unchecked(self.verify_contents(state)),
+            false => Ok(None),
+        };
+        let mut why = if contents_first { contents()? } else { None };
         if state.options.digests {
-            self.verify_digest_into(state, report, reported)?;
+            why = why.or(self.verify_digest_into(state, report, reported)?);
         }
-        if state.options.contents && !contents_first {
-            self.verify_contents(state)?;
+        if !contents_first {
+            why = why.or(contents()?);
         }
-        report.components = report.components.saturating_add(1);
+        if why.is_none() {
+            report.components = report.components.saturating_add(1);
+        }
         report.bytes = report.bytes.saturating_add(self.stored_size());
-        Ok(())
+        Ok(why)
     }
 
     fn verify_digest_into(
@@ -307,13 +376,13 @@ impl Component<'_> {
         state: &VerifyState<'_>,
         report: &mut VerifyReport,
         reported: &mut u64,
-    ) -> Result<()> {
+    ) -> Result<Unchecked> {
         let checked = match self.digest().map(|text| self.parse_digest(text)) {
             None => match self.checksum() {
                 Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
-                    return self.count_not_covered(state, report);
+                    return unchecked(self.count_not_covered(state, report));
                 }
             },
             Some(Ok(claim)) => {
@@ -321,16 +390,15 @@ impl Component<'_> {
             }
             Some(Err(_)) => self.verify_digest(), // which says what is wrong
         };
-        match checked {
-            Ok(()) => report.digests_verified = report.digests_verified.saturating_add(1),
-            // Not an error of the file, and not a success: it is counted.
-            Err(e) if e.cause() == Cause::Unsupported => {
+        let why = unchecked(checked)?;
+        match why {
+            None => report.digests_verified = report.digests_verified.saturating_add(1),
+            Some(_) => {
                 report.digests_unknown = report.digests_unknown.saturating_add(1);
-                return self.count_not_covered(state, report);
+                unchecked(self.count_not_covered(state, report))?;
             }
-            Err(e) => return Err(e),
         }
-        Ok(())
+        Ok(why)
     }
 
     /// Counts its bytes, which nothing covers, or refuses them.
@@ -361,14 +429,9 @@ impl Component<'_> {
         checked.map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// Checks that it decodes to its size, that this is a whole number of elements, and that its bools are 0 or 1.
+    /// Checks that it decodes to its size, that this is a whole number of elements, and that they keep the rules of its
+    /// container for bools and for bits that belong to no element.
     fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
-        if self.entry.dtype.is_none() && self.file.manifest.layout(self.entry).is_some() {
-            return Ok(()); // its type is listed and not read: only a CRC-32 can be checked
-        }
-        if self.is_never_interpreted() {
-            return Ok(()); // only its digest can be checked
-        }
         self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
     }
 
@@ -382,24 +445,23 @@ impl Component<'_> {
 
     fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
         let coding = self.coding()?;
-        if self.entry.element_size().is_some() {
-            self.value_count()?;
+        self.check_value_count()?;
+        let check = self.element_check()?;
+        let size = self.decoded_size()?;
+        if let Some(last) = check.needs_last_byte().filter(|last| last.checked_add(1) == Some(size)) {
+            let mut byte = [0];
+            self.read_range(last, &mut byte)?;
+            check.check(&byte, last)?;
         }
-        self.check_half_byte()?;
-        // Some containers take every byte but zero for true; `strict` does not.
-        let any_byte_is_true = self.file_part().capabilities().any_byte_is_true && !self.file.strict;
-        let bools = self.dtype() == Some(Dtype::Bool) && !any_byte_is_true;
+        let bools = check.needs_all_bytes();
         match coding {
             Coding::Raw if !bools => return Ok(()),
             Coding::Raw | Coding::Compressed(_) => {}
         }
         let mut base = 0u64;
-        let size = self.decoded_size()?;
         state.verified.contents(self, size, bools, || {
             self.blob()?.for_each_decoded(&mut |chunk| {
-                if bools {
-                    check_bool_bytes(chunk, |at| base.saturating_add(at))?;
-                }
+                check.check(chunk, base)?;
                 base = base.saturating_add(chunk.len() as u64);
                 // No new bytes: it asks whether to stop.
                 if base < size {

@@ -49,6 +49,8 @@ pub struct VerifyReport {
     pub padding_nonzero: u64,
     /// Stored bytes of components without a digest or CRC-32 that can be checked.
     pub bytes_not_covered: u64,
+    /// Components, objects and shards that could not be checked, or not in full.
+    pub not_checked: u64,
 }
 
 impl VerifyReport {
@@ -61,5 +63,6 @@ impl VerifyReport {
         self.digests_unknown = self.digests_unknown.saturating_add(other.digests_unknown);
         self.padding_nonzero = self.padding_nonzero.saturating_add(other.padding_nonzero);
         self.bytes_not_covered = self.bytes_not_covered.saturating_add(other.bytes_not_covered);
+        self.not_checked = self.not_checked.saturating_add(other.not_checked);
     }
 }

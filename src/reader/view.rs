@@ -6,7 +6,7 @@ use super::object::{Component, Object};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
-use crate::model::structure::{parse_packing, Groups, IndexCheck, LayoutCheck, QuantizedSizes};
+use crate::model::structure::{parse_packing, Groups, IndexCheck, LayoutCheck};
 use crate::model::value::{Kind, Text, Value};
 
 /// One component of a view.
@@ -212,26 +212,9 @@ impl<'f> Object<'f> {
     /// The parts of a quantized_group object, whose sizes fit each other.
     #[allow(clippy::type_complexity, reason = "three parts, the last one optional")]
     pub(super) fn quantized_geometry(&self) -> Result<(Component<'f>, Component<'f>, Option<Component<'f>>)> {
+        self.check_parts()?;
         let (packed, scales) = (self.required("packed_weight")?, self.required("scales")?);
-        let zeros = self.component("zeros");
-        let count = |c: &Component<'_>| c.storage_count().map_err(|e| c.wrap(e));
-        let sizes = QuantizedSizes {
-            shape: self.shape(),
-            bits: self.number("bits"),
-            group_size: self.number("group_size"),
-            packing: self
-                .attributes()
-                .and_then(|a| a.get("packing"))
-                .and_then(Value::as_text)
-                .and_then(parse_packing),
-            packed_dtype: packed.dtype(),
-            packed_size: packed.size()?,
-            packed_count: count(&packed)?,
-            scale_count: count(&scales)?,
-            zero_count: zeros.as_ref().map(count).transpose()?,
-        };
-        sizes.check().map_err(|e| self.wrap(e))?;
-        Ok((packed, scales, zeros))
+        Ok((packed, scales, self.component("zeros")))
     }
 }
 

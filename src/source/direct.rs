@@ -75,8 +75,11 @@ impl Bounce {
         fill(front.ok_or_else(|| fail!(Internal, "{size} bytes do not fit a bounce"))?)
     }
 
-    /// Some of what was read into it.
+    /// Some of what was read into it. If nothing was to be read, there may be no memory.
     pub fn part(&self, part: Range<usize>) -> Result<&[u8]> {
+        if part.is_empty() {
+            return Ok(&[]);
+        }
         let part = self.memory.as_ref().and_then(|m| m.as_slice().get(part));
         part.ok_or_else(|| fail!(Internal, "a bounce is not there"))
     }

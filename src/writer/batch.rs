@@ -5,6 +5,7 @@
 mod offloaded_hashes;
 mod parallel_frames;
 
+use super::contents::advise;
 use super::specs::{check_final_size, check_object_name, dense_size, ComponentSpec, LogicalSpec};
 use super::state::{name_at, name_exists, Writer};
 use super::stream::{component_entry, unwritable_encoding};
@@ -12,7 +13,9 @@ use crate::codec::Coding;
 use crate::digest::{self, Algorithm};
 use crate::error::{Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{table_position, Checkpoint, Component, Encoding, Format, Object, RareNames};
+use crate::model::manifest::{
+    element_count, table_position, Checkpoint, Component, Encoding, Format, Object, RareNames,
+};
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
@@ -114,11 +117,14 @@ impl Writer {
     /// Checks that such an object can be written, whatever its name.
     fn check_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         let mut check = || {
-            self.dense_entry(request)?;
+            let entry = self.dense_entry(request)?;
             let logical = request.logical.map(LogicalSpec::Known);
             self.capabilities().check_shape(request.shape)?;
-            let expected = dense_size(request.shape, request.dtype, logical, self.capabilities())?;
-            check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)
+            let expected = dense_size(request.shape, request.dtype, logical)?;
+            check_final_size(request.dtype, request.logical, expected, request.data.len() as u64)?;
+            let (to, count) = (self.capabilities(), element_count(request.shape));
+            let check = to.element_check(entry.dtype, request.logical, count, false);
+            check.check(request.data, 0).map_err(|e| advise(to, e))
         };
         check().map_err(|e| e.within(format_args!("component \"data\"")))
     }

@@ -19,8 +19,8 @@ use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, Format, LogicalType};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value};
 use crate::reader::{Component, Object, StoredPlace};
-pub(super) use plan::Stored;
-use plan::{Plan, Reencode};
+use plan::Reencode;
+pub(super) use plan::{Plan, Stored};
 
 impl Writer {
     /// Copies an object of an open file under `name`, as it is stored.
@@ -80,7 +80,7 @@ impl Writer {
         self.begin(&spec, attributes)?;
         let recode = self.recode(recode);
         let plans = self.plan_copy(object, &recode, losses)?;
-        self.check_plans(&plans)?;
+        self.check_plans(&plans, false)?;
         self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
             Plan::Stored(stored) => self.copy_stored(stored),
             Plan::Reencode(reencode) => self.reencode(&reencode),

@@ -1,6 +1,6 @@
 //! Objects whose bytes stay in other files, which become shards of the file that is written.
 
-use super::copy::Stored;
+use super::copy::{Plan, Stored};
 use super::specs::ObjectSpec;
 use super::state::Writer;
 use crate::container::MAX_SHARDS;
@@ -94,20 +94,40 @@ impl Writer {
         })?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
         self.begin(&spec, Attributes::of(object.attributes())?)?;
-        let linked = object.components().try_for_each(|component| self.link_component(shard, &component));
+        let linked = self.link_components(shard, object);
         linked.and_then(|()| self.end()).inspect_err(|_| self.discard_object())
     }
 
-    fn link_component(&mut self, shard: Position, component: &Component<'_>) -> Result<()> {
+    /// Adds the entries of all components; what they hold is checked as that of a copy.
+    fn link_components(&mut self, shard: Position, object: &Object<'_>) -> Result<()> {
+        let mut plans = Vec::new();
+        plans.try_reserve_exact(object.components().len())?;
+        for component in object.components() {
+            plans.push(Plan::Stored(self.plan_link(component)?));
+        }
+        self.check_plans(&plans, true)?;
+        for plan in plans {
+            if let Plan::Stored(Stored { mut entry, rare, .. }) = plan {
+                entry.set_in_shard(true);
+                self.push_component(entry, RareNames { shard: Some(shard), ..rare })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_link<'f>(&mut self, component: Component<'f>) -> Result<Stored<'f>> {
         if component.entry().is_in_shard() {
             return Err(component.wrap(fail!(
                 Unsupported,
                 "it is in a shard of that file; shards of shards are not followed"
             )));
         }
-        let Stored { mut entry, rare, .. } = self.plan_stored(*component)?;
-        entry.set_in_shard(true);
-        self.push_component(entry, RareNames { shard: Some(shard), ..rare })
+        if component.is_never_interpreted() {
+            let name = component.logical_name().unwrap_or_default();
+            let why = self.capabilities().cannot_represent(format_args!("the type {name:?}"));
+            return Err(component.wrap(why));
+        }
+        self.plan_stored(component)
     }
 }
 

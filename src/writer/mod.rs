@@ -7,6 +7,7 @@ mod attributes;
 mod batch;
 mod canonical;
 mod content_index;
+mod contents;
 mod copied;
 mod copy;
 mod edit;

@@ -1,15 +1,15 @@
 //! Writes objects: opened, filled with components and ended by separate calls, or all of it in one call.
 
 use super::attributes::check_attributes;
+use super::contents::ContentCheck;
 use super::specs::{self, check_object_name, ComponentSpec, LogicalSpec, ObjectSpec};
 use super::state::{name_exists, Phase, Writer};
 use super::stream::component_entry;
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{Component, Format, Object, RareNames};
 use crate::model::sort::sort_by;
-use crate::model::structure::IndexCheck;
 use crate::model::value::Attributes;
 
 impl Writer {
@@ -21,7 +21,8 @@ impl Writer {
         let checkpoint = self.manifest.checkpoint();
         match self.new_object_entry(spec) {
             Ok(entry) => {
-                self.state = Phase::Object { checkpoint, entry, attributes };
+                let contents = Some(ContentCheck::new(self.capabilities(), entry.format, spec.shape));
+                self.state = Phase::Object { checkpoint, entry, attributes, contents };
                 Ok(())
             }
             Err(e) => {
@@ -74,11 +75,25 @@ impl Writer {
                 ));
             }
         }
-        self.check_object_components(entry, true).map_err(|e| {
-            let name = self.manifest.texts.get(entry.name);
-            e.within(format_args!("object {name:?}"))
-        })?;
+        self.check_object_components(entry, true, None).map_err(|e| self.in_object(entry, e))?;
+        if let Some(mut contents) = self.take_contents() {
+            // Its bytes are in the file, and no call can make another object of them.
+            let checked = self.check_object_components(entry, true, Some(&mut contents));
+            checked.map_err(|e| self.in_object(entry, e)).map_err(|e| self.poison(e))?;
+        }
         self.push_object()
+    }
+
+    fn in_object(&self, object: Object, error: Error) -> Error {
+        error.within(format_args!("object {:?}", self.manifest.texts.get(object.name)))
+    }
+
+    /// The check of the open object's contents, which is not asked again.
+    pub(super) fn take_contents(&mut self) -> Option<ContentCheck> {
+        match &mut self.state {
+            Phase::Object { contents, .. } => contents.take(),
+            Phase::Idle | Phase::Closed(_) => None,
+        }
     }
 
     /// Adds the open object to the manifest. Its components were all checked.
@@ -163,32 +178,36 @@ impl Writer {
                 |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
             let tried = self.try_entry(component).and_then(|()| {
                 specs::check_index_dtype(object.format, component, to)?;
-                let expected = specs::expected_size(object.format, spec.shape, component, to)?;
+                let expected = specs::expected_size(object.format, spec.shape, component)?;
                 let logical = specs::known(component.logical);
                 specs::check_final_size(component.dtype, logical, expected, data.len() as u64)
             });
             tried.map_err(in_component)?;
         }
-        if !to.checks_objects() {
-            return Ok(()); // the container has no rules for components together
-        }
-        self.check_object_of(components, true, |writer, (spec, data)| {
+        let entry_of = |writer: &mut Writer, (spec, data): &(ComponentSpec<'_>, &[u8])| {
             let (mut entry, rare) = component_entry(writer, spec)?;
             entry.set_size(Some(data.len() as u64));
             Ok((entry, rare))
+        };
+        self.check_object_of(components, true, entry_of, &|(spec, data), _, check| {
+            check(data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))
         })
     }
 
-    /// Checks that components, with the entries that `entry_of` gives, make an object of the open object's format.
+    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does, make an object of
+    /// the open object's format. `bytes_of` is told whether all bytes have to be seen.
     /// `complete` as in [`Capabilities::check_object`](crate::container::Capabilities::check_object).
     pub(super) fn check_object_of<T>(
         &mut self,
         components: &[T],
         complete: bool,
         entry_of: impl Fn(&mut Writer, &T) -> Result<(Component, RareNames)>,
+        bytes_of: &BytesOf<'_, T>,
     ) -> Result<()> {
         let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
+        self.take_contents();
         let mut check = || {
+            let first = self.manifest.components.len();
             for component in components {
                 let (mut entry, rare) = entry_of(self, component)?;
                 entry.rare = self.manifest.add_rare_names(rare)?;
@@ -196,18 +215,39 @@ impl Writer {
                 self.manifest.components.push(entry)?;
                 object.component_count = object.component_count.saturating_add(1);
             }
-            self.check_object_components(object, complete)
+            self.check_object_components(object, complete, None)?;
+            let manifest = &self.manifest;
+            let shape = manifest.shape(&object);
+            let mut contents = ContentCheck::new(self.capabilities(), object.format, shape);
+            for (at, component) in (0..).zip(components) {
+                let entry = manifest.components.get(first.saturating_add(at as usize)).copied();
+                let Some(entry) = entry else { return Err(fail!(Internal, "a component has no entry")) };
+                let (role, mut base) = (manifest.texts.get(entry.role), 0u64);
+                let needed = contents.begin((at, role), entry.dtype, entry.known_logical(), shape);
+                bytes_of(component, needed, &mut |bytes| {
+                    let checked = contents.check(bytes, base);
+                    base = base.saturating_add(bytes.len() as u64);
+                    checked
+                })?;
+            }
+            self.check_object_components(object, complete, Some(&mut contents))
         };
         let checked = check();
         self.roll_back_manifest(&checkpoint);
         checked
     }
 
-    /// Checks that the components that the manifest has for an object make an object of its format.
-    pub(super) fn check_object_components(&mut self, object: Object, complete: bool) -> Result<()> {
+    /// Checks that the components that the manifest has for an object make an object of its format, or, with `contents`, that
+    /// what they hold does.
+    fn check_object_components(
+        &mut self,
+        object: Object,
+        complete: bool,
+        contents: Option<&mut ContentCheck>,
+    ) -> Result<()> {
         let to = self.capabilities();
         let Phase::Object { attributes, .. } = &self.state else { return Ok(()) };
-        if !to.checks_objects() {
+        if contents.is_none() && !to.checks_objects() {
             return Ok(());
         }
         let before = self.manifest.checkpoint();
@@ -215,12 +255,16 @@ impl Writer {
             true => None,
             false => Some(attributes.put(&mut self.manifest.values, None)?),
         };
-        let checked = to.check_object(&self.manifest, &Object { attributes, ..object }, complete);
+        let object = Object { attributes, ..object };
+        let checked = match contents {
+            None => to.check_object(&self.manifest, &object, complete),
+            Some(contents) => contents.end(&self.manifest, &object),
+        };
         self.manifest.rollback(&before);
         checked
     }
 
-    /// Writes a sparse_csr object; its structure is checked first.
+    /// Writes a sparse_csr object.
     #[allow(clippy::too_many_arguments, reason = "a sparse matrix has that many parts")]
     pub fn write_csr(
         &mut self,
@@ -234,11 +278,7 @@ impl Writer {
     ) -> Result<()> {
         let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
         check_values(dtype, logical, values, indices.len() as u64).map_err(in_object)?;
-        let columns = shape.get(1).copied().unwrap_or(0);
-        let nnz = indices.len() as u64;
         let (indices, indptr) = (host_bytes(indices)?, host_bytes(indptr)?);
-        check_index(&indptr, IndexCheck::Pointers { previous: 0, nnz }).map_err(in_object)?;
-        check_index(&indices, IndexCheck::Columns { columns }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_csr", shape };
         let logical = logical.map(LogicalSpec::Known);
         self.write_object(
@@ -252,7 +292,7 @@ impl Writer {
         )
     }
 
-    /// Writes a sparse_coo object; its structure is checked first.
+    /// Writes a sparse_coo object.
     #[allow(clippy::too_many_arguments, reason = "a sparse tensor has that many parts")]
     pub fn write_coo(
         &mut self,
@@ -267,7 +307,6 @@ impl Writer {
         let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
         check_values(dtype, logical, values, nnz).map_err(in_object)?;
         let coords = host_bytes(coords)?;
-        check_index(&coords, IndexCheck::Coordinates { shape, nnz }).map_err(in_object)?;
         let object = ObjectSpec { name, format: "sparse_coo", shape };
         let logical = logical.map(LogicalSpec::Known);
         self.write_object(
@@ -280,6 +319,9 @@ impl Writer {
         )
     }
 }
+
+/// Gives the bytes of a component to a check. The flag says whether the check has to see them.
+pub(super) type BytesOf<'a, T> = dyn Fn(&T, bool, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// Components in the order of their roles' bytes.
 fn by_role<T>(components: &[T], role: impl Fn(&T) -> &str) -> Result<Vec<&T>> {
@@ -303,10 +345,6 @@ fn check_values(dtype: Dtype, logical: Option<Logical>, values: &[u8], nnz: u64)
         ));
     }
     Ok(())
-}
-
-fn check_index(numbers: &[u8], mut check: IndexCheck<'_>) -> Result<()> {
-    check.chunk(Dtype::U64, numbers, 0).and_then(|()| check.end())
 }
 
 /// Numbers as the bytes that they are in memory: what a component takes.

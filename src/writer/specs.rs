@@ -214,32 +214,21 @@ pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
 }
 
 /// Bytes that a component must have, if its object's shape gives them.
-pub fn expected_size(
-    format: Format,
-    shape: &[u64],
-    spec: &ComponentSpec<'_>,
-    to: &Capabilities,
-) -> Result<Option<u64>> {
+pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
     match format == Format::Dense && spec.role == "data" {
-        true => dense_size(shape, spec.dtype, spec.logical, to),
+        true => dense_size(shape, spec.dtype, spec.logical),
         false => Ok(None),
     }
 }
 
 /// Bytes that the data of a dense object must have, if the size of its elements is known.
-pub fn dense_size(
-    shape: &[u64],
-    dtype: Dtype,
-    logical: Option<LogicalSpec<'_>>,
-    to: &Capabilities,
-) -> Result<Option<u64>> {
+pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
     let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     let block = match logical {
         None => dtype.block(),
-        Some(LogicalSpec::Known(logical)) if to.defines(logical) => logical.block(),
-        // The spec says nothing of their sizes, and files of other writers have them packed or not.
-        Some(LogicalSpec::Known(_) | LogicalSpec::Other(_)) => return Ok(None),
+        Some(LogicalSpec::Known(logical)) => logical.block(),
+        Some(LogicalSpec::Other(_)) => return Ok(None),
     };
     block.size(elements).ok_or_else(overflow).map(Some)
 }

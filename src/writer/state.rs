@@ -2,6 +2,7 @@
 
 use super::append_base::AppendBase;
 use super::content_index::{Content, ContentIndex};
+use super::contents::ContentCheck;
 use super::copied::CopiedIndex;
 use super::frames::Encoders;
 use super::specs::WriterOptions;
@@ -30,7 +31,13 @@ pub(super) enum Phase {
     /// Between objects.
     Idle,
     /// Within an object, perhaps within a component.
-    Object { checkpoint: Checkpoint, entry: Object, attributes: Attributes },
+    Object {
+        checkpoint: Checkpoint,
+        entry: Object,
+        attributes: Attributes,
+        /// Checks the bytes of its components as they come; none if all of them were checked before.
+        contents: Option<ContentCheck>,
+    },
     /// Writing failed, or the writer was finished: it takes no more calls.
     Closed(&'static str),
 }

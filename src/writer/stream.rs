@@ -5,7 +5,7 @@ use super::content_index::Content;
 use super::specs::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
-use super::state::{OpenComponent, Writer, MAX_UNREPORTED};
+use super::state::{OpenComponent, Phase, Writer, MAX_UNREPORTED};
 use crate::codec::Coding;
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
@@ -89,9 +89,10 @@ impl Writer {
     pub fn component_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
         let object = self.open_object()?;
         let shape = self.manifest.shape(&object);
-        let expected = expected_size(object.format, shape, spec, self.capabilities())?;
+        let expected = expected_size(object.format, shape, spec)?;
         check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
+        self.check_whole(spec, data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
         let content = self.content_of(data, spec.dtype)?;
         self.open_component(spec, Some(data.len() as u64), false, content)?;
         self.feed(data)?;
@@ -117,7 +118,28 @@ impl Writer {
         let (entry, rare) =
             component_entry(self, spec).inspect_err(|_| self.roll_back_manifest(&checkpoint))?;
         let algorithm = spec.digest.unwrap_or(self.options.digest);
+        if streamed {
+            self.begin_contents(spec.role, &entry);
+        }
         self.start_component(entry, rare, algorithm, expected, streamed, content)
+    }
+
+    /// Checks the bytes of a component that come in one call, before anything of it is written.
+    fn check_whole(&mut self, spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
+        let is_open = u32::from(self.component.is_some());
+        let Phase::Object { entry: object, contents: Some(contents), .. } = &mut self.state else {
+            return Ok(());
+        };
+        let at = object.component_count.saturating_add(is_open);
+        let shape = self.manifest.shape(object);
+        contents.check_whole((at, spec.role), spec.dtype, known(spec.logical), shape, data)
+    }
+
+    /// Prepares the check of bytes that come in pieces.
+    fn begin_contents(&mut self, role: &str, entry: &Component) {
+        let Phase::Object { entry: object, contents: Some(contents), .. } = &mut self.state else { return };
+        let shape = self.manifest.shape(object);
+        contents.begin((object.component_count, role), entry.dtype, entry.known_logical(), shape);
     }
 
     /// The alignment of a component of so many bytes; none if the size is unknown.
@@ -178,7 +200,7 @@ impl Writer {
         to.check_component_count(before.saturating_add(1))?;
         let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
         check_index_dtype(object.format, spec, to).map_err(in_component)?;
-        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec, to)?;
+        let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
         if let Some(declared) = size {
             check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;
         }
@@ -206,6 +228,13 @@ impl Writer {
                 BufferSize,
                 "component {role:?} takes {expected} bytes, these would make {bytes_in}"
             ));
+        }
+        let base = open.bytes_in;
+        if let Phase::Object { contents: Some(contents), .. } = &mut self.state {
+            contents.check(data, base).map_err(|e| {
+                let role = self.component.as_ref().map(|open| self.manifest.texts.get(open.entry.role));
+                e.within(format_args!("component {:?}", role.unwrap_or_default()))
+            })?;
         }
         self.feed(data)
     }

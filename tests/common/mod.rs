@@ -167,6 +167,7 @@ impl Sample {
         let known_to_1_1 = |logical: Logical| logical.name_in_1_1().is_some();
         match version {
             Version::V0_1 => self.format == "dense" && self.parts.iter().all(|p| p.logical.is_none()),
+            Version::V2 => matches!(self.format, "dense" | "sparse_csr" | "sparse_coo"),
             Version::V1_1 => self.parts.iter().all(|p| p.logical.is_none_or(known_to_1_1)),
             _ => true,
         }

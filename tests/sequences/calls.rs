@@ -9,7 +9,7 @@ use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::model::value::Attributes;
 use ztensor::model::value::Value;
-use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, ObjectSpec, Recode};
+use ztensor::writer::{Algorithm, ComponentSpec, DenseSpec, LogicalSpec, ObjectSpec, Recode};
 
 /// Every cause that a refused call may have, and none that ends a writer.
 fn is_refusal(error: &Error) -> bool {
@@ -34,7 +34,8 @@ impl Session<'_> {
     }
 
     pub fn call(&mut self) {
-        match self.random.below(18) {
+        match self.random.below(20) {
+            18..=19 => self.content(),
             0..=1 => self.sample(false),
             2..=4 => self.sample(true),
             5..=6 => self.batch(),
@@ -90,6 +91,72 @@ impl Session<'_> {
         self.counts.streamed += u64::from(streamed);
         self.model.strict &= sample.format != "block_mx";
         self.model.objects.push(object_of(&sample));
+    }
+
+    /// An object whose bytes may break a rule of some versions: bools, bits behind the last element, positions, elements of an
+    /// unknown type.
+    fn content(&mut self) {
+        let (is_0_1, is_2) = (self.version == Version::V0_1, self.version == Version::V2);
+        let mut sample = common::every_format(Dtype::Bool, None).remove(self.random.below(3) as usize);
+        let wrong = self.random.below(2) == 0;
+        let fits = match (sample.format, self.random.below(2)) {
+            ("dense", 0) if !is_0_1 && self.version != Version::V1_1 => {
+                let part = common::Part {
+                    role: "data",
+                    dtype: Dtype::U8,
+                    logical: Some(Logical::F4E2m1),
+                    bytes: vec![0x21, if wrong { 0x35 } else { 5 }],
+                };
+                (sample.shape, sample.parts) = (vec![3], vec![part]);
+                !(wrong && is_2)
+            }
+            ("sparse_csr", 0) if wrong => {
+                sample.parts[1].bytes = common::numbers(&[5, 5, 2, 1, 3]);
+                !is_2
+            }
+            ("sparse_coo", 0) if wrong => {
+                sample.parts[1].bytes = common::numbers(&[0, 0, 2, 3, 3, 1, 1, 1, 0]);
+                !is_2
+            }
+            _ if wrong => {
+                sample.parts[0].bytes[1] = 7;
+                is_0_1
+            }
+            _ => true,
+        };
+        let has_logical = sample.parts.iter().any(|part| part.logical.is_some());
+        let fits = fits
+            && (sample.format == "dense" || !is_0_1)
+            && (has_logical || sample.can_be_said_in(self.version));
+        sample.name = self.name();
+        sample.attributes = "{}";
+        let outcome = sample.write(&mut self.writer);
+        if !fits || self.model.has(&sample.name) {
+            return self.expect_refused(outcome, "contents that break a rule");
+        }
+        outcome.unwrap_or_else(|e| panic!("{:?}: {e}", sample.name));
+        self.counts.written += 1;
+        self.model.strict &= !wrong;
+        self.model.objects.push(object_of(&sample));
+        let (name, shape) = (self.name(), [2]);
+        let object = ObjectSpec { name: &name, format: "dense", shape: &shape };
+        let logical = Some(LogicalSpec::Other("x.int6"));
+        let part = ComponentSpec { logical, ..ComponentSpec::new("data", Dtype::U8) };
+        let outcome = self.writer.write_object(&object, Attributes::default(), &[(part, &[1, 2, 3])]);
+        if self.version != Version::V1_2 || self.model.has(&name) {
+            return self.expect_refused(outcome, "elements of an unknown type");
+        }
+        outcome.unwrap();
+        self.model.strict = false;
+        let part = Part {
+            role: "data".into(),
+            dtype: "u8".into(),
+            logical: Some("x.int6".into()),
+            bytes: vec![1, 2, 3],
+            stored: 0..0,
+        };
+        let (shape, format) = (shape.to_vec(), "dense".into());
+        self.model.objects.push(Object { name, shape, format, attributes: Vec::new(), parts: vec![part] });
     }
 
     /// In pieces, with calls between them that have to fail and leave no trace.
@@ -155,7 +222,8 @@ impl Session<'_> {
         let mut names: Vec<_> = samples.iter().map(|s| &s.name).collect();
         names.sort();
         names.dedup();
-        if wrong || names.len() < samples.len() || samples.iter().any(|s| self.model.has(&s.name)) {
+        let no_crc = self.version == Version::V2 && digest == Some(Some(Algorithm::Crc32c));
+        if wrong || no_crc || names.len() < samples.len() || samples.iter().any(|s| self.model.has(&s.name)) {
             return self.expect_refused(outcome, "a batch with a wrong request");
         }
         outcome.unwrap();
@@ -184,6 +252,7 @@ impl Session<'_> {
         let fits = match self.version {
             Version::V0_1 => false,
             Version::V1_1 => dtype.is_integer(),
+            Version::V2 => matches!(dtype, Dtype::U32 | Dtype::U64),
             _ => dtype == Dtype::U64,
         };
         let outcome = sample.write(&mut self.writer);
@@ -310,6 +379,7 @@ impl Session<'_> {
                 self.model.damaged = true;
             }
         }
+        self.model.unsupported |= source.unsupported;
         self.model.strict &= source.strict;
         self.counts.copied += 1;
         self.counts.recoded += u64::from(recode != Recode::default());

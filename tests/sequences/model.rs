@@ -11,7 +11,9 @@ pub struct Model {
     pub objects: Vec<Object>,
     /// A strict reader would take it all.
     pub strict: bool,
-    /// Something damaged was copied, as it was.
+    /// Something that a verification cannot check was copied.
+    pub unsupported: bool,
+    /// Something that the second reader does not know, or of another file than it finds valid, was copied.
     pub damaged: bool,
     /// What the library reads of objects from sources that are not valid.
     pub loads: Vec<(String, Vec<Load>)>,
@@ -20,7 +22,7 @@ pub struct Model {
 /// What a component reads as: its bytes, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    role: String,
+    pub role: String,
     dtype: String,
     bytes: Option<Vec<u8>>,
 }

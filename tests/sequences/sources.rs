@@ -3,6 +3,7 @@
 use crate::common;
 use crate::foreign;
 use crate::validator::{self, Valid};
+use ztensor::error::{Cause, Error};
 use ztensor::model::manifest::Version;
 use ztensor::reader::{File, OpenOptions, VerifyOptions, VerifyReport};
 
@@ -13,6 +14,8 @@ pub struct Source {
     pub valid: Option<Valid>,
     /// Whether it passes a strict verification.
     pub strict: bool,
+    /// Whether a verification finds something that it cannot check.
+    pub unsupported: bool,
     pub bytes: Vec<u8>,
 }
 
@@ -21,7 +24,8 @@ impl Source {
         let options = OpenOptions { max_decoded_size: Some(8 << 20), ..OpenOptions::default() };
         let file = File::open_memory(common::Aligned::of(&bytes), &options).ok()?;
         let valid = validator::validate(&bytes).ok();
-        Some(Source { name, file, valid, strict: passes(&bytes, true).is_ok(), bytes })
+        let unsupported = passes(&bytes, false).is_err_and(|e| e.cause() == Cause::Unsupported);
+        Some(Source { name, file, valid, strict: passes(&bytes, true).is_ok(), unsupported, bytes })
     }
 
     /// Whether more can be put behind it.
@@ -32,11 +36,11 @@ impl Source {
 }
 
 /// Opens and verifies.
-pub fn passes(bytes: &[u8], strict: bool) -> Result<(), String> {
+pub fn passes(bytes: &[u8], strict: bool) -> Result<(), Error> {
     let options = OpenOptions { strict, ..OpenOptions::default() };
-    let file = File::open_memory(common::Aligned::of(bytes), &options).map_err(|e| e.to_string())?;
+    let file = File::open_memory(common::Aligned::of(bytes), &options)?;
     let verify = VerifyOptions { padding: strict, threads: 1, ..VerifyOptions::default() };
-    file.verify(&verify, &|_, _| true, &mut VerifyReport::default()).map_err(|e| e.to_string())
+    file.verify(&verify, &|_, _| true, &mut VerifyReport::default())
 }
 
 /// Small ones: there are many sequences.

@@ -464,6 +464,7 @@ struct zt_verify_report
     digests_unknown::UInt64
     padding_nonzero::UInt64
     bytes_not_covered::UInt64
+    not_checked::UInt64
 end
 
 struct zt_repair_options

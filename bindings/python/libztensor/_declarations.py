@@ -535,6 +535,7 @@ class zt_verify_report(Structure):
         ("digests_unknown", c_uint64),
         ("padding_nonzero", c_uint64),
         ("bytes_not_covered", c_uint64),
+        ("not_checked", c_uint64),
     ]
 
 

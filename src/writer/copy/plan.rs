@@ -28,6 +28,23 @@ impl Plan<'_> {
             Plan::Reencode(reencode) => reencode.spec.role,
         }
     }
+
+    /// Gives `check` the bytes that readers of the written file will get, if it needs them.
+    fn for_each(&self, needed: bool, check: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            // What cannot be read is copied as it is, and stays so.
+            Plan::Stored(Stored { component, .. })
+                if component.encoding() == Encoding::Other
+                    || component.dtype().is_none()
+                    || component.is_never_interpreted() =>
+            {
+                Ok(())
+            }
+            Plan::Stored(Stored { component, .. }) if needed => component.for_each_decoded(check),
+            Plan::Reencode(reencode) if needed => reencode.for_each(check),
+            Plan::Stored(_) | Plan::Reencode(_) => Ok(()),
+        }
+    }
 }
 
 /// Its stored bytes are copied.
@@ -112,17 +129,26 @@ impl Writer {
         Ok(plans)
     }
 
-    /// Checks that the planned components make an object that the container allows.
-    pub(super) fn check_plans(&mut self, plans: &[Plan<'_>]) -> Result<()> {
+    /// Checks that the planned components make an object that the container allows. `complete` as in
+    /// [`Capabilities::check_object`](crate::container::Capabilities::check_object).
+    pub(in crate::writer) fn check_plans(&mut self, plans: &[Plan<'_>], complete: bool) -> Result<()> {
         let name = self.open_object()?.name;
-        let checked = self.check_object_of(plans, false, |writer, plan| match plan {
-            Plan::Stored(stored) => Ok((stored.entry, stored.rare)),
+        let entry_of = |writer: &mut Writer, plan: &Plan<'_>| match plan {
+            Plan::Stored(stored) => {
+                let mut entry = stored.entry;
+                if entry.size().is_none() && entry.encoding != Encoding::Other {
+                    entry.set_size(Some(stored.component.size()?));
+                }
+                Ok((entry, stored.rare))
+            }
             Plan::Reencode(reencode) => {
                 let (mut entry, rare) = component_entry(writer, &reencode.spec)?;
                 entry.set_size(reencode.spec.size);
                 Ok((entry, rare))
             }
-        });
+        };
+        let checked = self
+            .check_object_of(plans, complete, entry_of, &|plan, needed, check| plan.for_each(needed, check));
         checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(name))))
     }
 

@@ -1,0 +1,347 @@
+//! Checks what the components of an object hold, as their bytes come: whole or in pieces, one component after the other in
+//! any order. The rules are those of [`crate::container::contents`], which verification asks, too.
+
+use crate::container::contents::{ElementCheck, Positions};
+use crate::container::Capabilities;
+use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{element_count, Encoding, Format, Manifest, Object};
+use crate::model::structure::{each_index, Cells, IndexCheck, RowOrder};
+
+/// What is known of the components of one object.
+pub struct ContentCheck {
+    to: &'static Capabilities,
+    format: Format,
+    current: Current,
+    rows: Rows,
+    /// The bytes of the coordinates, and their dtype. They can only be checked when their number is known.
+    coords: (Vec<u8>, Option<Dtype>),
+    /// Components whose elements share bytes: position within the object, last byte and its position.
+    last_bytes: Vec<(u32, u64, u8)>,
+}
+
+/// The component whose bytes are coming.
+#[derive(Default)]
+struct Current {
+    open: OpenCheck,
+    /// Bytes of an element that is not complete.
+    partial: Vec<u8>,
+    /// Elements before them.
+    elements: u64,
+}
+
+/// How the bytes of a component are checked.
+#[derive(Clone, Copy, Default)]
+enum OpenCheck {
+    #[default]
+    None,
+    Elements(ElementCheck),
+    /// Its elements share bytes, and their number is not known yet.
+    LastByte(u32),
+    Pointers(Dtype),
+    Columns(Dtype),
+    Coordinates,
+}
+
+/// What is known of the rows of a sparse_csr object.
+#[derive(Default)]
+struct Rows {
+    columns: u64,
+    count: u64,
+    /// All row pointers, if indices have to rise within a row.
+    pointers: Vec<u64>,
+    last_pointer: u64,
+    order: RowOrder,
+    /// The numbers of indices that are not above the one before them: rows have to begin there.
+    descents: Vec<u64>,
+}
+
+impl ContentCheck {
+    /// For an object of that shape.
+    pub fn new(to: &'static Capabilities, format: Format, shape: &[u64]) -> ContentCheck {
+        let at = |at: usize| shape.get(at).copied().unwrap_or(0);
+        ContentCheck {
+            to,
+            format,
+            current: Current::default(),
+            rows: Rows { columns: at(1), count: at(0), ..Rows::default() },
+            coords: (Vec::new(), None),
+            last_bytes: Vec::new(),
+        }
+    }
+
+    /// Begins with the bytes of a component, the one number `at` of the object. Returns whether it has to see them.
+    pub fn begin(
+        &mut self,
+        (at, role): (u32, &str),
+        dtype: Option<Dtype>,
+        logical: Option<Logical>,
+        shape: &[u64],
+    ) -> bool {
+        self.current = Current::default();
+        let Some(dtype) = dtype else { return false };
+        let count = element_count(shape).filter(|_| self.format == Format::Dense && role == "data");
+        let check = self.to.element_check(Some(dtype), logical, count, false);
+        let shares_bytes = logical.is_some_and(|logical| {
+            self.to.padding_rule.is_some() && !logical.is_block_type() && logical.block().elements > 1
+        });
+        self.current.open = match (self.format, role) {
+            (Format::SparseCsr, "indptr") => OpenCheck::Pointers(dtype),
+            (Format::SparseCsr, "indices") => OpenCheck::Columns(dtype),
+            (Format::SparseCoo, "coords") => {
+                self.coords = (Vec::new(), Some(dtype));
+                OpenCheck::Coordinates
+            }
+            _ if shares_bytes && count.is_none() => OpenCheck::LastByte(at),
+            _ if check == ElementCheck::default() => OpenCheck::None,
+            _ => OpenCheck::Elements(check),
+        };
+        !matches!(self.current.open, OpenCheck::None)
+    }
+
+    /// Begins with a component and checks all of its bytes. If the outcome is an error, the component before stays open.
+    pub fn check_whole(
+        &mut self,
+        place: (u32, &str),
+        dtype: Dtype,
+        logical: Option<Logical>,
+        shape: &[u64],
+        bytes: &[u8],
+    ) -> Result<()> {
+        let before = std::mem::take(&mut self.current);
+        self.begin(place, Some(dtype), logical, shape);
+        self.check(bytes, 0).inspect_err(|_| self.current = before)
+    }
+
+    /// Checks the next bytes of the component, which are in the host's order. `base` is the position of the first. If the
+    /// outcome is an error, they count as not given.
+    pub fn check(&mut self, bytes: &[u8], base: u64) -> Result<()> {
+        let checked = match self.current.open {
+            OpenCheck::None => Ok(()),
+            OpenCheck::Elements(check) => check.check(bytes, base),
+            OpenCheck::LastByte(at) => self.keep_last_byte(at, bytes, base),
+            OpenCheck::Pointers(dtype) => self.for_whole(bytes, dtype, |check, bytes, base| {
+                check.rows.add_pointers(dtype, bytes, base, check.to.unique_positions)
+            }),
+            OpenCheck::Columns(dtype) => self.for_whole(bytes, dtype, |check, bytes, base| {
+                check.rows.add_columns(dtype, bytes, base, check.to.unique_positions)
+            }),
+            OpenCheck::Coordinates => {
+                let reserved = self.coords.0.try_reserve(bytes.len());
+                reserved.map(|()| self.coords.0.extend_from_slice(bytes)).map_err(Error::from)
+            }
+        };
+        checked.map_err(|error| self.advise(error))
+    }
+
+    /// Gives `body` whole elements and the number of the first.
+    fn for_whole(
+        &mut self,
+        bytes: &[u8],
+        dtype: Dtype,
+        mut body: impl FnMut(&mut ContentCheck, &[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        let width = dtype.size();
+        let before = (self.rows.state(), self.current.elements);
+        let missing = width.saturating_sub(self.current.partial.len()).checked_rem(width).unwrap_or(0);
+        let (first, rest) = bytes.split_at_checked(missing.min(bytes.len())).unwrap_or_default();
+        let (whole, last) = rest.split_at_checked(rest.len() - rest.len() % width).unwrap_or_default();
+        let mut element = std::mem::take(&mut self.current.partial);
+        let joined = element.len();
+        element.try_reserve(width)?;
+        element.extend_from_slice(first);
+        let mut checked = Ok(());
+        if element.len() == width {
+            checked = body(self, &element, self.current.elements);
+            self.current.elements = self.current.elements.saturating_add(1);
+        }
+        if checked.is_ok() && !whole.is_empty() {
+            checked = body(self, whole, self.current.elements);
+            self.current.elements = self.current.elements.saturating_add((whole.len() / width) as u64);
+        }
+        match checked {
+            Ok(()) => {
+                if element.len() == width {
+                    element.clear();
+                }
+                element.extend_from_slice(last); // there is room for an element
+            }
+            Err(_) => {
+                element.truncate(joined);
+                self.rows.restore(before.0);
+                self.current.elements = before.1;
+            }
+        }
+        self.current.partial = element;
+        checked
+    }
+
+    fn keep_last_byte(&mut self, at: u32, bytes: &[u8], base: u64) -> Result<()> {
+        let Some(last) = bytes.last() else { return Ok(()) };
+        let place = base.saturating_add(bytes.len() as u64).saturating_sub(1);
+        match self.last_bytes.iter_mut().find(|(other, ..)| *other == at) {
+            Some(known) => *known = (at, place, *last),
+            None => {
+                self.last_bytes.try_reserve(1)?;
+                self.last_bytes.push((at, place, *last));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks, after all components, how they belong together. The manifest has their entries.
+    pub fn end(&mut self, manifest: &Manifest, object: &Object) -> Result<()> {
+        let parts = manifest.components(object);
+        let find = |role: &str| parts.iter().find(|c| manifest.texts.get_bytes(c.role) == role.as_bytes());
+        let part = |role: &str| match find(role) {
+            Some(entry) if entry.encoding == Encoding::Other && entry.size().is_none() => {
+                Err(fail!(Unsupported, "the encoding of its component {role:?} is unknown"))
+            }
+            found => Ok(found.copied()),
+        };
+        let shape = manifest.shape(object);
+        let attributes = manifest.object_attributes(object);
+        let positions = match self.to.check_parts(self.format, shape, attributes, &part) {
+            // What the library cannot read it cannot check; verification says so, too.
+            Err(error) if error.cause() == Cause::Unsupported => return Ok(()),
+            outcome => outcome.map_err(|error| self.advise(error))?,
+        };
+        let checked = self.check_positions(positions, shape);
+        checked.and_then(|()| self.check_last_bytes(manifest, object, positions)).map_err(|e| self.advise(e))
+    }
+
+    fn check_positions(&mut self, positions: Positions, shape: &[u64]) -> Result<()> {
+        match positions {
+            Positions::None => Ok(()),
+            Positions::Csr { nnz, .. } => {
+                let end = IndexCheck::Pointers { previous: self.rows.last_pointer, nnz }.end();
+                end.map_err(|e| e.within(format_args!("component \"indptr\"")))?;
+                let Rows { order, descents, pointers, .. } = &mut self.rows;
+                let pointer = |at: u64| Ok(usize::try_from(at).ok().and_then(|at| pointers.get(at)).copied());
+                let rises = descents.iter().try_for_each(|at| order.check_row_start(*at, pointer));
+                rises.map_err(|e| e.within(format_args!("component \"indices\"")))
+            }
+            Positions::Coo { nnz } => {
+                let (bytes, Some(dtype)) = (std::mem::take(&mut self.coords.0), self.coords.1) else {
+                    return Ok(());
+                };
+                let checked = check_coordinates(dtype, &bytes, shape, nnz, self.to.unique_positions);
+                checked.map_err(|e| e.within(format_args!("component \"coords\"")))
+            }
+        }
+    }
+
+    fn check_last_bytes(&self, manifest: &Manifest, object: &Object, positions: Positions) -> Result<()> {
+        let nnz = match positions {
+            Positions::None => None,
+            Positions::Csr { nnz, .. } | Positions::Coo { nnz } => Some(nnz),
+        };
+        for (at, place, byte) in &self.last_bytes {
+            let Some(entry) = manifest.components(object).get(*at as usize) else { continue };
+            let role = manifest.texts.get(entry.role);
+            let count = self.to.count_by_layout(manifest, object, role, nnz)?;
+            let check = self.to.element_check(entry.dtype, entry.known_logical(), count, false);
+            let checked = check.check(&[*byte], *place);
+            checked.map_err(|e| e.within(format_args!("component {role:?}")))?;
+        }
+        Ok(())
+    }
+
+    /// The error with what to do about it, and with the rule as the container calls it.
+    fn advise(&self, error: Error) -> Error {
+        advise(self.to, error)
+    }
+}
+
+fn check_coordinates(dtype: Dtype, bytes: &[u8], shape: &[u64], nnz: u64, unique: bool) -> Result<()> {
+    IndexCheck::Coordinates { shape, nnz }.chunk(dtype, bytes, 0)?;
+    if !unique || nnz < 2 {
+        return Ok(());
+    }
+    let count = usize::try_from(nnz).map_err(|_| fail!(Limit, "{nnz} entries are too many"))?;
+    let mut cells = Cells::new(count)?;
+    cells.add(dtype, bytes, 0, shape)?;
+    cells.check(shape)
+}
+
+/// The error of a check of contents, with what to do about it.
+pub fn advise(to: &Capabilities, error: Error) -> Error {
+    let advice = match error.rule() {
+        Some(Rule::BoolByte) => "write 0 for false and 1 for true",
+        Some(Rule::CsrColumn) if to.unique_positions => {
+            "sort the columns of each row, and add up entries of one column"
+        }
+        Some(Rule::CsrColumn) => "give columns from 0 to the number of columns less one",
+        Some(Rule::CsrIndptrOrder) => "give the number of entries before each row, and of all at the end",
+        Some(Rule::CooCoordinate) if to.unique_positions => {
+            "give coordinates below the dimensions, and add up entries of one element"
+        }
+        Some(Rule::CooCoordinate) => "give coordinates below the dimensions",
+        Some(rule) if Some(rule) == to.padding_rule => "clear these bits",
+        _ => return to.with_own_rule(error),
+    };
+    match error.rule() {
+        Some(rule) => to.with_own_rule(broken!(rule, "{error}; {advice}")),
+        None => error,
+    }
+}
+
+/// What a call of [`Rows`] changes.
+#[derive(Clone, Copy)]
+struct RowsState {
+    pointers: usize,
+    descents: usize,
+    last_pointer: u64,
+    order: RowOrder,
+}
+
+impl Rows {
+    fn state(&self) -> RowsState {
+        let (last_pointer, order) = (self.last_pointer, self.order);
+        RowsState { pointers: self.pointers.len(), descents: self.descents.len(), last_pointer, order }
+    }
+
+    fn restore(&mut self, state: RowsState) {
+        self.pointers.truncate(state.pointers);
+        self.descents.truncate(state.descents);
+        (self.last_pointer, self.order) = (state.last_pointer, state.order);
+    }
+
+    fn add_pointers(&mut self, dtype: Dtype, bytes: &[u8], base: u64, unique: bool) -> Result<()> {
+        let mut check = IndexCheck::Pointers { previous: self.last_pointer, nnz: 0 };
+        check.chunk(dtype, bytes, base)?;
+        if let IndexCheck::Pointers { previous, .. } = check {
+            self.last_pointer = previous;
+        }
+        if !unique {
+            return Ok(());
+        }
+        self.pointers.try_reserve(bytes.len() / dtype.size())?;
+        each_index(dtype, bytes, base, |value, _| {
+            self.pointers.push(value);
+            Ok(())
+        })
+    }
+
+    fn add_columns(&mut self, dtype: Dtype, bytes: &[u8], base: u64, unique: bool) -> Result<()> {
+        IndexCheck::Columns { columns: self.columns }.chunk(dtype, bytes, base)?;
+        if !unique {
+            return Ok(());
+        }
+        each_index(dtype, bytes, base, |column, at| {
+            if !self.order.descends(column) {
+                return Ok(());
+            }
+            // More places where a row has to begin than there are rows: the last one is wrong at least.
+            if self.descents.len() as u64 >= self.count {
+                return Err(broken!(
+                    Rule::CsrColumn,
+                    "its column index {at} is {column}, not above the one before it"
+                ));
+            }
+            self.descents.try_reserve(1)?;
+            self.descents.push(at);
+            Ok(())
+        })
+    }
+}
