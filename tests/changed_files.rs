@@ -46,7 +46,7 @@ fn ways(file: &File) -> Vec<(&'static str, Result<(), Error>)> {
         ("read", data.read(&mut bytes)),
         ("range", data.read_range(100, &mut bytes[..500])),
         ("slice", object.read_slice(&slab, &mut bytes)),
-        ("converted", data.read_as(Dtype::U8, &mut bytes)),
+        ("converted", object.read_as(Dtype::U8, &mut bytes).map(drop)),
         ("stored", data.read_stored(&mut bytes)),
         ("load", data.load().map(drop)),
         ("decoded", data.for_each_decoded(&mut |_| Ok(()))),
