@@ -114,8 +114,8 @@ impl File {
         let components = wanted().next().map_or(0, |c| c.index)..wanted().last().map_or(0, |c| c.index + 1);
         let state = VerifyState::new(self, components, options, on_failure, progress, total)?;
         if only.is_none() {
-            return self
-                .unless_any_changed(object.verify(at, &state, report).and_then(|()| state.outcome(None)));
+            let done = object.verify(at, &state, report).and_then(|()| state.outcome(None));
+            return self.unless_any_changed(done);
         }
         let mut first = None;
         wanted()
