@@ -1933,7 +1933,8 @@ void zt_writer_abort(zt_writer *writer);
 /// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
+/// it has, or the writer's if it has none.
 /// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
 /// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
 /// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
