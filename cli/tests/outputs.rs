@@ -125,6 +125,12 @@ const WAYS: [&[&str]; 9] = [
     &["o.safetensors", "--lossy", "--shard-size=16"],
 ];
 
+#[track_caller]
+fn assert_verifies(path: &Path) {
+    let ran = run(&[&"verify", &path]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+}
+
 /// Converts a file in one way into an empty folder. Says whether it was not refused.
 fn convert(input: &Path, into: &Path, way: &[&str]) -> bool {
     let _ = std::fs::remove_dir_all(into);
@@ -159,7 +165,7 @@ fn convert_in_all_ways(input: &Path, folder: &Path) -> usize {
         return converted;
     }
     for name in names_in(&arrays) {
-        run(&[&"verify", &arrays.join(name)]).good();
+        assert_verifies(&arrays.join(name));
     }
     converted + 1
 }
@@ -235,7 +241,7 @@ fn limits_of_a_container_are_refused_by_what_writes_it() {
         match why {
             "" => {
                 assert_eq!(ran.status, 0, "{ran:?}");
-                run(&[&"verify", &to]).good();
+                assert_verifies(&to);
                 std::fs::remove_file(&to).unwrap();
             }
             why => ran.bad(&[name, "cannot represent", why, "--lossy"]),
@@ -246,7 +252,7 @@ fn limits_of_a_container_are_refused_by_what_writes_it() {
             let ran = run(&[&"extract", &input, &"--to", &arrays]);
             match why {
                 "" => {
-                    run(&[&"verify", &arrays.join("w.npy")]).good();
+                    assert_verifies(&arrays.join("w.npy"));
                     std::fs::remove_dir_all(&arrays).unwrap();
                     drop(ran.good());
                 }
@@ -282,7 +288,7 @@ fn a_whole_model_is_not_written_under_the_name_of_a_part() {
     assert_eq!(names_in(&folder), ["in.zt"]);
     // A set of one file is whole.
     run(&[&"convert", &input, &folder.join("new-00001-of-00001.gguf")]).good();
-    run(&[&"verify", &folder.join("new-00001-of-00001.gguf")]).good();
+    assert_verifies(&folder.join("new-00001-of-00001.gguf"));
 }
 
 #[test]

@@ -54,5 +54,5 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let total = tensors.iter().map(|tensor| tensor.size).sum();
     let (objects, size) = (tensors.len() as u64, sink.position);
     let files = NewFiles { files: sink.close()?.into_iter().collect(), ..NewFiles::default() };
-    Ok(Written { files, objects, data_bytes: total, stored_bytes: total, size, ..Written::default() })
+    Ok(Written { files, objects, data_bytes: total, stored_bytes: total, size })
 }
