@@ -24,11 +24,16 @@ fn damaged(source: &str, folder: &Path) -> PathBuf {
     let (bytes, file) = (std::fs::read(&from).unwrap(), File::open(&from, &OpenOptions::default()).unwrap());
     let to = folder.join(format!("damaged-{}", from.file_name().unwrap().to_str().unwrap()));
     for component in file.objects().flat_map(|o| o.components()).filter(|c| c.stored_size() > 0) {
-        let mut bytes = bytes.clone();
-        bytes[(component.offset() + component.stored_size() / 2) as usize] ^= 4;
-        std::fs::write(&to, bytes).unwrap();
-        if run(&[&"verify", &to]).status == 1 {
-            return to;
+        for part in [2, 3] {
+            let mut bytes = bytes.clone();
+            bytes[(component.offset() + component.stored_size() - 1 - component.stored_size() / (part * 4))
+                as usize] ^= 4;
+            std::fs::write(&to, bytes).unwrap();
+            // A header of an array may be deflated with its data.
+            let opens = File::open(&to, &OpenOptions::default()).is_ok();
+            if opens && run(&[&"verify", &to]).status == 1 {
+                return to;
+            }
         }
     }
     panic!("no byte of {source} has a checksum");

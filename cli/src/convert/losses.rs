@@ -162,7 +162,10 @@ impl Job<'_> {
             }
             return Ok(None);
         };
-        let found = data.conversion(to).map_err(|e| self.failure(&e))?;
+        let found = data.conversion(to).map_err(|e| match e.is_damage() {
+            true => damage::refused(self.failure(&e)),
+            false => self.failure(&e),
+        })?;
         self.interrupt.check()?;
         self.converted.add(&found);
         if found.lost > 0 {
