@@ -264,7 +264,8 @@ static void short_elements(void)
     for (i = 0; i < COUNT(two); i++)
         every_conversion(two[i], ZT_TYPE_NONE, words, 65536, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
     for (i = 0; i < COUNT(one); i++)
-        every_conversion(one[i], ZT_TYPE_NONE, bytes, 256, i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
+        every_conversion(one[i], ZT_TYPE_NONE, bytes, one[i] == ZT_DTYPE_BOOL ? 2 : 256,
+                         i % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW);
     for (type = ZT_TYPE_F8_E4M3FN; type <= ZT_TYPE_F8_E5M2FNUZ; type++)
         every_conversion(ZT_DTYPE_U8, type, bytes, 256, ZT_ENCODING_RAW);
 }

@@ -123,6 +123,7 @@ typedef enum zt_status_value {
     ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
     ZT_ERROR_NO_FILE = 16, ///< There is nothing at the path.
     ZT_ERROR_TIMEOUT = 17, ///< What was waited for did not happen in the time that was given.
+    ZT_ERROR_BUSY = 18, ///< Another writer has the file: an append, an edit or a repair that has not ended.
 } zt_status_value;
 
 /// Version of this header, first number.
@@ -276,9 +277,14 @@ typedef int32_t zt_mode;
 /// The values of zt_mode.
 typedef enum zt_mode_value {
     /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
-    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change.
+    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change, and no call can
+    /// detect that: ZT_MODE_READ does.
     ZT_MODE_MAP = 0,
-    ZT_MODE_READ = 1, ///< Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO.
+    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO. Each call that has read
+    /// compares the file's size and modification time with those at its opening: after a change it is ZT_ERROR_IO, as
+    /// what was read may be of both files. A .zt file that only grew by an append stays readable. A change that leaves
+    /// both as they were, or within the resolution of the file system's clock, is not detected.
+    ZT_MODE_READ = 1,
     /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
     /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
     /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
@@ -389,8 +395,10 @@ typedef struct zt_open_options {
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
-/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
-/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where it could end; zt_repair cuts it back.
+/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
+/// ZT_ERROR_BUSY while its writer holds the lock (zt_writer_append), else ZT_ERROR_CORRUPT: the message says where it
+/// could end, and zt_repair cuts it back. If an append ends while the file is being opened, zt_open looks again, and
+/// opens the old file or the new one; a file that another program goes on changing is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
@@ -539,7 +547,7 @@ typedef struct zt_identity {
     /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
     int64_t modified_ns;
     uint64_t manifest_offset; ///< First byte of the manifest.
-    uint64_t manifest_hash; ///< The first 8 bytes of the manifest's SHA-256, as a big-endian number.
+    uint64_t manifest_hash; ///< The XXH3 (64 bits) of the manifest at opening.
     /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     uint64_t source_identity;
 } zt_identity;
@@ -547,7 +555,7 @@ typedef struct zt_identity {
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
 /// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
 /// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
-/// Reads the manifests' bytes.
+/// It describes what was opened, also after somebody has appended to the file. May read the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
@@ -1693,8 +1701,9 @@ typedef struct zt_repair_report {
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
-/// Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 0.9.
+/// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
+/// also for a dry run; zt_writer_append says who holds the lock, and what happens where there are no locks.
+/// Threads: any. Since 0.9.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -1851,9 +1860,16 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
 /// key. What the file has can be edited: zt_writer_remove_object.
 /// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
+///
+/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
+/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
+/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
+/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
+/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
+/// zt_writer_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
-/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
-/// Threads: any; nobody else may be writing the file. Since 0.9.
+/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
+/// Threads: any. Since 0.9.
 zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
 
 /// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
@@ -1933,7 +1949,8 @@ void zt_writer_abort(zt_writer *writer);
 /// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that it has.
+/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
+/// it has, or the writer's if it has none.
 /// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
 /// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
 /// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown

@@ -43,6 +43,7 @@ const (
 	ErrInternal        Status = C.ZT_ERROR_INTERNAL
 	ErrNoFile          Status = C.ZT_ERROR_NO_FILE
 	ErrTimeout         Status = C.ZT_ERROR_TIMEOUT
+	ErrBusy            Status = C.ZT_ERROR_BUSY
 )
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }

@@ -24,6 +24,7 @@ pub const Error = error{
     Exists,
     Cancelled,
     Timeout,
+    Busy,
     OutOfMemory,
     Internal,
 };
@@ -67,6 +68,7 @@ const statuses = .{
     .{ c.ZT_ERROR_EXISTS, error.Exists },
     .{ c.ZT_ERROR_CANCELLED, error.Cancelled },
     .{ c.ZT_ERROR_TIMEOUT, error.Timeout },
+    .{ c.ZT_ERROR_BUSY, error.Busy },
     .{ c.ZT_ERROR_OUT_OF_MEMORY, error.OutOfMemory },
     .{ c.ZT_ERROR_INTERNAL, error.Internal },
 };

@@ -11,54 +11,19 @@ use std::sync::OnceLock;
 use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 
-/// A URL of a web server in its parts: what is shown and what names are made of, and what is sent along, which may be
-/// secret.
-#[cfg_attr(not(unix), allow(dead_code))] // elsewhere nothing is sent
-struct WebUrl<'u> {
-    scheme: &'u str,
-    /// With its '@'.
-    user: &'u str,
-    /// Host and path.
-    place: &'u str,
-    /// With its '?'.
-    query: &'u str,
-}
-
-impl<'u> WebUrl<'u> {
-    fn split(url: &'u str) -> Option<WebUrl<'u>> {
-        let (scheme, rest) = url.split_once("://")?;
-        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-            return None;
-        }
-        let rest = rest.split('#').next().unwrap_or_default();
-        let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
-        let host = rest.split('/').next().unwrap_or_default();
-        let (user, place) = rest.split_at(host.rfind('@').map_or(0, |at| at + 1));
-        Some(WebUrl { scheme, user, place, query })
-    }
-
-    fn shown(&self) -> String {
-        format!("{}://{}", self.scheme, self.place)
-    }
-
-    /// What is asked for where `shown` is another file beside it.
-    #[cfg_attr(not(unix), allow(dead_code))]
-    fn with_secrets(&self, shown: &str) -> String {
-        let place = shown.split_once("://").map_or(shown, |(_, place)| place);
-        let place = place.replace('?', "%3F").replace('#', "%23");
-        format!("{}://{}{place}{}", self.scheme, self.user, self.query)
-    }
-}
-
 /// Whether it is no path of a file or folder but a URL.
 pub fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.contains("://")) && !path.exists()
 }
 
-/// How messages show a path or a URL: without user and query.
+/// How messages show a path or a URL: without user, password and query. The library that opens URLs parses them; of one
+/// that it refuses, or where there is no such library, the scheme alone is shown.
 pub fn shown(path: &Path) -> String {
     let text = path.display().to_string();
-    WebUrl::split(&text).map(|url| url.shown()).unwrap_or(text)
+    match text.split_once("://").filter(|_| is_url(path)) {
+        None => text,
+        Some((scheme, _)) => library::text_of(&text).unwrap_or_else(|| format!("{scheme}://...")),
+    }
 }
 
 /// Certificates of authorities, in PEM, that servers are believed by as well as the system's.
@@ -93,6 +58,10 @@ mod library {
     use super::{File, OpenOptions, OsStr, Path, Result};
     use ztensor::error::{Cause, Error};
 
+    pub fn text_of(_: &str) -> Option<String> {
+        None
+    }
+
     pub fn open(_: &Path, _: &OpenOptions) -> Result<File> {
         let _ = OsStr::new("");
         Err(Error::new(Cause::Unsupported, format_args!("URLs are opened on Unix alone")))
@@ -101,7 +70,7 @@ mod library {
 
 #[cfg(unix)]
 mod library {
-    use super::{File, OpenOptions, OsStr, Path, Result, WebUrl, ROOT_CERTIFICATES};
+    use super::{File, OpenOptions, OsStr, Path, Result, ROOT_CERTIFICATES};
     use std::ffi::{c_char, c_int, c_void, CStr, CString};
     use std::ops::Range;
     use std::sync::OnceLock;
@@ -153,12 +122,15 @@ mod library {
         numbers: [u32; 6],
     }
 
-    type ZtRemoteSource = unsafe extern "C" fn(*const c_char, *const Options, *mut Source) -> i32;
+    type ZtRemoteSourceBeside =
+        unsafe extern "C" fn(*const c_char, *const c_char, *const Options, *mut Source) -> i32;
+    type ZtRemoteUrlText = unsafe extern "C" fn(*const c_char, *mut c_char, usize, *mut usize) -> i32;
     type ZtLastError = unsafe extern "C" fn() -> *const c_char;
 
     /// The functions of the library, which stays loaded.
     struct Library {
-        source: ZtRemoteSource,
+        source_beside: ZtRemoteSourceBeside,
+        url_text: ZtRemoteUrlText,
         last_error: ZtLastError,
     }
 
@@ -181,11 +153,13 @@ mod library {
         // SAFETY: an open library, a NUL-ended name; also of what it is linked to.
         let find =
             |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
-        let (source, last_error) = (find(c"zt_remote_source")?, find(c"zt_last_error")?);
+        let (source_beside, url_text) = (find(c"zt_remote_source_beside")?, find(c"zt_remote_url_text")?);
+        let last_error = find(c"zt_last_error")?;
         // SAFETY: these functions, as their headers declare them.
         unsafe {
             Some(Library {
-                source: std::mem::transmute::<*mut c_void, ZtRemoteSource>(source),
+                source_beside: std::mem::transmute::<*mut c_void, ZtRemoteSourceBeside>(source_beside),
+                url_text: std::mem::transmute::<*mut c_void, ZtRemoteUrlText>(url_text),
                 last_error: std::mem::transmute::<*mut c_void, ZtLastError>(last_error),
             })
         }
@@ -218,30 +192,56 @@ mod library {
         }
     }
 
+    /// A text for C.
+    fn c_text(text: &str) -> Result<CString> {
+        CString::new(text).map_err(|_| Error::new(Cause::InvalidArgument, format_args!("a URL holds no NUL")))
+    }
+
+    impl Library {
+        /// The URL as messages show it.
+        fn text_of(&self, url: &CStr) -> Result<String> {
+            let mut needed = 0;
+            // SAFETY: NUL-ended, no room for a text, a place for its size.
+            let status = unsafe { (self.url_text)(url.as_ptr(), std::ptr::null_mut(), 0, &raw mut needed) };
+            if needed == 0 {
+                self.outcome(status)?;
+            }
+            let mut text = vec![0; needed];
+            // SAFETY: NUL-ended, room for as many bytes as are said.
+            let status = unsafe {
+                (self.url_text)(url.as_ptr(), text.as_mut_ptr().cast(), text.len(), std::ptr::null_mut())
+            };
+            self.outcome(status)?;
+            text.pop();
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        }
+    }
+
+    /// The URL as messages show it; none if it is refused, or nothing here opens URLs.
+    pub fn text_of(url: &str) -> Option<String> {
+        get().ok()?.text_of(&c_text(url).ok()?).ok()
+    }
+
     pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
-        let text = url.to_str().unwrap_or_default();
-        let store = Remote { library: get()?, url: WebUrl::split(text) };
+        let (library, url) = (get()?, c_text(url.to_str().unwrap_or_default())?);
         // The name of an index or of numbered files ends before the query.
-        File::open_model_from(&store, super::shown(url).as_ref(), options)
+        let shown = library.text_of(&url)?;
+        File::open_model_from(&Remote { library, url }, shown.as_ref(), options)
     }
 
     /// The files beside one that a URL names, by their URLs as they are shown.
-    struct Remote<'u> {
+    struct Remote {
         library: &'static Library,
-        url: Option<WebUrl<'u>>,
+        url: CString,
     }
 
-    impl Store for Remote<'_> {
+    impl Store for Remote {
         fn for_each_name(&self, _: &Path, _: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
             Ok(false)
         }
 
         fn open(&self, path: &Path) -> Result<Opened> {
-            let shown = path.to_str().unwrap_or_default();
-            let url = self.url.as_ref().map_or(shown.to_owned(), |url| url.with_secrets(shown));
-            let url = CString::new(url)
-                .map_err(|_| Error::new(Cause::InvalidArgument, format_args!("a URL holds no NUL")))?;
-            let library = self.library;
+            let (library, name) = (self.library, c_text(path.to_str().unwrap_or_default())?);
             // SAFETY: all of it may be zero.
             let mut source: Source = unsafe { std::mem::zeroed() };
             source.struct_size = size_of::<Source>();
@@ -251,8 +251,9 @@ mod library {
                 root_certificates: ROOT_CERTIFICATES.get().map_or(std::ptr::null(), |text| text.as_ptr()),
                 numbers: [0; 6],
             };
+            let (url, name) = (self.url.as_ptr(), name.as_ptr());
             // SAFETY: NUL-ended, options and a source of the sizes that they say.
-            let status = unsafe { (library.source)(url.as_ptr(), &raw const options, &raw mut source) };
+            let status = unsafe { (library.source_beside)(url, name, &raw const options, &raw mut source) };
             library.outcome(status)?;
             let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {
@@ -337,23 +338,17 @@ mod library {
 
 #[cfg(test)]
 mod tests {
-    use super::{shown, WebUrl};
+    use super::shown;
 
+    /// With the library the rest of a URL that has no secret is shown, too: remote/tests/programs.rs.
     #[test]
-    fn urls_are_shown_without_secrets_and_opened_with_them() {
-        let url = WebUrl::split("https://me:pw@host:81/m/a.zt?X-Signature=hush#part").unwrap();
-        assert_eq!(url.shown(), "https://host:81/m/a.zt");
-        assert_eq!(
-            url.with_secrets("https://host:81/m/b?c.zt"),
-            "https://me:pw@host:81/m/b%3Fc.zt?X-Signature=hush"
-        );
-        for (path, text) in [
-            ("HTTP://host/a@b.zt?x", "HTTP://host/a@b.zt"),
-            ("http://host?me@other", "http://host"),
-            ("s3://bucket/a?b.zt", "s3://bucket/a?b.zt"),
-            ("a?b.zt", "a?b.zt"),
-        ] {
-            assert_eq!(shown(path.as_ref()), text);
+    fn of_a_url_no_secret_is_shown() {
+        for url in
+            ["https://me:pw@host:81/m/a.zt?X-Signature=pw", "https://me:p/w@host/a", "s3://me:pw@bucket/a"]
+        {
+            let text = shown(url.as_ref());
+            assert!(text.contains("://") && !text.contains("pw") && !text.contains("me:"), "{text}");
         }
+        assert_eq!(shown("a?b.zt".as_ref()), "a?b.zt");
     }
 }

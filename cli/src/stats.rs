@@ -156,7 +156,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
         let summary = &found.summary;
         let mut row = json!({
-            "name": names::text(&object),
+            "name": names::text(object),
             "role": component.role(),
             "type": elements::type_name(component),
             "numbers": summary.count,
@@ -175,7 +175,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     };
     let other = |(object, component): &(Object<'_>, Component<'_>)| {
         json!({
-            "name": names::text(&object),
+            "name": names::text(object),
             "role": component.role(),
             "type": elements::type_name(component),
         })

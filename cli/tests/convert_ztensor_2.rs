@@ -104,7 +104,7 @@ fn a_canonical_file_is_the_same_whatever_it_is_made_of() {
     let path = |name: &str| folder.join(name);
     let canonical = |from: &Path, to: &Path| {
         run(&[&"convert", &"--force", &from, &to, &"--spec=2", &"--canonical"]).good();
-        let said = run(&[&"id", &to]).noted("not covered");
+        let said = run(&[&"id", &to]).out;
         assert!(said.starts_with("sha256:") && !said.contains("not canonical"), "{said}");
         std::fs::read(to).unwrap()
     };

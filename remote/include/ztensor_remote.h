@@ -50,7 +50,8 @@ typedef struct zt_remote_options {
     uint32_t concurrency;
     /// Bytes of an object's end that opening asks for, where a manifest is there. 0: 1 MiB.
     uint32_t tail;
-    /// 1: the endpoint and redirects may be http://. A URL that begins with http:// says so by itself.
+    /// 1: the endpoint may be http://. A URL that begins with http:// says so by itself. A redirect from https:// to
+    /// http:// is refused in any case, and one to another host or port takes no credentials along.
     uint32_t allow_http;
     /// 1: nothing is signed, and no credentials are looked for.
     uint32_t anonymous;
@@ -64,7 +65,9 @@ extern "C" {
 /// (*.index.json) with the files that it names, one of several numbered files, a folder (its URL ends in '/').
 ///
 /// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path; NUL-ended. A query,
-/// as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed.
+/// as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed. A URL whose host programs read
+/// differently is ZT_ERROR_INVALID_ARGUMENT: one with a backslash, a host that is not ASCII, an address without all of
+/// its numbers, an '@', '/', '?' or '#' in a password that is not written as %XX.
 /// options: NULL for the defaults. open_options, file: as zt_open_model.
 /// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a server
 /// fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object that was opened: one
@@ -84,6 +87,28 @@ zt_status zt_remote_open(const char *url,
 zt_status zt_remote_source(const char *url,
                            const struct zt_remote_options *options,
                            zt_source *source);
+
+/// Another object of the service that a URL is of, with the credentials and the query of that URL: a shard, a part.
+///
+/// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it; NUL-ended.
+/// Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
+/// Threads: any; those of source, too. Since 0.9.
+zt_status zt_remote_source_beside(const char *url,
+                                  const char *name,
+                                  const struct zt_remote_options *options,
+                                  zt_source *source);
+
+/// The URL as messages show it: without user, password, query and fragment.
+///
+/// url: NUL-ended. text, size: as zt_value_to_json: receives it, NUL-ended, if there is room. needed: may be NULL;
+/// receives the bytes that it takes with its NUL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for another scheme,
+/// ZT_ERROR_BUFFER_SIZE if there is no room.
+/// Threads: any. Since 0.9.
+zt_status zt_remote_url_text(const char *url,
+                             char *text,
+                             size_t size,
+                             size_t *needed);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -2,6 +2,7 @@
 
 use crate::core::status;
 use crate::failure::Failure;
+use url::Url;
 
 /// A kind of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,51 +27,120 @@ pub struct Address {
     pub shown: String,
 }
 
+fn invalid(why: &str) -> Failure {
+    Failure::new(status::INVALID_ARGUMENT, why)
+}
+
 impl Address {
+    /// Takes a URL apart. No failure has any of it in its text, as what cannot be read may be a password.
     pub fn parse(url: &str) -> Result<Address, Failure> {
-        let invalid = |why: &str| Failure::new(status::INVALID_ARGUMENT, why);
         if url.chars().any(char::is_control) {
             return Err(invalid("a URL holds no control characters"));
         }
         let (scheme, rest) =
             url.split_once("://").ok_or_else(|| invalid("this is no URL: it has no \"://\""))?;
         let scheme = scheme.to_ascii_lowercase();
-        let service = match scheme.as_str() {
-            "s3" | "s3a" => Service::S3,
-            "gs" => Service::Google,
-            "az" | "azure" => Service::Azure,
-            "http" | "https" => Service::Http,
-            _ => {
-                return Err(Failure::new(
-                    status::UNSUPPORTED,
-                    "such URLs are not known: there are s3://, gs://, az://, https:// and http://",
-                ))
-            }
-        };
-        let (rest, query) = match service {
-            Service::Http => {
-                let rest = rest.split_once('#').map_or(rest, |(front, _)| front);
-                rest.find('?').map_or((rest, ""), |at| rest.split_at(at))
-            }
-            _ => (rest, ""), // a key may hold a '?'
-        };
-        let (root, key) = rest.split_once('/').unwrap_or((rest, ""));
-        if root.is_empty() {
-            return Err(invalid("the URL names no bucket or host"));
+        match scheme.as_str() {
+            "s3" | "s3a" => bucket(Service::S3, &scheme, rest),
+            "gs" => bucket(Service::Google, &scheme, rest),
+            "az" | "azure" => bucket(Service::Azure, &scheme, rest),
+            "http" | "https" => web(&scheme, rest),
+            _ => Err(Failure::new(
+                status::UNSUPPORTED,
+                "such URLs are not known: there are s3://, gs://, az://, https:// and http://",
+            )),
         }
-        let (root, shown) = match service {
-            Service::Http => {
-                let host = root.rsplit_once('@').map_or(root, |(_, host)| host);
-                (format!("{scheme}://{root}"), format!("{scheme}://{host}/"))
-            }
-            _ => (root.to_owned(), format!("{scheme}://{root}/")),
-        };
-        Ok(Address { service, root, key: key.to_owned(), query: query.to_owned(), shown })
     }
 
     /// How messages show an object of it.
     pub fn show(&self, key: &str) -> String {
         format!("{}{key}", self.shown)
+    }
+}
+
+/// An object of a bucket: all behind the first '/' is its key, which may hold a '?'.
+fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure> {
+    let (root, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if root.is_empty() {
+        return Err(invalid("the URL names no bucket"));
+    }
+    let odd = |c: char| c.is_whitespace() || "@\\?#%".contains(c);
+    if root.contains(odd) || (root.contains(':') && key.contains('@')) {
+        return Err(invalid(
+            "the name of the bucket has characters that none has; credentials are no part of such a URL",
+        ));
+    }
+    let shown = format!("{scheme}://{root}/");
+    Ok(Address { service, root: root.to_owned(), key: key.to_owned(), query: String::new(), shown })
+}
+
+/// An object of a web server. The crate `url` parses it, as for every request; where it reads another host or port than what
+/// stands there, other parsers read another one, too.
+fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if authority.is_empty() {
+        return Err(invalid("the URL names no host"));
+    }
+    if rest.contains(|c: char| c == '\\' || c.is_whitespace()) {
+        return Err(invalid(
+            "a URL of a web server has no backslash and no space: write them as %5C and %20",
+        ));
+    }
+    let (user, host) = authority.split_once('@').map_or(("", authority), |(user, host)| (user, host));
+    let is_ambiguous = !behind.starts_with('/') || authority.contains([':', '@']);
+    if behind.contains('@') && is_ambiguous {
+        return Err(invalid(
+            "the URL has an '@' behind its host: write '/', '?' and '#' of a password as %2F, %3F and %23, and an '@' that \
+             belongs to a path or a query as %40",
+        ));
+    }
+    let url = Url::parse(&format!("{scheme}://{rest}"));
+    let url = url.map_err(|_| invalid("this is no URL of a web server"))?;
+    if !is_as_written(&url, host) || !user.bytes().all(is_of_user) {
+        return Err(invalid(
+            "the URL's host, port or user is not written as all programs read it: a host in ASCII, an address with all of its \
+             numbers, other characters of a user or a password as %XX",
+        ));
+    }
+    let (path, query) = {
+        let behind = behind.split_once('#').map_or(behind, |(front, _)| front);
+        behind.split_at(behind.find('?').unwrap_or(behind.len()))
+    };
+    Ok(Address {
+        service: Service::Http,
+        root: format!("{scheme}://{authority}"),
+        key: path.strip_prefix('/').unwrap_or(path).to_owned(),
+        query: query.to_owned(),
+        shown: format!("{scheme}://{host}/"),
+    })
+}
+
+/// Whether the parser has read host and port as they stand there.
+fn is_as_written(url: &Url, host: &str) -> bool {
+    let read = url.host_str().unwrap_or_default();
+    let Some(name) = host.get(..read.len()) else { return false };
+    let port = match &host[read.len()..] {
+        "" => None,
+        port => port.strip_prefix(':').map(str::to_owned),
+    };
+    let is_same_port = match (&port, host.len() == read.len()) {
+        (None, at_end) => at_end,
+        (Some(port), _) => url.port_or_known_default().is_some_and(|read| read.to_string() == *port),
+    };
+    !read.is_empty() && name.eq_ignore_ascii_case(read) && is_same_port
+}
+
+/// Whether a user or a password may have that byte, by RFC 3986.
+fn is_of_user(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:%".contains(&byte)
+}
+
+/// The URL as messages show it: without user, query and fragment. Of what is no URL that can be asked for, the scheme alone.
+pub fn shown(url: &str) -> String {
+    match (Address::parse(url), url.split_once("://")) {
+        (Ok(address), _) => address.show(&address.key),
+        (Err(_), Some((scheme, _))) => format!("{scheme}://..."),
+        (Err(_), None) => "...".into(),
     }
 }
 
@@ -94,6 +164,85 @@ mod tests {
             [("", 1), ("a/b", 1), ("s3://", 1), ("s3:///a", 1), ("ftp://h/a", 7), ("s3://b/a\n", 1)]
         {
             assert_eq!(Address::parse(url).unwrap_err().status, status, "{url}");
+        }
+    }
+
+    /// None of them is asked for, and no message has any of it.
+    #[test]
+    fn urls_that_parsers_read_differently_are_refused() {
+        for url in [
+            "https://good.example\\@127.0.0.1/",
+            "https://good.example\\\\@127.0.0.1/",
+            "https://good.example/\\@127.0.0.1/",
+            "https://good.example#@127.0.0.1/",
+            "https://good.example?@127.0.0.1/",
+            "https://good.example@good.example@127.0.0.1/",
+            "https://me:hush/hush@127.0.0.1/a",
+            "https://me:80/hush@127.0.0.1/a",
+            "https://me:80/a?hush@127.0.0.1/a",
+            "https://me:hu?sh@127.0.0.1/a",
+            "https://me:hu#sh@127.0.0.1/a",
+            "https://me:hu@sh/hush@127.0.0.1/a",
+            "https://me:hu sh@127.0.0.1/a",
+            "https://me:hu%sh^@127.0.0.1/a",
+            "https:///good.example/a",
+            "https:////good.example/a",
+            "https://good.example:/a",
+            "https://good.example:0443/a",
+            "https://good.example:99999/a",
+            "https://good.example:80:90/a",
+            "https://127.1/a",
+            "https://2130706433/a",
+            "https://0x7f.0.0.1/a",
+            "https://0177.0.0.1/a",
+            "https://%31%32%37.0.0.1/a",
+            "https://\u{ff11}27.0.0.1/a",
+            "https://b\u{fc}cher.example/a",
+            "https://good.example\u{3002}other/a",
+            "https://go\u{ad}od.example/a",
+            "https://[::0001]/a",
+            "https://[::1/a",
+            "https://good example/a",
+            " https://good.example/a",
+            "https://@/a",
+            "https://:80/a",
+            "s3://key:hush@bucket/a",
+            "s3://key:hu/sh@bucket/a",
+            "s3://bucket\\other/a",
+        ] {
+            let refused = Address::parse(url).expect_err(url);
+            assert!([status::INVALID_ARGUMENT, status::UNSUPPORTED].contains(&refused.status), "{url}");
+            for secret in ["hush", "127.0", "example", "me:"] {
+                assert!(
+                    !refused.text.contains(secret) && !shown(url).contains(secret),
+                    "{url}: {}",
+                    refused.text
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn urls_that_all_parsers_read_alike_are_taken() {
+        for (url, root, key, text) in [
+            ("https://h.example", "https://h.example", "", "https://h.example/"),
+            ("HTTPS://H.Example:443/a", "https://H.Example:443", "a", "https://H.Example:443/a"),
+            ("http://127.0.0.1:8080/a%20b", "http://127.0.0.1:8080", "a%20b", "http://127.0.0.1:8080/a%20b"),
+            ("http://[::1]:81/a", "http://[::1]:81", "a", "http://[::1]:81/a"),
+            ("https://h/npm/x@1.0/a", "https://h", "npm/x@1.0/a", "https://h/npm/x@1.0/a"),
+            ("https://me:w%2Fo%40rd@h/a?b", "https://me:w%2Fo%40rd@h", "a", "https://h/a"),
+            ("https://token@h/a", "https://token@h", "a", "https://h/a"),
+            (
+                "https://xn--bcher-kva.example/a",
+                "https://xn--bcher-kva.example",
+                "a",
+                "https://xn--bcher-kva.example/a",
+            ),
+            ("s3://bucket/a@b", "bucket", "a@b", "s3://bucket/a@b"),
+        ] {
+            let address = Address::parse(url).unwrap_or_else(|e| panic!("{url}: {}", e.text));
+            assert_eq!((address.root.as_str(), address.key.as_str()), (root, key));
+            assert_eq!(shown(url), text);
         }
     }
 }

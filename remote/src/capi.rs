@@ -42,7 +42,8 @@ pub struct zt_remote_options {
     pub concurrency: u32,
     /// Bytes of an object's end that opening asks for, where a manifest is there. 0: 1 MiB.
     pub tail: u32,
-    /// 1: the endpoint and redirects may be http://. A URL that begins with http:// says so by itself.
+    /// 1: the endpoint may be http://. A URL that begins with http:// says so by itself. A redirect from https:// to
+    /// http:// is refused in any case, and one to another host or port takes no credentials along.
     pub allow_http: u32,
     /// 1: nothing is signed, and no credentials are looked for.
     pub anonymous: u32,
@@ -133,7 +134,9 @@ unsafe fn files(url: *const c_char, options: *const zt_remote_options) -> Result
 /// (*.index.json) with the files that it names, one of several numbered files, a folder (its URL ends in '/').
 ///
 /// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path; NUL-ended. A query,
-/// as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed.
+/// as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed. A URL whose host programs read
+/// differently is ZT_ERROR_INVALID_ARGUMENT: one with a backslash, a host that is not ASCII, an address without all of
+/// its numbers, an '@', '/', '?' or '#' in a password that is not written as %XX.
 /// options: NULL for the defaults. open_options, file: as zt_open_model.
 /// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a server
 /// fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object that was opened: one
@@ -192,6 +195,65 @@ pub unsafe extern "C" fn zt_remote_source(
         // SAFETY: "NUL-ended"; options NULL or of the size it says.
         let files = unsafe { files(url, options)? };
         place.fill(files.source_of_url()?);
+        Ok(())
+    })
+}
+
+/// Another object of the service that a URL is of, with the credentials and the query of that URL: a shard, a part.
+///
+/// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it; NUL-ended.
+/// Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
+/// Threads: any; those of source, too. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_remote_source_beside(
+    url: *const c_char,
+    name: *const c_char,
+    options: *const zt_remote_options,
+    source: *mut zt_source,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: NULL, or of the size that it says.
+        let place = unsafe { SourceOut::new(source)? };
+        // SAFETY: "NUL-ended"; options NULL or of the size it says.
+        let (files, name) = unsafe { (files(url, options)?, text(name, "name")?) };
+        let name = name.ok_or_else(|| Failure::new(status::INVALID_ARGUMENT, "name is NULL"))?;
+        place.fill(files.source_of_name(&name)?);
+        Ok(())
+    })
+}
+
+/// The URL as messages show it: without user, password, query and fragment.
+///
+/// url: NUL-ended. text, size: as zt_value_to_json: receives it, NUL-ended, if there is room. needed: may be NULL;
+/// receives the bytes that it takes with its NUL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for another scheme,
+/// ZT_ERROR_BUFFER_SIZE if there is no room.
+/// Threads: any. Since 0.9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_remote_url_text(
+    url: *const c_char,
+    text: *mut c_char,
+    size: usize,
+    needed: *mut usize,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: "NUL-ended".
+        let url = unsafe { crate::settings::text(url, "url")? };
+        let url = url.ok_or_else(|| Failure::new(status::INVALID_ARGUMENT, "url is NULL"))?;
+        let address = Address::parse(&url)?;
+        let shown = address.show(&address.key);
+        if !needed.is_null() {
+            // SAFETY: not NULL.
+            unsafe { needed.write(shown.len() + 1) };
+        }
+        if text.is_null() || size <= shown.len() {
+            return Err(Failure::new(status::BUFFER_SIZE, "there is no room for the text"));
+        }
+        // SAFETY: room for size bytes.
+        unsafe {
+            text.cast::<u8>().copy_from_nonoverlapping(shown.as_ptr(), shown.len());
+            text.add(shown.len()).write(0);
+        }
         Ok(())
     })
 }

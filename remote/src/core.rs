@@ -14,6 +14,7 @@ pub mod status {
     pub const NOT_FOUND: zt_status = 3;
     pub const UNSUPPORTED: zt_status = 7;
     pub const LIMIT: zt_status = 8;
+    pub const BUFFER_SIZE: zt_status = 9;
     pub const OUT_OF_MEMORY: zt_status = 14;
     pub const INTERNAL: zt_status = 15;
     pub const NO_FILE: zt_status = 16;

@@ -1,5 +1,6 @@
 //! Failures: a status and one line, which never holds a secret.
 
+use crate::address::shown;
 use crate::core::{status, zt_status};
 use object_store::client::HttpErrorKind;
 use object_store::Error;
@@ -83,19 +84,19 @@ fn explain(text: String) -> String {
     without_secrets(&text)
 }
 
-/// The text without what a URL in it has that is secret: what follows a question mark is cut from each word, and what
-/// stands before an '@' from a host; and without what ends a line.
+/// The text without what a URL in it has that is secret: user, query and fragment, and all of a URL that cannot be read. In
+/// other words what follows a question mark is cut; and what ends a line is left out.
 pub fn without_secrets(text: &str) -> String {
-    let words = text.split_whitespace().map(|word| {
-        let word = word.split_once('?').map_or(word, |(front, _)| front);
-        let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
-        let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-        format!("{scheme}://{host}{path}")
+    let words = text.split_whitespace().map(|word| match word.contains("://") {
+        true => shown(word),
+        false => word.split_once('?').map_or(word, |(front, _)| front).to_owned(),
     });
     let text = words.collect::<Vec<_>>().join(" ");
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }
+
+/// What is said of a redirect that is not followed.
+pub const INSECURE_REDIRECT: &str = "the server redirects from https to http, which is refused";
 
 /// What was seen of the last attempt of a request.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +112,9 @@ pub struct Attempt {
 
 impl Attempt {
     fn answer(&self) -> String {
+        if self.detail.contains(INSECURE_REDIRECT) {
+            return INSECURE_REDIRECT.into();
+        }
         if let Some(code) = self.code {
             let between = if self.word.is_empty() { "" } else { " " };
             return format!("the server answered {code}{between}{}", self.word);
@@ -147,7 +151,9 @@ mod tests {
             ("no https://me:hush@host:81/a?hush at all", "no https://host:81/a at all"),
             ("host/a.zt?hush=1\nb", "host/a.zt b"),
             ("mail me@host", "mail me@host"),
-            ("(s3://me:hush@host)", "(s3://host)"),
+            ("(s3://me:hush@host)", "(s3://..."),
+            ("no https://me:hu/sh@host/a", "no https://..."),
+            ("by socks5://me:hush@host:81", "by socks5://..."),
         ] {
             assert_eq!(without_secrets(text), shown);
         }

@@ -1,7 +1,7 @@
 //! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the outcome of each
 //! attempt kept for messages.
 
-use crate::failure::{innermost, without_secrets, Attempt, Seen};
+use crate::failure::{innermost, without_secrets, Attempt, Seen, INSECURE_REDIRECT};
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use object_store::client::{
     HttpService,
 };
 use object_store::{ClientConfigKey, ClientOptions};
-use reqwest::redirect::Policy;
+use reqwest::redirect::{self, Policy};
 use reqwest::{Certificate, NoProxy, Proxy};
 use std::io;
 use std::time::Duration;
@@ -23,6 +23,8 @@ const MAX_OTHER_BODY: usize = 16 << 20;
 /// The largest answer of an error that is read.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
+/// The most redirects of a request.
+const MAX_REDIRECTS: usize = 10;
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The connect timeout that object_store sets for the machine's own metadata service, which not every machine has.
@@ -69,7 +71,19 @@ impl HttpConnector for Same {
 
 /// The client of a web server, which follows redirects.
 pub fn web(settings: &Settings, headers: HeaderMap, allow_http: bool) -> object_store::Result<HttpClient> {
-    made(common(settings).default_headers(headers).https_only(!allow_http))
+    let redirects = Policy::custom(redirect);
+    made(common(settings).default_headers(headers).https_only(!allow_http).redirect(redirects))
+}
+
+/// Follows a redirect, but not from TLS to none. To another host or port reqwest takes no credentials along.
+fn redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let from = attempt.previous().last().map_or("", |url| url.scheme());
+    match attempt.url().scheme() {
+        "https" if attempt.previous().len() <= MAX_REDIRECTS => attempt.follow(),
+        "http" if from == "https" => attempt.error(INSECURE_REDIRECT),
+        "http" if attempt.previous().len() <= MAX_REDIRECTS => attempt.follow(),
+        _ => attempt.error("the server redirects too often, or to what is no web server"),
+    }
 }
 
 /// What all are told. Where a request comes from is a URL, whose query may be a signature.

@@ -77,6 +77,12 @@ impl Files {
         self.source(key).map_err(|e| e.within(&self.client.address.show(key)))
     }
 
+    /// The source of an object that is called as messages call it.
+    pub fn source_of_name(&self, name: &str) -> Result<zt_source, Failure> {
+        let other = |_| Failure::new(status::INVALID_ARGUMENT, "a file of another service was asked for");
+        self.source(self.key(name).map_err(other)?).map_err(|e| e.within(name))
+    }
+
     /// Frees what was kept of the files while they were opened.
     pub fn opened_all(self) {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -33,6 +33,7 @@ fn statuses_are_those_of_the_header() {
         ("ZT_ERROR_NOT_FOUND", status::NOT_FOUND),
         ("ZT_ERROR_UNSUPPORTED", status::UNSUPPORTED),
         ("ZT_ERROR_LIMIT", status::LIMIT),
+        ("ZT_ERROR_BUFFER_SIZE", status::BUFFER_SIZE),
         ("ZT_ERROR_OUT_OF_MEMORY", status::OUT_OF_MEMORY),
         ("ZT_ERROR_INTERNAL", status::INTERNAL),
         ("ZT_ERROR_NO_FILE", status::NO_FILE),

@@ -20,7 +20,7 @@ pub struct zt_identity {
     pub modified_ns: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// The first 8 bytes of the manifest's SHA-256, as a big-endian number.
+    /// The XXH3 (64 bits) of the manifest at opening.
     pub manifest_hash: u64,
     /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
     pub source_identity: u64,
@@ -32,7 +32,7 @@ sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, so
 /// The identity of an open file, for caches: another one means another content. A component that was changed in
 /// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
 /// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
-/// Reads the manifests' bytes.
+/// It describes what was opened, also after somebody has appended to the file. May read the manifests' bytes.
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.

@@ -21,8 +21,10 @@ use std::ptr::null;
 /// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
-/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append,
-/// killed or under way, is ZT_ERROR_CORRUPT, and the message says where it could end; zt_repair cuts it back.
+/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
+/// ZT_ERROR_BUSY while its writer holds the lock (zt_writer_append), else ZT_ERROR_CORRUPT: the message says where it
+/// could end, and zt_repair cuts it back. If an append ends while the file is being opened, zt_open looks again, and
+/// opens the old file or the new one; a file that another program goes on changing is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(

@@ -47,6 +47,8 @@ pub enum zt_status_value {
     ZT_ERROR_NO_FILE = 16,
     /// What was waited for did not happen in the time that was given.
     ZT_ERROR_TIMEOUT = 17,
+    /// Another writer has the file: an append, an edit or a repair that has not ended.
+    ZT_ERROR_BUSY = 18,
 }
 
 pub(super) use zt_status_value as value;
@@ -69,6 +71,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
         Cause::Exists => value::ZT_ERROR_EXISTS,
         Cause::Cancelled => value::ZT_ERROR_CANCELLED,
         Cause::Timeout => value::ZT_ERROR_TIMEOUT,
+        Cause::Busy => value::ZT_ERROR_BUSY,
         Cause::OutOfMemory => value::ZT_ERROR_OUT_OF_MEMORY,
         Cause::Internal => value::ZT_ERROR_INTERNAL,
         Cause::Caller(status) => return status,
@@ -77,7 +80,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
 }
 
 /// The names of all statuses, by number.
-pub(super) const NAMES: [&std::ffi::CStr; 18] = [
+pub(super) const NAMES: [&std::ffi::CStr; 19] = [
     c"ZT_OK",
     c"ZT_ERROR_INVALID_ARGUMENT",
     c"ZT_ERROR_IO",
@@ -96,4 +99,5 @@ pub(super) const NAMES: [&std::ffi::CStr; 18] = [
     c"ZT_ERROR_INTERNAL",
     c"ZT_ERROR_NO_FILE",
     c"ZT_ERROR_TIMEOUT",
+    c"ZT_ERROR_BUSY",
 ];

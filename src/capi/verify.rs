@@ -289,8 +289,9 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
-/// Such a file loses nothing; call zt_repair again.
-/// Threads: any; nobody else may have the file open for writing. Since 0.9.
+/// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
+/// also for a dry run; zt_writer_append says who holds the lock, and what happens where there are no locks.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
     path: *const c_char,

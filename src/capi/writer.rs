@@ -8,8 +8,8 @@ use super::status::zt_status;
 use super::writer_options::{self, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
-use crate::reader::{File, Object};
-use crate::writer::{Writer, WriterOptions};
+use crate::reader::Object;
+use crate::writer::{ToAppend, Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -112,9 +112,16 @@ pub unsafe extern "C" fn zt_writer_create(
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
 /// key. What the file has can be edited: zt_writer_remove_object.
 /// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
+///
+/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
+/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
+/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
+/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
+/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
+/// zt_writer_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
 /// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
-/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file.
-/// Threads: any; nobody else may be writing the file. Since 0.9.
+/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
+/// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_append(
     path: *const c_char,
@@ -134,7 +141,7 @@ pub unsafe extern "C" fn zt_writer_append(
 
 #[inline(never)] // so that its stack is not there while the file is opened
 fn appending(
-    file: Box<File>,
+    file: ToAppend,
     path: &Path,
     described: &WriterOptions,
     options: &zt_writer_options,

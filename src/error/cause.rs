@@ -36,6 +36,8 @@ pub enum Cause {
     Cancelled,
     /// What was waited for did not happen in the time that the caller gave.
     Timeout,
+    /// Another writer holds the lock on the file.
+    Busy,
     /// Memory could not be had.
     OutOfMemory,
     /// A bug of this library.

@@ -22,7 +22,7 @@ impl ErrorData {
 }
 
 /// What a failure is for which there is no memory. The first stands for what is not here.
-static BARE: [ErrorData; 16] = [
+static BARE: [ErrorData; 17] = [
     ErrorData::bare(Cause::OutOfMemory),
     ErrorData::bare(Cause::InvalidArgument),
     ErrorData::bare(Cause::Io),
@@ -38,6 +38,7 @@ static BARE: [ErrorData; 16] = [
     ErrorData::bare(Cause::Exists),
     ErrorData::bare(Cause::Cancelled),
     ErrorData::bare(Cause::Timeout),
+    ErrorData::bare(Cause::Busy),
     ErrorData::bare(Cause::Internal),
 ];
 

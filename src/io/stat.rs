@@ -49,8 +49,7 @@ pub fn of_path(path: &SystemPath) -> std::io::Result<Stat> {
 
 /// Whether two open files may be the same file.
 pub fn may_be_one(one: &File, other: &File) -> bool {
-    let number = |file: &File| file.metadata().ok().and_then(|meta| platform::number(&meta));
-    number(one).zip(number(other)).is_none_or(|(one, other)| one == other)
+    platform::number(one).zip(platform::number(other)).is_none_or(|(one, other)| one == other)
 }
 
 fn from_metadata(meta: &Metadata) -> Stat {
@@ -107,8 +106,8 @@ mod platform {
     }
 
     /// Its device, and its number there, which no other file has as long as it is open.
-    pub fn number(meta: &Metadata) -> Option<(u64, u64)> {
-        Some((meta.dev(), meta.ino()))
+    pub fn number(file: &File) -> Option<(u64, u64)> {
+        file.metadata().ok().map(|meta| (meta.dev(), meta.ino()))
     }
 
     fn kind_of(mode: u32) -> Kind {
@@ -141,8 +140,23 @@ mod platform {
         }
     }
 
+    /// Its volume, and its number there, which no other file has as long as it is open.
+    #[cfg(windows)]
+    pub fn number(file: &File) -> Option<(u64, u64)> {
+        use std::os::windows::io::AsRawHandle;
+        use windows_sys::Win32::Storage::FileSystem::{
+            GetFileInformationByHandle, BY_HANDLE_FILE_INFORMATION,
+        };
+        let mut info = BY_HANDLE_FILE_INFORMATION::default();
+        // SAFETY: a handle that is open, and a place for integers.
+        let done = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut info) };
+        let index = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
+        (done != 0 && index != 0).then_some((u64::from(info.dwVolumeSerialNumber), index))
+    }
+
     /// Not known.
-    pub fn number(_: &Metadata) -> Option<(u64, u64)> {
+    #[cfg(not(windows))]
+    pub fn number(_: &File) -> Option<(u64, u64)> {
         None
     }
 }
@@ -170,7 +184,7 @@ mod tests {
         let (one, again) = (File::open(&path).unwrap(), File::open(&path).unwrap());
         let other = File::open(std::env::current_exe().unwrap()).unwrap();
         assert!(may_be_one(&one, &again));
-        assert_eq!(may_be_one(&one, &other), cfg!(not(unix)));
+        assert_eq!(may_be_one(&one, &other), cfg!(not(any(unix, windows))));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(of_path(&path).err().unwrap().kind(), std::io::ErrorKind::NotFound);
         assert_eq!(of_path(&std::env::temp_dir()).unwrap().kind, Kind::Folder);

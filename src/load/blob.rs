@@ -4,12 +4,12 @@ use super::stored::StoredBytes;
 use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
-use crate::error::{broken, fail, Error, Result};
+use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::model::layout::Layout;
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
-use crate::source::ByteSource;
+use crate::source::{change_since_open, ByteSource, Change};
 use crate::threads::ThreadHooks;
 
 /// The file that a blob is of.
@@ -19,6 +19,9 @@ pub(crate) trait Owner: Sync {
 
     /// An error, with the words that name the file that has that source.
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
+
+    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by an append.
+    fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()>;
 
     /// What is called on each thread that is started.
     fn thread_hooks(&self) -> ThreadHooks;
@@ -34,6 +37,19 @@ pub(crate) trait Owner: Sync {
 
     /// Where its elements are, if they are not all of its decoded bytes, one after the other.
     fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>>;
+}
+
+/// Whether a failure may be one of a file that was changed while it was read.
+pub(crate) fn is_of_the_file(error: &Error) -> bool {
+    matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
+}
+
+/// Fails if the file of `source`, which is read and not mapped, was changed since it was opened.
+pub(super) fn check_unchanged(owner: &dyn Owner, source: &dyn ByteSource) -> Result<()> {
+    match change_since_open(source)? {
+        None => Ok(()),
+        Some(change) => owner.check_change(source, change),
+    }
 }
 
 /// Where the elements of a component are.

@@ -47,7 +47,7 @@ mod streaming;
 mod temporary;
 
 pub(crate) use batch::run;
-pub(crate) use blob::{decoded_limit, digest_of, Blob, FrameIndexCache, LaidOut, Owner};
+pub(crate) use blob::{decoded_limit, digest_of, is_of_the_file, Blob, FrameIndexCache, LaidOut, Owner};
 
 pub(crate) use executor::SourceStats;
 pub(crate) use pieces::Order;

@@ -9,7 +9,7 @@ use crate::load::{
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
-use crate::source::{is_callback_source, ByteSource};
+use crate::source::{is_callback_source, ByteSource, Change};
 use crate::threads::ThreadHooks;
 
 /// From so many bytes on a slab is worth several threads.
@@ -73,6 +73,10 @@ impl Owner for File {
 
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error {
         self.parts.of_source(source).named(error)
+    }
+
+    fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()> {
+        self.check_change(self.parts.of_source(source), change)
     }
 
     fn thread_hooks(&self) -> ThreadHooks {

@@ -81,7 +81,7 @@ impl<'f> Component<'f> {
             true => Ok(()),
             false => Err(fail!(Cancelled, "stopped after {done} of {total} stored bytes")),
         };
-        self.decoded_size_by(&mut step).map_err(|e| self.wrap(e))
+        self.unless_changed(self.decoded_size_by(&mut step))
     }
 
     pub(super) fn decoded_size(&self) -> Result<u64> {
@@ -271,7 +271,7 @@ impl<'f> Component<'f> {
 
     /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.blob().and_then(|blob| blob.for_each_decoded(body)).map_err(|e| self.wrap(e))
+        self.unless_changed(self.blob().and_then(|blob| blob.for_each_decoded(body)))
     }
 
     /// As [`Component::for_each_decoded`], with its elements converted to `to`, whatever that loses.
@@ -326,12 +326,18 @@ impl<'f> Component<'f> {
             self.wrap(fail!(BufferSize, "it has {size} stored bytes, the memory for it {capacity}"))
         });
         let (source, dst) = (self.source().map_err(|e| self.wrap(e))?, dst?);
-        source.read_at(self.entry.offset, dst).map_err(|e| self.wrap(e))
+        self.unless_changed(source.read_at(self.entry.offset, dst))
     }
 
     /// Checks the digest against the stored bytes.
     pub fn verify_digest(&self) -> Result<()> {
-        self.verify_digest_inner().map_err(|e| self.wrap(e))
+        self.unless_changed(self.verify_digest_inner())
+    }
+
+    /// What reading it gave, with the words that name it, or that its file was changed meanwhile.
+    pub(super) fn unless_changed<T>(&self, outcome: Result<T>) -> Result<T> {
+        let outcome = outcome.and_then(|read| self.file.unless_changed(self.bytes_part(), Ok(read)));
+        outcome.map_err(|e| self.wrap(e))
     }
 
     fn verify_digest_inner(&self) -> Result<()> {

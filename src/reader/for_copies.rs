@@ -41,7 +41,7 @@ impl Object<'_> {
 impl Component<'_> {
     /// Gives `body` its stored bytes front to back.
     pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        for_each_window(&self.stored()?, body)
+        self.file.unless_changed(self.bytes_part(), for_each_window(&self.stored()?, body))
     }
 
     /// Whether its stored bytes can be borrowed: they are mapped or in memory.

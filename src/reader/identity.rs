@@ -14,20 +14,17 @@ pub struct Identity {
     pub modified: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// The first 8 bytes of the SHA-256 of the manifest, big-endian.
+    /// The XXH3 of the manifest, of 64 bits.
     pub manifest_hash: u64,
     /// [`ByteSource::identity`] of the file; 0 if the source has none.
     pub source: u64,
 }
 
-impl Identity {
-    /// The identity of an open file. Reads the manifest.
-    pub(super) fn of(source: &dyn ByteSource, frame: &Frame, modified: i64) -> Result<Identity> {
-        let range = frame.manifest.clone();
-        let manifest_offset = range.start;
-        let manifest_hash = with_range(source, range, |bytes| Ok(hash(bytes)))?;
-        let (size, source) = (frame.file_size, source.identity());
-        Ok(Identity { size, modified, manifest_offset, manifest_hash, source })
+/// [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file says it.
+pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
+    match frame.manifest_hash {
+        Some(hash) => Ok(hash), // the file says it, and it was checked
+        None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
     }
 }
 
@@ -39,10 +36,10 @@ pub(super) fn combine(one: u64, other: u64) -> u64 {
     }
 }
 
-/// The first 8 bytes of the SHA-256, big-endian.
+/// The XXH3 of 64 bits.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
-    match compute(Algorithm::Sha256, bytes) {
-        Digest::Sha256(hash) => hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)),
+    match compute(Algorithm::Xxh3, bytes) {
+        Digest::Xxh3(hash) => hash,
         _ => 0,
     }
 }

@@ -70,7 +70,7 @@ impl ShardOpener {
         let ends = ReadEnds::read(source, &self.limits)?; // by any number of threads: these wait for answers
         let budget = self.budget.lock();
         let before = budget.held();
-        let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e).map(|(frame, _)| frame);
+        let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e, None).map(|(frame, _)| frame);
         budget.give_back(budget.held().saturating_sub(before));
         read
     }

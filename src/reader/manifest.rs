@@ -2,35 +2,38 @@
 
 use super::ends::ReadEnds;
 use super::front::FrontWindow;
+use super::identity::hash;
 use super::regions::SourceRegions;
 use crate::container::{self, AppendRecord, Detected, Frame, Limits};
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Manifest};
 use crate::source::ByteSource;
+use std::cell::Cell;
 
 /// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
     let ends = ReadEnds::read(source, limits)?;
-    read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e)
+    read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e, None)
 }
 
 /// Reads the manifest of a file whose ends were read, as [`read_manifest`] does; its memory is charged to `budget`. A failure
 /// whose cause may be the file's last bytes goes through `explain`; one of a complete manifest that claims more than a
-/// limit does not.
+/// limit does not. `kept_hash` receives the hash of a manifest that an append would clear.
 pub fn read_after_ends(
     source: &dyn ByteSource,
     mut ends: ReadEnds,
     limits: &Limits,
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
+    kept_hash: Option<&Cell<Option<u64>>>,
 ) -> Result<(Frame, Manifest)> {
     let size = source.size();
     if let Some(record) = pending(ends.head(source), size) {
         return Err(unfinished(record.tail.end, size)); // whatever the file ends in
     }
     match ends.detect(source, limits).map_err(explain)? {
-        Detected::Frame(frame) => read_in_frame(source, &mut ends, frame, limits, budget, explain),
+        Detected::Frame(frame) => read_in_frame(source, &mut ends, frame, limits, budget, explain, kept_hash),
         Detected::Front(container) => read_at_front(source, container, limits, budget),
         Detected::Scattered(container) => read_in_regions(source, &ends, container, limits, budget),
         Detected::Other | Detected::NeedsHead(_) => Err(fail!(Internal, "nothing tells what the file is")),
@@ -70,14 +73,21 @@ fn read_in_frame(
     limits: &Limits,
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
+    kept_hash: Option<&Cell<Option<u64>>>,
 ) -> Result<(Frame, Manifest)> {
     let range = frame.manifest.clone();
     let manifest_size = range.end.saturating_sub(range.start);
     budget.raise(limits.memory_for(manifest_size));
     let read = ends.memory_for(source, &range);
     budget.charge(read, "the manifest")?;
-    let validated =
-        ends.with_range(source, range, |bytes| container::decode_within(&frame, bytes, limits, budget));
+    let capabilities = container::capabilities(frame.container);
+    let is_cleared = capabilities.appends_as.is_some() && !capabilities.old_ends_stay;
+    let validated = ends.with_range(source, range, |bytes| {
+        if let Some(kept_hash) = kept_hash.filter(|_| is_cleared) {
+            kept_hash.set(Some(hash(bytes)));
+        }
+        container::decode_within(&frame, bytes, limits, budget)
+    });
     let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
     budget.give_back(read);
     Ok((frame, validated.into_inner()))

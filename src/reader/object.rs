@@ -270,8 +270,14 @@ impl<'f> Component<'f> {
         text.map(|t| self.file.manifest.texts.get(t)).unwrap_or_default()
     }
 
+    /// The file that its bytes are in.
+    pub(super) fn bytes_part(&self) -> &'f FilePart {
+        self.file.part(self.part_number()).unwrap_or(self.file_part())
+    }
+
     #[cold]
     pub(crate) fn wrap(&self, error: Error) -> Error {
+        let error = self.file.or_changed(self.bytes_part(), error);
         let error = match self.file.shard_name(self.entry) {
             Some(name) => error.within(format_args!("shard {name:?}")),
             None => error,

@@ -7,6 +7,7 @@ use super::index::NameIndex;
 use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
+use super::looks::{Found, Looks};
 use super::manifest::read_after_ends;
 use super::model_info::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
@@ -15,7 +16,7 @@ use super::shards::{add_shards, ShardStore};
 use super::store::{with_mode, FileSystem, Store};
 use super::{file, recovery, short_frames, structure};
 use crate::container::Limits;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
@@ -28,11 +29,20 @@ use std::path::Path;
 impl File {
     /// Opens the file at `path`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
-        let path = path.as_ref();
+        File::open_path(path.as_ref(), options, false)
+    }
+
+    /// Opens the file at `path` for a caller that holds the lock by which a writer keeps others away.
+    pub(crate) fn open_as_writer(path: &Path, options: &OpenOptions) -> Result<File> {
+        File::open_path(path, options, true)
+    }
+
+    fn open_path(path: &Path, options: &OpenOptions, is_writer: bool) -> Result<File> {
         let label = options.label_at(path)?;
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
-        let (part, manifest) = open_part(&FileSystem(options.mode), path, label, &limits, &budget)?;
+        let (part, manifest) =
+            open_part(&FileSystem(options.mode), path, label, &limits, &budget, is_writer)?;
         let shards = match options.shards {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
@@ -43,12 +53,22 @@ impl File {
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
-        let source = FileSource::from_file(file, offset, length)
-            .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
-        let (modified, source) = source.map_err(|e| e.within(format_args!("{label}")))?;
-        let mut file = File::from_source(source, options, label)?;
-        file.parts.first.modified = modified;
-        Ok(file)
+        let limits = options.limits();
+        let budget = Budget::new(limits.memory_for(0));
+        let mut looks = Looks::new(&limits, &budget, false);
+        let named = |e: Error| e.within(format_args!("{label}"));
+        loop {
+            let twin =
+                file.try_clone().map_err(|e| named(Error::io("could not duplicate its handle", &e)))?;
+            let source = FileSource::from_file(twin, offset, length)
+                .and_then(|file| Ok((file.modified(), with_mode(file, options.mode)?)));
+            let (modified, source) = source.map_err(named)?;
+            if let Some(found) = looks.look(source.as_ref()) {
+                let (mut part, manifest) = part_of(source, found, label)?;
+                part.modified = modified;
+                return File::of_one(part, manifest, None, None, budget, options);
+            }
+        }
     }
 
     /// Opens bytes that are in memory.
@@ -172,15 +192,21 @@ pub(super) fn open_part(
     label: String,
     limits: &Limits,
     budget: &Budget,
+    is_writer: bool,
 ) -> Result<(FilePart, Manifest)> {
-    let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
-    let (mut part, manifest) = read_part(opened.source, opened.label.unwrap_or(label), limits, budget, true)?;
-    (part.modified, part.path) = (opened.modified, opened.path);
-    Ok((part, manifest))
+    let mut looks = Looks::new(limits, budget, is_writer);
+    loop {
+        let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
+        if let Some(found) = looks.look(opened.source.as_ref()) {
+            let (mut part, manifest) = part_of(opened.source, found, opened.label.unwrap_or(label))?;
+            (part.modified, part.path) = (opened.modified, opened.path);
+            return Ok((part, manifest));
+        }
+    }
 }
 
-/// Reads the manifest of a file that `label` is the name of in messages. With a word on how the file ends where it does
-/// not end as a file does, if that is to be `explained`.
+/// Reads the manifest of a source that `label` is the name of in messages. With a word on how it ends where it does not end
+/// as a file does, if that is to be `explained`.
 fn read_part(
     source: Box<dyn ByteSource>,
     label: String,
@@ -193,15 +219,21 @@ fn read_part(
         false => e,
     };
     let ends = ReadEnds::read(source.as_ref(), limits);
-    let read = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain));
-    let (frame, manifest) = match read {
-        Ok(read) => read,
+    let found = ends.and_then(|ends| read_after_ends(source.as_ref(), ends, limits, budget, &explain, None));
+    part_of(source, found.map(|(frame, manifest)| (frame, manifest, None)), label)
+}
+
+/// A part of what was found in a source that `label` is the name of in messages.
+fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Manifest)> {
+    let (frame, manifest, hash) = match found {
+        Ok(found) => found,
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
     let mut part = FilePart::new(source, frame, container, label);
     part.version = manifest.version_text;
+    part.keep_manifest_hash(hash);
     Ok((part, manifest))
 }
 

@@ -1,13 +1,17 @@
 //! The files that an open [`super::File`] consists of: one, or the parts of a model.
 
-use super::identity::Identity;
+use super::ends::ReadEnds;
+use super::identity::{self, Identity};
 use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
-use crate::container::{self, Capabilities, Frame};
+use super::recovery::{record_of, Prefix};
+use crate::container::{self, AppendRecord, Capabilities, Detected, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::lock::Mutex;
 use crate::model::manifest::{Container, Manifest, Position, TextId};
-use crate::source::ByteSource;
+use crate::source::{ByteSource, Change};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// One of the files.
 pub struct FilePart {
@@ -22,6 +26,10 @@ pub struct FilePart {
     /// The path that it was opened by and a NUL; empty where it was opened otherwise.
     pub(super) path: Vec<u8>,
     pub(super) modified: i64,
+    /// How its file was when a call found that it has not only grown by an append.
+    pub(super) refused: Mutex<Option<Change>>,
+    /// [`Identity::manifest_hash`], once it is known.
+    manifest_hash: OnceLock<u64>,
     /// Its objects and its components among those of all parts.
     pub(super) objects: Range<usize>,
     pub(super) components: Range<usize>,
@@ -57,6 +65,8 @@ impl FilePart {
             label,
             path: Vec::new(),
             modified: 0,
+            refused: Mutex::default(),
+            manifest_hash: OnceLock::new(),
             objects: 0..0,
             components: 0..0,
             hidden: Vec::new(),
@@ -117,11 +127,51 @@ impl FilePart {
         bytes.ok_or_else(|| self.named(why()))
     }
 
-    /// Its identity, as it was when it was opened. Reads the manifest.
+    /// Its identity, as it was when it was opened. Reads the manifest, where an append would not have cleared it.
     pub fn identity(&self) -> Result<Identity> {
         let modified = self.opened().map_or(self.modified, |opened| opened.modified);
-        let found = Identity::of(self.source(), self.frame(), modified);
-        found.map_err(|e| self.named(e))
+        let manifest_hash = self.find_manifest_hash().map_err(|e| self.named(e))?;
+        let (Frame { manifest, file_size, .. }, source) = (self.frame(), self.source().identity());
+        let (size, manifest_offset) = (*file_size, manifest.start);
+        Ok(Identity { size, modified, manifest_offset, manifest_hash, source })
+    }
+
+    fn find_manifest_hash(&self) -> Result<u64> {
+        if let Some(hash) = self.manifest_hash.get() {
+            return Ok(*hash);
+        }
+        let hash = identity::manifest_hash(self.source(), self.frame())?;
+        Ok(*self.manifest_hash.get_or_init(|| hash))
+    }
+
+    /// Keeps the hash of its manifest, if it is known.
+    pub(super) fn keep_manifest_hash(&mut self, hash: Option<u64>) {
+        self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
+    }
+
+    /// Where the record is of an append that is under way and that keeps this file as it is; empty without one.
+    pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
+        if self.source().page_cache().is_none() || self.capabilities().old_ends_stay {
+            return Ok(0..0);
+        }
+        let (frame, start) = (self.frame(), AppendRecord::OFFSET);
+        let record = record_of(self.source())?;
+        let keeps = record.is_some_and(|r| r.tail == (frame.manifest.start..frame.file_size));
+        Ok(start..if keeps { start.saturating_add(AppendRecord::SIZE as u64) } else { start })
+    }
+
+    /// Whether it ends at its old end as it did when it was opened. Reads the manifest or the hash that the file has of it.
+    pub(super) fn has_its_end(&self) -> Result<bool> {
+        let (source, frame) = (self.source(), self.frame());
+        match frame.manifest_hash {
+            Some(_) => {
+                let old = Prefix { source, size: frame.file_size };
+                let mut ends = ReadEnds::read(&old, &Limits::default())?;
+                let found = ends.detect(&old, &Limits { manifest_size: u64::MAX, ..Limits::default() });
+                Ok(matches!(found, Ok(Detected::Frame(found)) if found == *frame))
+            }
+            None => Ok(identity::manifest_hash(source, frame)? == self.find_manifest_hash()?),
+        }
     }
 
     /// Whether its bytes can be had: it is no shard that was not opened.

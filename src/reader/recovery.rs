@@ -320,9 +320,9 @@ pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<(
 }
 
 /// The front of a source, as if the file ended there.
-struct Prefix<'a> {
-    source: &'a dyn ByteSource,
-    size: u64,
+pub struct Prefix<'a> {
+    pub source: &'a dyn ByteSource,
+    pub size: u64,
 }
 
 impl ByteSource for Prefix<'_> {

@@ -215,7 +215,8 @@ impl File {
     /// Gives `body` all bytes of its first file, front to back; how many there are.
     pub(crate) fn for_each_byte(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<u64> {
         let part = &self.parts.first;
-        for_each_chunk(part.source(), 0..part.size(), body).map_err(|e| part.named(e))?;
+        let outcome = for_each_chunk(part.source(), 0..part.size(), body);
+        self.unless_changed(part, outcome).map_err(|e| part.named(e))?;
         Ok(part.size())
     }
 

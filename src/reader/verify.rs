@@ -96,7 +96,7 @@ impl File {
                 }
             }
         }
-        state.outcome(first)
+        self.unless_any_changed(state.outcome(first))
     }
 
     /// Verifies one object, or one component of it, without threads and without padding.
@@ -114,12 +114,13 @@ impl File {
         let components = wanted().next().map_or(0, |c| c.index)..wanted().last().map_or(0, |c| c.index + 1);
         let state = VerifyState::new(self, components, options, on_failure, progress, total)?;
         if only.is_none() {
-            return object.verify(at, &state, report).and_then(|()| state.outcome(None));
+            let done = object.verify(at, &state, report).and_then(|()| state.outcome(None));
+            return self.unless_any_changed(done);
         }
         let mut first = None;
         wanted()
             .try_for_each(|component| object.verify_component(at, &component, &state, report, &mut first))?;
-        state.outcome(first)
+        self.unless_any_changed(state.outcome(first))
     }
 
     fn verify_padding(
@@ -171,12 +172,18 @@ impl File {
     pub(super) fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
         let components = self.manifest.components.get(part.components.clone()).unwrap_or_default();
+        let record = match part.capabilities().zero_gaps {
+            true => part.record_of_append()?,
+            false => 0..0,
+        };
         for gap in padding::gaps(components, &part.hidden, part.frame())? {
             let mut base = gap.start;
             let done = crate::source::for_each_chunk(part.source(), gap, &mut |chunk| {
-                let found = chunk.iter().position(|b| *b != 0).map(|i| base.saturating_add(i as u64));
-                first = first.or(found);
-                count = count.saturating_add(chunk.iter().filter(|b| **b != 0).count() as u64);
+                let places = (base..).zip(chunk).filter(|(at, byte)| **byte != 0 && !record.contains(at));
+                for (at, _) in places {
+                    first = first.or(Some(at));
+                    count = count.saturating_add(1);
+                }
                 base = base.saturating_add(chunk.len() as u64);
                 Ok(())
             });

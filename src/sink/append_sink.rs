@@ -19,18 +19,24 @@
 //! step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are synced whether or
 //! not the append is to be durable; step 4 is if it is.
 //!
+//! The file is locked as long as the sink lives. That nobody has changed or replaced it is checked before step 1, and again
+//! before the new end counts: at the end of step 2, or, without a record, before the footer is written.
+//!
 //! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place. Where
 //! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
 //! manifest and footer once more behind them, sync, then steps 3 and 4.
 
 use super::buffered_file::BufferedFile;
 use super::byte_sink::ByteSink;
+use super::held_file::{HeldFile, Place};
 use super::write_all::write_all;
 use crate::error::{fail, Error, Result, SystemText};
+use crate::io::read_at::size_of;
 use crate::memory::AlignedBuffer;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::time::{Duration, SystemTime};
 
 /// Bytes of a [`HeadRecord`].
 const RECORD: usize = 32;
@@ -61,31 +67,56 @@ enum Progress {
     Grown,
     /// The record may be gone: the file may have its new end.
     Cleared,
+    /// Another program writes to the file, too, so that no byte of it is touched any more.
+    Shared,
+}
+
+/// What a file ends in that could not be cut back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileEnd {
+    /// What the append has written.
+    AsItWas,
+    /// Nothing that counts: the record, or that there is no footer, says so.
+    Unfinished,
+    /// Its old manifest.
+    Old,
 }
 
 /// An existing file that grows behind its end. Until it is published, what was there is whole:
 /// dropping the sink puts the file back to it.
 pub struct AppendSink {
     writer: Option<BufferedFile>,
+    place: Place,
     /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new one from the
     /// moment that the new footer is on the disk.
     record: Option<HeadRecord>,
     /// The old manifest and footer.
     tail: Range<u64>,
     progress: Progress,
+    /// The new end is written, and there is no record: the file has its new objects.
+    is_complete: bool,
     durable: bool,
 }
 
 impl AppendSink {
     /// Appends to `file`, whose manifest and footer are the bytes `tail`.
-    pub fn over(mut file: File, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
-        let end = file.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
-        if end != tail.end {
-            let old = tail.end;
+    pub fn over(file: HeldFile, tail: Range<u64>, record: Option<HeadRecord>, durable: bool) -> Result<Self> {
+        let (file, place) = file.into_parts();
+        let (old, end) = (tail.end, place.size());
+        if end != old {
             return Err(fail!(Io, "it changed from {old} to {end} bytes while it was being opened"));
         }
+        seek(&file, end)?;
         let writer = Some(BufferedFile::new(file, end)?);
-        Ok(AppendSink { writer, record, tail, progress: Progress::Untouched, durable })
+        Ok(AppendSink {
+            writer,
+            place,
+            record,
+            tail,
+            progress: Progress::Untouched,
+            is_complete: false,
+            durable,
+        })
     }
 
     fn writer(&mut self) -> Result<&mut BufferedFile> {
@@ -96,6 +127,9 @@ impl AppendSink {
     fn begin(&mut self) -> Result<()> {
         if self.progress != Progress::Untouched {
             return Ok(());
+        }
+        if let Some(writer) = &self.writer {
+            self.place.check_unchanged(writer.file())?;
         }
         self.progress = Progress::Begun;
         let (record, end) = (self.record.clone(), self.tail.end);
@@ -110,18 +144,38 @@ impl AppendSink {
         Ok(())
     }
 
-    /// Steps 1 to 3.
-    fn commit(&mut self) -> Result<()> {
+    /// Steps 1 and 2, as far as there is something to write.
+    fn grow(&mut self) -> Result<()> {
         self.begin()?;
-        let record = self.record.clone();
         let writer = self.writer()?;
         writer.flush()?;
+        self.is_complete = self.progress == Progress::Cleared;
+        let Some(writer) = &self.writer else { return Ok(()) };
         sync(writer.file(), "could not sync what was added")?;
+        let (size, position) = (size_of(writer.file())?, writer.position());
+        if size != position {
+            self.progress = Progress::Shared;
+            return Err(fail!(
+                Io,
+                "another program has written to the file meanwhile: it has {size} bytes, not {position}; it is left so"
+            ));
+        }
+        self.place.check_in_place(writer.file())
+    }
+
+    /// Steps 1 to 3.
+    fn commit(&mut self) -> Result<()> {
+        let record = self.record.clone();
+        if record.is_none() {
+            self.begin()?;
+            self.progress = Progress::Cleared; // what is written now may end in the new footer
+        }
+        self.grow()?;
         self.progress = Progress::Cleared;
         let Some(HeadRecord { offset, before, .. }) = record else { return Ok(()) };
-        let file = self.writer()?.file();
-        put_back(file, offset, &before)?;
-        sync(file, "could not sync the new end")
+        put_back(self.writer()?.file(), offset, &before)?;
+        self.is_complete = true;
+        sync(self.writer()?.file(), "could not sync the new end")
     }
 
     /// Restores the file as it was, or ends it validly with its old objects.
@@ -130,16 +184,27 @@ impl AppendSink {
         if matches!(self.progress, Progress::Grown | Progress::Cleared) {
             let old_end = self.tail.end;
             if let Err(cut) = writer.set_length(old_end) {
-                let is_new = if self.progress == Progress::Cleared { "has its new objects, or " } else { "" };
-                let ended = self.end_validly(file);
-                let error = match ended {
-                    Ok(()) => fail!(Io, "it has its old objects, and zeros instead of the new ones"),
-                    Err(e) => {
-                        fail!(Io, "it {is_new}ends in an unfinished append, which zt_repair cuts off ({e})")
+                let mut end = FileEnd::AsItWas;
+                let ended = self.end_validly(file, &mut end);
+                let state = match (end, self.progress) {
+                    _ if ended.is_ok() => "it has its old objects, and zeros instead of the new ones",
+                    (FileEnd::Old, _) => {
+                        "it has its old objects, and zeros instead of the new ones, but not yet on the disk"
                     }
+                    (FileEnd::AsItWas, Progress::Cleared) if self.is_complete => {
+                        "it has its new objects, but perhaps not on the disk"
+                    }
+                    (FileEnd::AsItWas, Progress::Cleared) => {
+                        "it has its new objects, or ends in an unfinished append, which zt_repair cuts off"
+                    }
+                    _ => "it ends in an unfinished append, which zt_repair cuts off",
                 };
-                let cut = SystemText(&cut);
-                return Err(fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {error}"));
+                let (cut, why) = (SystemText(&cut), ended.err());
+                let error = fail!(Io, "the file could not be cut back to {old_end} bytes: {cut}; {state}");
+                return Err(match why {
+                    Some(why) => fail!(Io, "{error} ({why})"),
+                    None => error,
+                });
             }
             // If the sync fails the record stays: the disk may still have what was added.
             sync(file, "the file is cut back, but could not be synced")?;
@@ -148,25 +213,36 @@ impl AppendSink {
             put_back(file, record.offset, &record.before)
                 .map_err(|e| e.within(format_args!("the file has its old end, but")))?;
         }
+        set_modified(file, self.place.modified());
         match self.durable {
             true => sync(file, "the file is cut back, but could not be synced"),
             false => Ok(()),
         }
     }
 
-    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it.
-    fn end_validly(&self, file: &File) -> Result<()> {
-        if let Some(record) = &self.record {
-            write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
-            sync(file, "could not sync the append record")?;
-        }
+    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it. `reached` is what the file
+    /// ends in then, also after a failure.
+    fn end_validly(&self, file: &File, reached: &mut FileEnd) -> Result<()> {
         let mut seeker: &File = file;
         let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
+        if let Some(record) = &self.record {
+            write_at(file, record.offset, &record.bytes)?; // the last step may have cleared it
+            *reached = FileEnd::Unfinished;
+            sync(file, "could not sync the append record")?;
+        } else {
+            // A footer first: the bytes before it must not become zeros while it counts.
+            zero(file, end.saturating_sub(COPY_CHUNK as u64).max(self.tail.end)..end)?;
+            *reached = FileEnd::Unfinished;
+        }
         zero(file, self.tail.end..end)?;
         copy(file, self.tail.clone(), end)?;
+        if self.record.is_none() {
+            *reached = FileEnd::Old;
+        }
         sync(file, "could not sync the old manifest")?;
         let Some(record) = &self.record else { return Ok(()) };
         put_back(file, record.offset, &record.before)?;
+        *reached = FileEnd::Old;
         sync(file, "could not sync the old manifest")?;
         let _ = zero(file, self.tail.clone()); // what is left of it is padding
         Ok(())
@@ -190,6 +266,15 @@ pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()
 /// Writes the bytes that were in the record's place before.
 fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
+}
+
+/// Gives a file that is as it was the time that it had, so that whoever has it open sees no change. Where that is refused
+/// it has a new time.
+fn set_modified(file: &File, nanoseconds: i64) {
+    if let Some(since) = u64::try_from(nanoseconds).ok().filter(|since| *since > 0) {
+        let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(since));
+        let _ = time.map(|time| file.set_modified(time));
+    }
 }
 
 fn seek(mut file: &File, to: u64) -> Result<()> {
@@ -256,10 +341,7 @@ impl ByteSink for AppendSink {
         if self.record.is_some() {
             return Ok(()); // until the new footer is there, the record says where the file ends
         }
-        self.begin()?;
-        let writer = self.writer()?;
-        writer.flush()?;
-        sync(writer.file(), "could not sync what was added")
+        self.grow()
     }
 
     /// The new manifest and footer are written: makes them the file's, then turns those that they replace to
@@ -279,7 +361,9 @@ impl ByteSink for AppendSink {
 
     fn roll_back(&mut self) -> Result<()> {
         match self.writer.take() {
-            Some(writer) if self.progress != Progress::Untouched => self.restore(&writer),
+            Some(writer) if !matches!(self.progress, Progress::Untouched | Progress::Shared) => {
+                self.restore(&writer)
+            }
             _ => Ok(()),
         }
     }

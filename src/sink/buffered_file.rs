@@ -72,6 +72,11 @@ impl BufferedFile {
         self.due(more) > 0
     }
 
+    /// Where the file ends after what is written.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
     /// The bytes that are not written yet.
     pub fn gathered(&self) -> &[u8] {
         self.memory.get(self.padding..).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use super::advice::{unsupported, Advice};
 use super::pages::Pages;
-use super::profile::{PageCache, Profile, ReadRange};
+use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::Result;
 use crate::memory::{in_memory, zeroed, AlignedBuffer};
 use std::ops::Range;
@@ -64,6 +64,14 @@ pub trait ByteSource: Send + Sync {
 /// Whether each read calls a function of the host, which may go over a network.
 pub fn is_callback_source(source: &dyn ByteSource) -> bool {
     source.page_cache().is_none() && source.slice(0..0).is_none()
+}
+
+/// How the file of a source that is read, not mapped, is now, if it is not as it was when it was opened.
+pub fn change_since_open(source: &dyn ByteSource) -> Result<Option<Change>> {
+    match source.page_cache() {
+        Some(cache) if source.slice(0..0).is_none() => cache.change(),
+        _ => Ok(None),
+    }
 }
 
 /// Calls `body` with the bytes of `range`: borrowed if possible, else read into fresh memory. The range

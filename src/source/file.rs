@@ -5,12 +5,13 @@ use super::advice::Advice;
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::pages::{page_size, Pages};
-use super::profile::{PageCache, Profile, ReadMany, ReadRange};
+use super::profile::{Change, PageCache, Profile, ReadMany, ReadRange};
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::SCATTERS;
 use crate::io::path::{Access, SystemPath};
 use crate::io::read_at::{read_exact_at, read_exact_scattered, size_and_time};
-use crate::io::stat;
+use crate::io::{file_lock, stat};
+use crate::lock::Mutex;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -24,6 +25,12 @@ pub struct FileSource {
     size: u64,
     /// Whether the range ends where the file does.
     to_end: bool,
+    /// Whether nobody else has a duplicate of the handle.
+    is_own: bool,
+    /// A change of the file that was accepted.
+    accepted: Mutex<Option<Change>>,
+    /// Where the file ended when it was opened.
+    end: u64,
     /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     modified: i64,
     /// Whether one call fills many pieces of memory, as far as is known.
@@ -36,15 +43,17 @@ pub fn open_for_reading(path: &Path) -> Result<File> {
 }
 
 impl FileSource {
-    fn new(file: File, base: u64, size: u64, to_end: bool, modified: i64) -> Self {
-        FileSource { file, base, size, to_end, modified, scatters: AtomicBool::new(SCATTERS) }
+    fn new(file: File, base: u64, size: u64, (end, modified): (u64, i64), is_own: bool) -> Self {
+        let to_end = base.saturating_add(size) == end;
+        let (accepted, scatters) = (Mutex::default(), AtomicBool::new(SCATTERS));
+        FileSource { file, base, size, to_end, is_own, accepted, end, modified, scatters }
     }
 
     /// The file at `path`, whole.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_for_reading(path)?;
         let (size, modified) = size_and_time(&file)?;
-        Ok(FileSource::new(file, 0, size, true, modified))
+        Ok(FileSource::new(file, 0, size, (size, modified), true))
     }
 
     /// `length` bytes from `base` on; `u64::MAX`: all to the end.
@@ -60,7 +69,7 @@ impl FileSource {
                 "offset {base} and length {length} pass the end of the file of {end} bytes"
             ));
         }
-        Ok(FileSource::new(file, base, size, size == capacity, modified))
+        Ok(FileSource::new(file, base, size, (end, modified), false))
     }
 
     /// Whether the byte at `offset` is in memory; `mapped` is that byte in a map, where there is one.
@@ -143,6 +152,24 @@ impl PageCache for FileSource {
 
     fn direct(&self) -> Result<Option<DirectFile>> {
         DirectFile::open(&self.file, self.base)
+    }
+
+    fn change(&self) -> Result<Option<Change>> {
+        let (end, modified) = size_and_time(&self.file)?;
+        let is_same_time = modified == self.modified || modified == 0 || self.modified == 0;
+        if end == self.end && is_same_time {
+            return Ok(None);
+        }
+        let change = Change { size: end.saturating_sub(self.base), modified, to_end: self.to_end };
+        Ok(Some(change).filter(|change| self.accepted.lock().as_ref() != Some(change)))
+    }
+
+    fn accept(&self, change: Change) {
+        *self.accepted.lock() = Some(change);
+    }
+
+    fn has_writer(&self) -> bool {
+        self.is_own && file_lock::is_locked(&self.file)
     }
 
     fn is_still(&self, other: &File) -> Result<bool> {

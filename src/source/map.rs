@@ -12,7 +12,7 @@ use super::file::FileSource;
 use super::locked::LockedRanges;
 use super::memory::part;
 use super::pages::Pages;
-use super::profile::{PageCache, Profile, ReadRange};
+use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, Cause, Error, Result, SystemText};
 use crate::io::refusal::is_refusal;
 use crate::lock::Mutex;
@@ -203,6 +203,18 @@ impl PageCache for MapSource {
 
     fn direct(&self) -> Result<Option<DirectFile>> {
         self.file.direct()
+    }
+
+    fn change(&self) -> Result<Option<Change>> {
+        self.file.change()
+    }
+
+    fn accept(&self, change: Change) {
+        self.file.accept(change);
+    }
+
+    fn has_writer(&self) -> bool {
+        self.file.has_writer()
     }
 
     fn is_still(&self, other: &File) -> Result<bool> {

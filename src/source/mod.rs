@@ -19,6 +19,6 @@ pub mod residence;
 
 pub use advice::Advice;
 pub use byte_source::ByteSource;
-pub(crate) use byte_source::{for_each_chunk, is_callback_source, with_range, READ_CHUNK};
+pub(crate) use byte_source::{change_since_open, for_each_chunk, is_callback_source, with_range, READ_CHUNK};
 pub(crate) use elsewhere::Elsewhere;
-pub use profile::{PageCache, Profile, ReadMany, ReadRange};
+pub use profile::{Change, PageCache, Profile, ReadMany, ReadRange};

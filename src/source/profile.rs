@@ -97,6 +97,17 @@ impl Profile {
     }
 }
 
+/// How a file is now, where it is not as it was when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Bytes from the source's first one to the end of the file.
+    pub size: u64,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    pub modified: i64,
+    /// Whether the source ended where the file did.
+    pub to_end: bool,
+}
+
 /// The page cache's view of a source, and direct reads past it.
 pub trait PageCache: Send + Sync {
     /// Whether the byte at `offset` is in memory already; none where that is not known.
@@ -105,6 +116,19 @@ pub trait PageCache: Send + Sync {
     /// A second handle for reads past the page cache, with the offset at which the bytes begin.
     fn direct(&self) -> Result<Option<DirectFile>> {
         Ok(None)
+    }
+
+    /// How the file is now, if its size or its time is another one than when it was opened, or than was accepted since.
+    fn change(&self) -> Result<Option<Change>> {
+        Ok(None)
+    }
+
+    /// From now on the file as it is after that change counts as unchanged.
+    fn accept(&self, _change: Change) {}
+
+    /// Whether a writer holds the file's lock, as far as that is known.
+    fn has_writer(&self) -> bool {
+        false
     }
 
     /// Whether another handle is on the file of these bytes, which nobody has changed since it was opened, as far as that is

@@ -4,16 +4,27 @@ use super::append_base::AppendBase;
 use super::specs::{Summary, WriterOptions};
 use super::state::Writer;
 use crate::container::{self, AppendRecord, Frame};
-use crate::error::{fail, try_format, Error, Result};
-use crate::io::path::{Access, SystemPath};
+use crate::error::{fail, try_format, Cause, Result};
+use crate::io::path::Access;
 use crate::memory::try_box;
 use crate::memory::AlignedBuffer;
 use crate::model::manifest::Version;
 use crate::reader::{check_is_one_file, record_of, File, FilePart, Mode, OpenOptions};
 use crate::sink::append_sink::{AppendSink, HeadRecord};
 use crate::sink::file_sink::FileSink;
+use crate::sink::held_file::{HeldFile, ReplacingSink};
 use crate::sink::ByteSink;
 use std::path::Path;
+
+/// How often a file that is replaced meanwhile is opened.
+const MAX_LOOKS: u32 = 16;
+
+/// A file that is to be appended to.
+pub(crate) struct ToAppend {
+    file: Box<File>,
+    /// Its handle for writing, with the lock; or why there is none, which matters only if it can be appended to.
+    held: Result<HeldFile>,
+}
 
 impl Writer {
     /// A writer that appends objects to the file at `path`, if its container allows that.
@@ -23,14 +34,30 @@ impl Writer {
     }
 
     /// The file at `path`, for [`Writer::append_to`].
-    pub(crate) fn open_to_append(path: &Path) -> Result<Box<File>> {
+    pub(crate) fn open_to_append(path: &Path) -> Result<ToAppend> {
         check_is_one_file(path).map_err(|e| e.within(format_args!("{}", path.display())))?;
         // No mapping: the file is about to change.
         let open = OpenOptions { mode: Mode::Read, max_objects: u64::MAX, ..OpenOptions::default() };
-        try_box(File::open(path, &open)?)
+        for _ in 0..MAX_LOOKS {
+            // It is locked before it is looked at, so that no other writer changes it in between.
+            let held = match HeldFile::open(path, Access::ReadWrite) {
+                Err(e) if e.cause() == Cause::Busy => {
+                    return Err(e.within(format_args!("{}", path.display())))
+                }
+                held => held,
+            };
+            let file = try_box(File::open_as_writer(path, &open)?)?;
+            let Ok(locked) = &held else { return Ok(ToAppend { file, held }) };
+            let opened = file.parts().next().and_then(|part| part.source().page_cache());
+            if opened.map_or(Ok(true), |opened| opened.is_still(locked.file()))? {
+                return Ok(ToAppend { file, held });
+            }
+        }
+        let error = fail!(Io, "it was changed while it was being opened");
+        Err(error.within(format_args!("{}", path.display())))
     }
 
-    pub(crate) fn append_to(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
+    pub(crate) fn append_to(file: ToAppend, path: &Path, options: &WriterOptions) -> Result<Writer> {
         let label = try_format(format_args!("{}", path.display()))?;
         let mut writer =
             Writer::for_append(file, path, options).map_err(|e| e.within(format_args!("{label}")))?;
@@ -38,7 +65,8 @@ impl Writer {
         Ok(writer)
     }
 
-    fn for_append(file: Box<File>, path: &Path, options: &WriterOptions) -> Result<Writer> {
+    fn for_append(to: ToAppend, path: &Path, options: &WriterOptions) -> Result<Writer> {
+        let ToAppend { file, held } = to;
         let Some(version) = file.capabilities().appends_as else {
             let name = file.container().name();
             return Err(fail!(
@@ -66,15 +94,13 @@ impl Writer {
         part.source().read_at(range.start, manifest.as_mut_slice())?;
         let end = part.frame().file_size; // its shards are no part of it
         let sink: Box<dyn ByteSink> = if container::capabilities(version).old_ends_stay {
-            let file = still_there(part, path, Access::ReadWrite)?;
-            try_box(AppendSink::over(file, range.start..end, None, options.durable)?)?
+            try_box(AppendSink::over(held?, range.start..end, None, options.durable)?)?
         } else if AppendRecord::fits_before(range.start) {
             let record = head_record(part, range.start, manifest.as_slice())?;
-            let file = still_there(part, path, Access::ReadWrite)?;
-            try_box(AppendSink::over(file, range.start..end, Some(record), options.durable)?)?
+            try_box(AppendSink::over(held?, range.start..end, Some(record), options.durable)?)?
         } else {
-            still_there(part, path, Access::Read)?;
-            try_box(new_file(path, version, end, options.durable)?)?
+            let held = held?;
+            try_box(ReplacingSink::new(new_file(path, version, end, options.durable)?, held))?
         };
         let mut writer = Writer::with_sink(sink, &options, end);
         writer.append_base = Some(AppendBase::new(file, manifest));
@@ -98,16 +124,6 @@ impl Writer {
 fn check_combined(frame: &Frame, bytes: &[u8]) -> Result<(u64, u64)> {
     let manifest = container::decode_encoded(frame, bytes)?.into_inner();
     Ok((manifest.objects.len() as u64, manifest.components.len() as u64))
-}
-
-/// A handle on the file that was opened, unless somebody has put another one in its place or written to it.
-fn still_there(part: &FilePart, path: &Path, access: Access) -> Result<std::fs::File> {
-    let file = SystemPath::new(path)?.open(access);
-    let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-    match part.source().page_cache().map_or(Ok(true), |opened| opened.is_still(&file))? {
-        true => Ok(file),
-        false => Err(fail!(Io, "it was changed while it was being opened")),
-    }
 }
 
 /// The record of an append to `file`, whose manifest begins at `start` and is `manifest`.
@@ -165,14 +181,15 @@ mod tests {
         let after = std::fs::read(&other).unwrap();
         assert_eq!(after.len(), std::fs::read(&path).unwrap().len());
         std::fs::rename(&other, &path).unwrap();
-        let refused = Writer::append_to(file, &path, &WriterOptions::default()).err();
-        if cfg!(unix) {
-            let error = refused.expect("it is another file");
-            assert!(error.message().contains("was changed while it was being opened"), "{error}");
+        let mut writer = Writer::append_to(file, &path, &WriterOptions::default()).unwrap();
+        writer.write_dense(&DenseSpec::new("c", Dtype::U8, &[4], b"abcd")).unwrap();
+        if cfg!(any(unix, windows)) {
+            let error = writer.finish().map_err(|e| writer.abort(e)).unwrap_err();
+            assert!(error.message().contains("another file was put in its place"), "{error}");
         }
+        drop(writer);
         assert!(std::fs::read(&path).unwrap() == after);
-        let file = Writer::open_to_append(&path).unwrap();
-        add(&mut Writer::append_to(file, &path, &WriterOptions::default()).unwrap(), "c");
+        add(&mut Writer::append(&path, &WriterOptions::default()).unwrap(), "c");
         let names: Vec<_> = File::open(&path, &OpenOptions::default())
             .unwrap()
             .objects()

@@ -25,6 +25,7 @@ mod stream;
 
 pub use crate::digest::Algorithm;
 pub use crate::model::structure::Grouping;
+pub(crate) use append::ToAppend;
 pub use batch::DenseSpec;
 pub use loss::{Agree, Loss};
 pub use quantized::QuantizedSpec;

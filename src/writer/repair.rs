@@ -1,11 +1,12 @@
 //! A file that ends in an unfinished append, cut back to its last good end.
 
 use crate::container::{AppendRecord, Limits};
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Cause, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::memory::try_box;
 use crate::reader::{check_cut, check_is_one_file, last_valid_end, record_of, File, OpenOptions};
 use crate::sink::append_sink::cut_back;
+use crate::sink::held_file::HeldFile;
 use crate::source::file::FileSource;
 use crate::source::{ByteSource, PageCache};
 use std::ops::Range;
@@ -67,7 +68,14 @@ fn repair_file(
         ..Limits::default()
     };
     check_is_one_file(path)?;
-    let source = FileSource::open(path)?;
+    // It is locked before it is looked at, so that no append begins or goes on meanwhile. A file that needs no repair may
+    // be one that nobody can write.
+    let held = match HeldFile::open(path, Access::ReadWrite) {
+        Err(e) if e.cause() != Cause::Busy => HeldFile::open(path, Access::Read),
+        held => held,
+    }?;
+    let file = held.file().try_clone().map_err(|e| Error::io("could not open it once more", &e))?;
+    let source = FileSource::from_file(file, 0, u64::MAX)?;
     let (_, _, old_size) = source.parts();
     let watched = Watched { source: &source, progress, done: AtomicU64::new(0) };
     let new_size = match options.cut_at {
@@ -93,12 +101,13 @@ fn repair_file(
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-        // To look at it took a while, and whoever writes a file anew renames it.
+        // To look at it took a while, whoever writes a file anew renames it, and not every file system has locks.
         if !source.is_still(&file)? {
             return Err(fail!(Io, "it was changed meanwhile, and is left as it is"));
         }
         cut_back(&file, end, record)?;
     }
+    drop(held);
     Ok(RepairReport { old_size, new_size, objects })
 }
 

@@ -19,7 +19,7 @@ from ._cache import Cache
 from ._component import Caps, Component
 from ._elements import numpy_dtype
 from ._file import CONTAINERS, ComponentInfo, Failure, File, Part, Read, open
-from ._library import (BufferSize, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
+from ._library import (BufferSize, Busy, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
                        InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, NotZTensor, OutOfMemory,
                        TimedOut, Unsupported, ZTensorError, block_of, dtype_size, lib)
 from ._load import Load, LoadEvent, PartStats
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .numpy import safe_open
 
 __version__ = lib.zt_version().decode()
-__all__ = ["BufferSize", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
+__all__ = ["BufferSize", "Busy", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
            "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
            "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "NotZTensor", "Object", "OpenObject",
            "OutOfMemory", "Part", "PartStats", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",

@@ -207,6 +207,12 @@ class TimedOut(ZTensorError, TimeoutError):
     status = c.ZT_ERROR_TIMEOUT
 
 
+class Busy(ZTensorError, BlockingIOError):
+    """Another writer has the file: an append, an edit or a repair that has not ended."""
+
+    status = c.ZT_ERROR_BUSY
+
+
 _CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
 for _class in (ZTensorError, *_CLASSES.values()):
     _class.__module__ = "libztensor"
@@ -271,7 +277,7 @@ def address(function: str) -> Callable:
 def field_text(struct, name: str) -> Optional[str]:
     """A field of text with its length beside it; see address."""
     place = ctypes.c_void_p.from_buffer(struct, getattr(type(struct), name).offset).value
-    return None if place is None else ctypes.string_at(place, getattr(struct, name + "_length")).decode()
+    return None if place is None else ctypes.string_at(place, getattr(struct, name + "_length")).decode(errors="surrogateescape")
 
 
 def block_of(type: str) -> tuple[int, int]:

@@ -136,6 +136,18 @@ def test_what_is_no_array_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == [], "what failed left nothing"
 
 
+def test_what_cannot_be_read_is_named_or_left_out(tmp_path):
+    np.savez(tmp_path / "record.npz", rec=np.array([(1, 2.5)], [("i", "<i8"), ("k", "<f8")]), w=np.ones(3, "float32"))
+    with pytest.raises(libztensor.Unsupported, match=r"'rec' .*numpy\.\[\('i', '<i8'\)"):
+        load_file(tmp_path / "record.npz")
+    with pytest.warns(UserWarning, match="'rec'"):
+        assert list(load_file(tmp_path / "record.npz", skip_unreadable=True)) == ["w"]
+    with safe_open(tmp_path / "record.npz") as opened:
+        assert opened.keys() == ["rec", "w"]
+        with pytest.raises(libztensor.Unsupported, match="'rec'"):
+            opened.get_tensor("rec")
+
+
 def test_a_failed_save_leaves_what_was_there(path):
     before = path.read_bytes()
     with pytest.raises(libztensor.Unsupported):

@@ -98,7 +98,7 @@ impl<'f> FileData<'f> {
             _ => json!(self.texts.place(component.role())),
         };
         json!([
-            names::text(&object),
+            names::text(object),
             role,
             self.texts.place(elements::type_name(component)),
             self.texts.place(object.format_name()),

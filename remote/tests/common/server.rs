@@ -71,6 +71,8 @@ pub struct Server {
     pub asked: Arc<Mutex<Vec<String>>>,
     /// What was said to be where a request comes from.
     pub referers: Arc<Mutex<Vec<String>>>,
+    /// Credentials that came: of headers, and queries.
+    pub credentials: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -102,6 +104,7 @@ impl Server {
             requests: Arc::default(),
             asked: Arc::default(),
             referers: Arc::default(),
+            credentials: Arc::default(),
         };
         let (serving, wrap) = (server.clone(), Arc::new(wrap));
         std::thread::spawn(move || {
@@ -156,6 +159,10 @@ impl Server {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let condition = head.get("if-match").or(head.get("if-unmodified-since")).unwrap_or("-");
         let range = head.get("range").unwrap_or("-");
+        let headers =
+            ["authorization", "proxy-authorization", "cookie"].map(|name| head.get(name).unwrap_or(""));
+        let sent_secrets = headers.into_iter().chain([query]).filter(|text| !text.is_empty());
+        self.credentials.lock().unwrap().extend(sent_secrets.map(str::to_owned));
         self.referers.lock().unwrap().extend(head.get("referer").map(str::to_owned));
         self.asked.lock().unwrap().push(format!("{path} {range} {condition}"));
         let Some(content) = self.contents.lock().unwrap().get(path).cloned() else {

@@ -7,7 +7,8 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use std::ops::Range;
 
 const END: &[u8; 4] = b"PK\x05\x06";
-const END_SIZE: u64 = 22;
+const END_BYTES: usize = 22;
+const END_SIZE: u64 = END_BYTES as u64;
 const END64: &[u8; 4] = b"PK\x06\x06";
 const END64_SIZE: u64 = 56;
 const LOCATOR: &[u8; 4] = b"PK\x06\x07";
@@ -137,7 +138,7 @@ fn find_anywhere(regions: &mut dyn Regions) -> Result<u64> {
 
 /// Where the last record in some bytes begins, which begin at `start` and hold all of it.
 fn last_record(bytes: &[u8], start: u64) -> Option<u64> {
-    let found = bytes.windows(END_SIZE as usize).rposition(|window| window.starts_with(END))?;
+    let found = bytes.windows(END_BYTES).rposition(|window| window.starts_with(END))?;
     Some(start.saturating_add(found as u64))
 }
 

@@ -211,7 +211,7 @@ fn read_one(path: &Path, context: &ReadContext<'_>) -> Result<ReadPart> {
         Some(name) => try_format(format_args!("{name}: {}", path.display()))?,
         None => try_format(format_args!("{}", path.display()))?,
     };
-    let (part, mut manifest) = open_part(store, path, label, limits, budget)?;
+    let (part, mut manifest) = open_part(store, path, label, limits, budget, false)?;
     part.mark_page_exclusive(&mut manifest.components)?;
     Ok((part, manifest))
 }

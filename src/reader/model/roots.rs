@@ -68,6 +68,6 @@ fn with_manifest<T>(
     let label = try_format(format_args!("{}", path.display()))?;
     // What it takes is freed before the model is opened.
     let budget = Budget::new(finder.limits.memory_for(0));
-    let (part, manifest) = open_part(finder.store, path, label, finder.limits, &budget)?;
+    let (part, manifest) = open_part(finder.store, path, label, finder.limits, &budget, false)?;
     body(part.container(), &manifest)
 }

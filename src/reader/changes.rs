@@ -1,0 +1,151 @@
+//! A file that somebody changes while it is open. A call that has read asks once whether the file's size or time is another
+//! one; then what was read may be of both. A file that only grew by an append has all that it had.
+
+use super::file::File;
+use super::manifest::read_manifest;
+use super::parts::FilePart;
+use super::recovery::{record_of, Prefix};
+use crate::container;
+use crate::error::{fail, Cause, Error, Result};
+use crate::load::is_of_the_file;
+use crate::model::manifest::Manifest;
+use crate::model::sort::sort;
+use crate::source::{change_since_open, Change};
+use std::time::Duration;
+
+/// How a file has grown.
+enum Growth {
+    /// It has its old end, or the record of an append says where that is: an append is under way, or was killed.
+    KeepsItsEnd,
+    /// It has a new end, and all that it had.
+    Whole,
+    /// Not by an append.
+    No,
+}
+
+impl File {
+    /// Why what was read of a part may be of two files; none of a file that is mapped, or as it was.
+    fn changed(&self, part: &FilePart) -> Option<Error> {
+        match change_since_open(part.source()) {
+            Ok(None) => None,
+            Ok(Some(change)) => self.check_change(part, change).err(),
+            Err(e) => Some(e),
+        }
+    }
+
+    /// A failure, or that the file was changed, if that may be its cause.
+    #[cold]
+    pub(super) fn or_changed(&self, part: &FilePart, error: Error) -> Error {
+        match is_of_the_file(&error) {
+            true => self.changed(part).unwrap_or(error),
+            false => error,
+        }
+    }
+
+    /// What reading gave, or that the file was changed meanwhile.
+    pub(super) fn unless_changed<T>(&self, part: &FilePart, outcome: Result<T>) -> Result<T> {
+        match outcome {
+            Ok(read) => self.changed(part).map_or(Ok(read), Err),
+            Err(error) => Err(self.or_changed(part, error)),
+        }
+    }
+
+    /// [`File::unless_changed`] of all parts that are open.
+    pub(super) fn unless_any_changed(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.as_ref().err().is_none_or(is_of_the_file) {
+            for part in self.parts().filter(|part| part.is_open()) {
+                self.changed(part).map_or(Ok(()), |error| Err(part.named(error)))?;
+            }
+        }
+        outcome
+    }
+
+    /// Fails unless the file of `part` has only grown by an append.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn check_change(&self, part: &FilePart, mut change: Change) -> Result<()> {
+        /// An append that is taken back gives the file its old time a moment after its old size.
+        const LOOKS: u32 = 4;
+        const PAUSE: Duration = Duration::from_millis(1);
+        let was_refused = *part.refused.lock() == Some(change);
+        for look in 0..LOOKS {
+            if was_refused {
+                break;
+            }
+            if look > 0 {
+                std::thread::sleep(PAUSE);
+                match change_since_open(part.source())? {
+                    None => return Ok(()),
+                    Some(next) => change = next,
+                }
+            }
+            match self.growth(part, change)? {
+                Growth::No => {}
+                Growth::KeepsItsEnd => return Ok(()),
+                Growth::Whole => {
+                    part.source().page_cache().map(|cache| cache.accept(change)).unwrap_or_default();
+                    return Ok(());
+                }
+            }
+        }
+        *part.refused.lock() = Some(change);
+        let (old, new) = (part.size(), change.size);
+        let how = match (change.to_end, old == new) {
+            (false, _) => "the file around it was changed",
+            (true, true) => "its bytes were written to",
+            (true, false) => "its size is another one",
+        };
+        Err(fail!(
+            Io,
+            "the file was changed since it was opened ({how}: {old} bytes then, {new} now), so that what was read may be \
+             of both; open it again"
+        ))
+    }
+
+    fn growth(&self, part: &FilePart, change: Change) -> Result<Growth> {
+        let (source, frame) = (part.source(), part.frame());
+        let end = frame.file_size;
+        if part.capabilities().appends_as.is_none() || !change.to_end || change.size < end {
+            return Ok(Growth::No);
+        }
+        let now = Prefix { source, size: change.size };
+        let record = if part.capabilities().old_ends_stay { None } else { record_of(&now)? };
+        let new_end = match record {
+            Some(record) if record.tail == (frame.manifest.start..end) => return Ok(Growth::KeepsItsEnd),
+            Some(ref record) => record.tail.end,
+            None => change.size,
+        };
+        if change.size > end && part.has_its_end()? {
+            return Ok(Growth::KeepsItsEnd);
+        }
+        if new_end <= end || new_end > change.size || part.capabilities().old_ends_stay {
+            return Ok(Growth::No);
+        }
+        let prefix = Prefix { source, size: new_end };
+        match read_manifest(&prefix, &self.shards.limits) {
+            Ok((new, manifest)) if new.manifest.start >= end && self.is_carried_over(part, &manifest)? => {
+                Ok(if record.is_some() { Growth::KeepsItsEnd } else { Growth::Whole })
+            }
+            Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory) => Err(e),
+            _ => Ok(Growth::No),
+        }
+    }
+
+    /// Whether a later manifest of the file has, below the old end, nothing but what is there.
+    fn is_carried_over(&self, part: &FilePart, later: &Manifest) -> Result<bool> {
+        let end = part.size();
+        let old = self.manifest.components.get(part.components.clone()).unwrap_or_default();
+        let mut known: Vec<(u64, u64, &str)> = Vec::new();
+        known.try_reserve_exact(old.len())?;
+        known.extend(
+            old.iter().map(|c| (c.offset, c.stored_size, self.manifest.digest(c).unwrap_or_default())),
+        );
+        sort(&mut known);
+        let is_known = |c: &crate::model::manifest::Component| {
+            let place = (c.offset, c.stored_size, later.digest(c).unwrap_or_default());
+            c.offset >= end || c.stored_size == 0 || known.binary_search(&place).is_ok()
+        };
+        let capabilities = container::capabilities(later.container.unwrap_or(part.container()));
+        Ok(capabilities.appends_as.is_some() && later.components.iter().all(is_known))
+    }
+}
