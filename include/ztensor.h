@@ -280,10 +280,8 @@ typedef enum zt_mode_value {
     /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change, and no call can
     /// detect that: ZT_MODE_READ does.
     ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO. Each call that has read
-    /// compares the file's size and modification time with those at its opening: after a change it is ZT_ERROR_IO, as
-    /// what was read may be of both files. A .zt file that only grew by an append stays readable. A change that leaves
-    /// both as they were, or within the resolution of the file system's clock, is not detected.
+    /// Positioned reads only, never a mapping. A call fails with ZT_ERROR_IO if the file was cut short, or if its size or
+    /// modification time, compared after reading, was changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
     /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
     /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
@@ -396,9 +394,8 @@ typedef struct zt_open_options {
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while its writer holds the lock (zt_writer_append), else ZT_ERROR_CORRUPT: the message says where it
-/// could end, and zt_repair cuts it back. If an append ends while the file is being opened, zt_open looks again, and
-/// opens the old file or the new one; a file that another program goes on changing is ZT_ERROR_BUSY.
+/// ZT_ERROR_BUSY while a writer has it (zt_writer_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
+/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 

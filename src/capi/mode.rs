@@ -14,10 +14,8 @@ pub enum zt_mode_value {
     /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change, and no call can
     /// detect that: ZT_MODE_READ does.
     ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping: a file cut short while it is open is ZT_ERROR_IO. Each call that has read
-    /// compares the file's size and modification time with those at its opening: after a change it is ZT_ERROR_IO, as
-    /// what was read may be of both files. A .zt file that only grew by an append stays readable. A change that leaves
-    /// both as they were, or within the resolution of the file system's clock, is not detected.
+    /// Positioned reads only, never a mapping. A call fails with ZT_ERROR_IO if the file was cut short, or if its size or
+    /// modification time, compared after reading, was changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
     /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
     /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,

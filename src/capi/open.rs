@@ -22,9 +22,8 @@ use std::ptr::null;
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while its writer holds the lock (zt_writer_append), else ZT_ERROR_CORRUPT: the message says where it
-/// could end, and zt_repair cuts it back. If an append ends while the file is being opened, zt_open looks again, and
-/// opens the old file or the new one; a file that another program goes on changing is ZT_ERROR_BUSY.
+/// ZT_ERROR_BUSY while a writer has it (zt_writer_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
+/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
