@@ -94,6 +94,9 @@ fn no_command_copies_damaged_bytes_unless_it_is_told_to() {
             if *command == "split" {
                 continue; // the table of shards would have a new digest
             }
+            if strict.err.contains("it decodes to") {
+                continue; // nothing whole can be read of it
+            }
             assert!(strict.err.contains("--allow-damaged goes on"), "{case}: {strict:?}");
             let allowed = run(&[arguments, vec![&"--allow-damaged", &from, &to]].concat());
             assert_eq!(allowed.status, 0, "{case}: {allowed:?}");

@@ -113,7 +113,7 @@ fn write_model(random: &mut Random, path: &Path) {
 }
 
 /// The ways in which a model is converted.
-const WAYS: [&[&str]; 9] = [
+const CASES: [&[&str]; 9] = [
     &["o.zt"],
     &["o.zt", "--spec=2"],
     &["o.zt", "--spec=0.1"],
@@ -155,7 +155,7 @@ fn convert(input: &Path, into: &Path, way: &[&str]) -> bool {
 
 /// Converts a file in all ways, and extracts its arrays. Says in how many it was not refused.
 fn convert_in_all_ways(input: &Path, folder: &Path) -> usize {
-    let converted = WAYS.iter().filter(|way| convert(input, &folder.join("out"), way)).count();
+    let converted = CASES.iter().filter(|way| convert(input, &folder.join("out"), way)).count();
     let arrays = folder.join("arrays");
     let _ = std::fs::remove_dir_all(&arrays);
     let ran = run(&[&"extract", &input, &"--to", &arrays]);
@@ -183,7 +183,7 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
         }
         let converted = convert_in_all_ways(&path, &folder);
         done += converted;
-        refused += WAYS.len() + 1 - converted;
+        refused += CASES.len() + 1 - converted;
     }
     println!("{done} conversions, {refused} refusals");
     assert!(done > 100 && refused > 50, "{done} {refused}");
