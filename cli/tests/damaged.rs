@@ -60,7 +60,7 @@ fn listed(ran: &Ran) -> Vec<&str> {
 }
 
 #[test]
-fn no_command_copies_damaged_bytes_unless_it_is_told_to() {
+fn no_command_copies_damaged_bytes_without_allow_damaged() {
     let folder = folder("damaged-copies");
     for source in SOURCES {
         let from = damaged(source, &folder);
