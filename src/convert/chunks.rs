@@ -4,7 +4,7 @@ use super::float;
 use crate::model::dtype::Dtype;
 
 /// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
-pub const CHUNK_ELEMENTS: usize = 256;
+pub(super) const CHUNK_ELEMENTS: usize = 256;
 
 /// The value of an 8-bit float.
 #[inline(always)]
