@@ -1,4 +1,4 @@
-//! A file that somebody changes while it is open in `Mode::Read`: every way to its bytes fails, unless it only grew by an
+//! A file that somebody changes while it is open in `Mode::Read`: every case to its bytes fails, unless it only grew by an
 //! append. Its identity is that of what was opened.
 
 mod common;
@@ -35,8 +35,8 @@ fn batch(component: &Component<'_>) -> Result<(), Error> {
     File::read_batch(&mut requests, &BatchOptions::default(), &|_, _| {}, &|_, _| true, stats)
 }
 
-/// Every way to the bytes of the first object, by name.
-fn ways(file: &File) -> Vec<(&'static str, Result<(), Error>)> {
+/// Every case to the bytes of the first object, by name.
+fn cases(file: &File) -> Vec<(&'static str, Result<(), Error>)> {
     let object = file.object(0).unwrap();
     let data = object.component("data").unwrap();
     let mut bytes = vec![0; SIZE];
@@ -58,16 +58,16 @@ fn ways(file: &File) -> Vec<(&'static str, Result<(), Error>)> {
 }
 
 fn assert_changed(file: &File, what: &str) {
-    for (way, outcome) in ways(file) {
-        let error = outcome.expect_err(way);
-        assert_eq!(error.cause(), Cause::Io, "{what}, {way}: {error}");
-        assert!(error.message().contains("was changed since it was opened"), "{what}, {way}: {error}");
+    for (case, outcome) in cases(file) {
+        let error = outcome.expect_err(case);
+        assert_eq!(error.cause(), Cause::Io, "{what}, {case}: {error}");
+        assert!(error.message().contains("was changed since it was opened"), "{what}, {case}: {error}");
     }
 }
 
 fn assert_readable(file: &File, what: &str) {
-    for (way, outcome) in ways(file) {
-        outcome.unwrap_or_else(|e| panic!("{what}, {way}: {e}"));
+    for (case, outcome) in cases(file) {
+        outcome.unwrap_or_else(|e| panic!("{what}, {case}: {e}"));
     }
     let mut bytes = vec![0; SIZE];
     file.object(0).unwrap().component("data").unwrap().read(&mut bytes).unwrap();
@@ -125,8 +125,8 @@ fn a_file_that_was_written_to_in_place_is_not_read() {
             match what {
                 // Where the end of what is read is missing, the read says so.
                 "cut short" => {
-                    for (way, outcome) in ways(&file) {
-                        assert_eq!(outcome.expect_err(way).cause(), Cause::Io, "{way}");
+                    for (case, outcome) in cases(&file) {
+                        assert_eq!(outcome.expect_err(case).cause(), Cause::Io, "{case}");
                     }
                 }
                 _ => assert_changed(&file, what),

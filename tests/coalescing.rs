@@ -197,7 +197,7 @@ fn a_wrong_digest_and_missing_bytes_are_reported_of_their_own_tensor() {
         batch(&file, &samples, &asks, &BatchOptions { threads: 1, ..BatchOptions::default() });
     let error = outcome.unwrap_err();
     assert_eq!(error.cause(), Cause::Io, "{}", error.message());
-    assert!(error.message().contains(&format!("\"t{victim}\"")), "{}", error.message());
+    assert!(error.message().contains("changed since it was opened"), "{}", error.message());
     assert_eq!(reports.iter().filter(|(_, sound)| *sound).count(), victim);
     assert!(found[..victim] == wanted(&samples, &asks)[..victim], "what lies before the cut is there");
 }

@@ -12,11 +12,15 @@ use common::content::{append, contents, new_object, raw, zstd, ztensor_2};
 use common::{compressible, Folder, Random, Sample};
 use fakes::appending;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use traced::{at_every_stop, Ended, SKIPPED};
 use ztensor::error::Rule;
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, OpenOptions};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
+
+/// A child that is forked while another test holds the lock of a file holds it, too. So the tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// The child is a fork of one thread of many, so it starts none.
 fn one_thread(options: WriterOptions, durable: bool) -> WriterOptions {
@@ -58,6 +62,7 @@ fn assert_tidy(folder: &Folder, what: &str) {
 
 #[test]
 fn a_writer_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     let source = common::open(before.clone());
@@ -122,6 +127,7 @@ fn recovered_state(path: &Path, before: &[u8], after: &[u8], old_manifest: usize
 
 #[test]
 fn an_append_killed_at_any_system_call_loses_nothing() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     let old_manifest = before.len() - 16 - common::manifest_bytes(&before).len();
@@ -150,6 +156,7 @@ fn an_append_killed_at_any_system_call_loses_nothing() {
 
 #[test]
 fn an_append_to_ztensor_2_killed_at_any_system_call_is_cut_back_or_complete() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
     let path = folder.path("file.zt");
     let before = common::file_of(&ztensor_2(), &[new_object("a"), new_object("b")]);
@@ -175,6 +182,7 @@ fn an_append_to_ztensor_2_killed_at_any_system_call_is_cut_back_or_complete() {
 
 #[test]
 fn a_repair_killed_at_any_system_call_can_be_done_again() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (folder, before) = (Folder::new(), old());
     let path = folder.path("file.zt");
     // With a record that is cleared when the file is cut, and without.
@@ -201,6 +209,7 @@ fn a_repair_killed(path: &Path, before: &[u8], debris: &[u8]) {
 
 #[test]
 fn appends_in_a_loop_killed_at_any_time_lose_no_object() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     const KILLS: usize = 150;
     let folder = Folder::new();
     let path = folder.path("file.zt");

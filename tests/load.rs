@@ -183,13 +183,15 @@ fn a_slab_and_short_compressed_tensors_of_a_source_take_few_calls() {
 #[test]
 fn a_bad_bool_is_named_by_its_byte_within_the_component() {
     const BAD: u64 = 70_123;
-    let mut bytes = vec![1; 100_000];
-    bytes[BAD as usize] = 7;
-    let sample = Sample::dense("b", Dtype::Bool, &[100, 1000], bytes);
+    let sample = Sample::dense("b", Dtype::Bool, &[100, 1000], vec![1; 100_000]);
     let slab = Hyperslab { start: &[60, 100], count: &[20, 50], step: None };
     let parts = [Selection::Whole, Selection::Range { offset: 65_000, length: 9000 }, Selection::Slab(slab)];
-    for encoding in [Encoding::Raw, Encoding::Zstd] {
-        let written = common::file_of(&options(encoding), std::slice::from_ref(&sample));
+    {
+        // A writer refuses the byte, so it is changed in the file.
+        let without_digest = WriterOptions { digest: None, usual_digest: false, ..options(Encoding::Raw) };
+        let mut written = common::file_of(&without_digest, std::slice::from_ref(&sample));
+        let start = common::data(&common::open(written.clone()), "b").offset();
+        written[usize::try_from(start + BAD).unwrap()] = 7;
         let strict = OpenOptions { strict: true, ..OpenOptions::default() };
         let in_memory = File::open_memory(written.clone(), &strict).unwrap();
         let (by_calls, _) = called(&written, Profile::calls(), &strict);
@@ -217,10 +219,7 @@ fn a_bad_bool_is_named_by_its_byte_within_the_component() {
                     let outcome = File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, stats);
                     for outcome in [&outcome, &single] {
                         let message = outcome.as_ref().unwrap_err().message();
-                        assert!(
-                            message.contains(&format!("byte {BAD} is 7")),
-                            "{encoding:?} {part:?}: {message}"
-                        );
+                        assert!(message.contains(&format!("byte {BAD} is 7")), "{part:?}: {message}");
                     }
                 }
             }

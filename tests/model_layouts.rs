@@ -88,7 +88,7 @@ fn index(map: &[(&str, &str)]) -> String {
 }
 
 /// Spellings of numbered names: the names of three files.
-const SPELLINGS: [[&str; 3]; 9] = [
+const FORMS: [[&str; 3]; 9] = [
     ["m-00001-of-00003.EXT", "m-00002-of-00003.EXT", "m-00003-of-00003.EXT"],
     ["m_00001-of-00003.EXT", "m_00002-of-00003.EXT", "m_00003-of-00003.EXT"],
     ["m-00000-of-00003.EXT", "m-00001-of-00003.EXT", "m-00002-of-00003.EXT"],
@@ -141,14 +141,13 @@ fn link_to(_: &Path, _: &Path) {}
 fn every_path_of_a_layout_opens_the_same_tensors() {
     let expected = tensors(&[("a", 1), ("b", 2), ("c", 3)]);
     let mut looked_at = 0;
-    for spelling in SPELLINGS {
+    for form in FORMS {
         for extension in EXTENSIONS {
             for index_name in INDEXES {
                 let root = Folder::new();
                 let (folder, elsewhere) = (root.0.join("model"), root.0.join("links"));
                 std::fs::create_dir_all(&folder).unwrap();
-                let mut names: Vec<String> =
-                    spelling.iter().map(|name| name.replace("EXT", extension)).collect();
+                let mut names: Vec<String> = form.iter().map(|name| name.replace("EXT", extension)).collect();
                 for (name, tensor) in names.iter().zip([("a", 1), ("b", 2), ("c", 3)]) {
                     std::fs::write(folder.join(name), file(extension, &[tensor])).unwrap();
                     assert_eq!(part_of_set(name).map(|(_, count)| count), Some(3), "{name}");
@@ -330,7 +329,7 @@ fn tensors_that_the_index_omits_are_counted_and_can_be_included() {
 
 #[cfg(unix)]
 #[test]
-fn the_other_files_are_beside_a_link_or_beside_its_target() {
+fn the_other_files_are_in_the_folder_of_a_link_or_of_its_target() {
     let root = folder_of(&[
         ("blobs/1", one(1)),
         ("blobs/2", safetensors(&[("v", 2)])),

@@ -39,10 +39,10 @@ fn statuses(file: Result<File>) -> String {
     }
     let all: Vec<_> = file.objects().flat_map(|object| object.components().collect::<Vec<_>>()).collect();
     for threads in [1, 2] {
-        let mut room: Vec<Vec<u8>> =
+        let mut space: Vec<Vec<u8>> =
             all.iter().map(|c| vec![0; c.size().unwrap_or(0).min(1 << 20) as usize]).collect();
         let requests: Result<Vec<_>> =
-            all.iter().zip(&mut room).map(|(c, room)| c.request(&Selection::Whole, room, 0)).collect();
+            all.iter().zip(&mut space).map(|(c, space)| c.request(&Selection::Whole, space, 0)).collect();
         let options = BatchOptions { threads, ..BatchOptions::default() };
         let stats = &mut BatchStats::default();
         let outcome = requests.and_then(|mut requests| {

@@ -13,7 +13,7 @@ use ztensor::model::dtype::Dtype;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 use ztensor::writer::{repair, RepairOptions, Writer, WriterOptions};
 
-/// What a process of this test's own is told by: the file, and its number.
+/// What a process of this test's own is reported by: the file, and its number.
 const CHILD: &str = "ZTENSOR_TWO_WRITERS";
 const PROCESSES: usize = 3;
 const THREADS: usize = 2;
@@ -83,8 +83,8 @@ fn work_with_threads(path: &Path, process: usize) {
 /// Does nothing unless it is run by [`run_children`].
 #[test]
 fn a_child_works() {
-    let Ok(told) = std::env::var(CHILD) else { return };
-    let (number, path) = told.split_once(':').unwrap();
+    let Ok(reported) = std::env::var(CHILD) else { return };
+    let (number, path) = reported.split_once(':').unwrap();
     work_with_threads(Path::new(path), number.parse().unwrap());
 }
 

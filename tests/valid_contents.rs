@@ -18,7 +18,7 @@ fn options(version: Version) -> WriterOptions {
 
 /// How an object gets into a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+enum Variant {
     Whole,
     Pieces(usize),
     /// Each component in one call.
@@ -27,24 +27,24 @@ enum Way {
     Batch(Encoding),
 }
 
-const WAYS: [Way; 6] = [
-    Way::Whole,
-    Way::Pieces(1),
-    Way::Pieces(7),
-    Way::Components,
-    Way::Batch(Encoding::Raw),
-    Way::Batch(Encoding::Zstd),
+const CASES: [Variant; 6] = [
+    Variant::Whole,
+    Variant::Pieces(1),
+    Variant::Pieces(7),
+    Variant::Components,
+    Variant::Batch(Encoding::Raw),
+    Variant::Batch(Encoding::Zstd),
 ];
 
-fn write(writer: &mut Writer, sample: &Sample, way: Way) -> Result<(), Error> {
-    match way {
-        Way::Pieces(most) => sample.stream(writer, most),
-        Way::Components => {
+fn write(writer: &mut Writer, sample: &Sample, variant: Variant) -> Result<(), Error> {
+    match variant {
+        Variant::Pieces(most) => sample.stream(writer, most),
+        Variant::Components => {
             writer.begin(&sample.spec(), common::pairs(sample.attributes))?;
             sample.parts.iter().try_for_each(|part| writer.component_whole(&part.spec(), &part.bytes))?;
             writer.end()
         }
-        Way::Batch(encoding) if sample.format == "dense" => {
+        Variant::Batch(encoding) if sample.format == "dense" => {
             let part = &sample.parts[0];
             let one = |name| DenseSpec {
                 logical: part.logical,
@@ -53,7 +53,7 @@ fn write(writer: &mut Writer, sample: &Sample, way: Way) -> Result<(), Error> {
             };
             writer.write_batch(&[one(&sample.name), one("a second one")])
         }
-        Way::Whole | Way::Batch(_) => sample.write(writer),
+        Variant::Whole | Variant::Batch(_) => sample.write(writer),
     }
 }
 
@@ -214,12 +214,12 @@ fn what_a_writing_call_takes_verifies_and_what_verifies_is_taken() {
     for round in 0..3000 {
         let sample = random_sample(&mut random);
         let version = VERSIONS[random.below(4) as usize];
-        let way = WAYS[random.below(6) as usize];
-        let about = format!("round {round}: {} {version:?} {way:?}", sample.format);
+        let variant = CASES[random.below(6) as usize];
+        let about = format!("round {round}: {} {version:?} {variant:?}", sample.format);
         if !can_be_said(&sample, version) {
             continue;
         }
-        match file_of(version, |writer| write(writer, &sample, way)) {
+        match file_of(version, |writer| write(writer, &sample, variant)) {
             Ok(bytes) => {
                 assert!(is_valid(&sample, version), "{about}: taken");
                 check_valid(bytes, &about);
@@ -341,17 +341,17 @@ fn the_parts_of_an_object_in_pieces_have_to_fit() {
     };
     let quantized = Sample { shape: vec![4, 160], ..quantized };
     for version in [Version::V1_1, Version::V1_2, Version::V2] {
-        for way in [Way::Whole, Way::Pieces(5), Way::Components] {
+        for variant in [Variant::Whole, Variant::Pieces(5), Variant::Components] {
             let broken = [csr(2, &[0, 2, 3]), csr(3, &[0, 3]), csr(3, &[0, 2, 2])];
             for sample in broken.iter().chain((version != Version::V2).then_some(&quantized)) {
-                let error = file_of(version, |writer| write(writer, sample, way)).unwrap_err();
+                let error = file_of(version, |writer| write(writer, sample, variant)).unwrap_err();
                 let cause = error.cause();
                 assert!(
                     matches!(cause, Cause::Broken(_) | Cause::Unsupported),
-                    "{version:?} {way:?}: {error:?}"
+                    "{version:?} {variant:?}: {error:?}"
                 );
             }
-            let bytes = file_of(version, |writer| write(writer, &csr(3, &[0, 2, 3]), way)).unwrap();
+            let bytes = file_of(version, |writer| write(writer, &csr(3, &[0, 2, 3]), variant)).unwrap();
             check_valid(bytes, "a matrix");
         }
     }

@@ -122,14 +122,14 @@ mod library {
         numbers: [u32; 6],
     }
 
-    type ZtRemoteSourceBeside =
+    type ZtRemoteSourceNear =
         unsafe extern "C" fn(*const c_char, *const c_char, *const Options, *mut Source) -> i32;
     type ZtRemoteUrlText = unsafe extern "C" fn(*const c_char, *mut c_char, usize, *mut usize) -> i32;
     type ZtLastError = unsafe extern "C" fn() -> *const c_char;
 
     /// The functions of the library, which stays loaded.
     struct Library {
-        source_beside: ZtRemoteSourceBeside,
+        source_near: ZtRemoteSourceNear,
         url_text: ZtRemoteUrlText,
         last_error: ZtLastError,
     }
@@ -153,12 +153,12 @@ mod library {
         // SAFETY: an open library, a NUL-ended name; also of what it is linked to.
         let find =
             |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
-        let (source_beside, url_text) = (find(c"zt_remote_source_beside")?, find(c"zt_remote_url_text")?);
+        let (source_near, url_text) = (find(c"zt_remote_source_beside")?, find(c"zt_remote_url_text")?);
         let last_error = find(c"zt_last_error")?;
         // SAFETY: these functions, as their headers declare them.
         unsafe {
             Some(Library {
-                source_beside: std::mem::transmute::<*mut c_void, ZtRemoteSourceBeside>(source_beside),
+                source_near: std::mem::transmute::<*mut c_void, ZtRemoteSourceNear>(source_near),
                 url_text: std::mem::transmute::<*mut c_void, ZtRemoteUrlText>(url_text),
                 last_error: std::mem::transmute::<*mut c_void, ZtLastError>(last_error),
             })
@@ -253,7 +253,7 @@ mod library {
             };
             let (url, name) = (self.url.as_ptr(), name.as_ptr());
             // SAFETY: NUL-ended, options and a source of the sizes that they say.
-            let status = unsafe { (library.source_beside)(url, name, &raw const options, &raw mut source) };
+            let status = unsafe { (library.source_near)(url, name, &raw const options, &raw mut source) };
             library.outcome(status)?;
             let mut source = RemoteSource { library, functions: source, size: 0 };
             if let Some(size) = source.functions.size {

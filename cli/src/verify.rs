@@ -168,7 +168,7 @@ fn check(
         let (names, count) = (models::unlisted_names(&file), text::count(unlisted, "object"));
         let shown: Vec<_> = names.iter().take(8).map(|name| format!("{name:?}")).collect();
         let error = Error::new(
-            Cause::Unsupported,
+            Cause::NotFound,
             format_args!(
                 "its files hold {count} that the index names nowhere: {} (--include-unlisted checks them, too)",
                 shown.join(", ")

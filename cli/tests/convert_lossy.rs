@@ -109,7 +109,6 @@ fn objects_that_2_cannot_represent_are_left_out() {
         (coo, "the product of the shape [1099511627776, 1099511627776] leaves 64 bits"),
         (rank_65, "its rank is 65, above 64"),
         (dense(8, &json!({ "dtype": "i4" })), "component \"data\": its dtype is none of the 12"),
-        (dense(6, &json!({ "type": "f4_e2m1", "offset": 192 })), "it takes 3 bytes, 6 are given"),
         (
             object("blocked_ell", &json!([8]), &json!({ "data": data })),
             "\"blocked_ell\" is no namespace.name",
@@ -167,7 +166,7 @@ fn digests_that_2_cannot_represent_are_left_out() {
     assert!(left["digest"].as_str().unwrap().starts_with("xxh3:"), "{left}");
     std::fs::remove_file(&case.to).unwrap();
     lossy(&case.from, &case.to, &["--spec=1.2", "--zstd"], &[("digest", &why)]);
-    assert_eq!(data_of(&case.to, "x")["digest"], Value::Null);
+    assert!(data_of(&case.to, "x")["digest"].as_str().unwrap().starts_with("crc32c:"));
     let encoded = json!({ "encoding": "acme", "uncompressed_length": 8, "digest": "crc32c:8a2cbc3b" });
     let why = ["component \"data\"", "the digest \"crc32c:8a2cbc3b\" of the stored bytes", "unknown"];
     let left = case.loses_digest(&encoded, &why);
@@ -186,16 +185,15 @@ fn what_2_has_in_another_form_is_no_loss() {
 }
 
 #[test]
-fn types_names_and_values_that_2_does_not_know_become_what_it_has() {
+fn types_that_2_does_not_know_are_refused() {
     let case = Case::new("lossy-types");
     let (zstd, typed) = (case.folder.join("zstd.zt"), dense(8, &json!({ "type": "acme" })));
     write(&case.from, &json!({ "number": "cbor:f97e01" }), &json!({ "x": typed }));
     run(&[&"convert", &"--zstd", &case.from, &zstd]).good();
-    for (from, encoding) in [(&case.from, "raw"), (&zstd, "zt.zstd-seekable/1")] {
-        run(&[&"convert", &"--force", &"--verify", &"--spec=2", from, &case.to]).good();
-        let is = data_of(&case.to, "x");
-        assert_eq!((&is["type"], &is["encoding"]), (&json!("acme"), &json!(encoding)));
-        assert!(run(&[&"attr", &"get", &case.to]).good().contains("nan"));
+    for from in [&case.from, &zstd] {
+        let ran = run(&[&"convert", &"--force", &"--verify", &"--spec=2", from, &case.to]);
+        ran.bad(&["object \"x\"", "spec 2 cannot represent the type \"acme\""]);
+        assert!(!case.to.exists());
     }
     let why: &[&str] =
         &["component \"data\"", "the encoding \"zt.zstd-seekable/1\" of the unknown type \"acme\""];
@@ -234,7 +232,7 @@ fn digests_of_2_that_1_2_cannot_represent_are_left_out() {
     let unknown = data().join("v2/cases/d3-unknown-algorithm-opens.zt");
     let why: &[&str] = &["component \"data\"", "the digest \"", "its algorithm is unknown"];
     lossy(&unknown, &case.to, &[], &[("digest", why)]);
-    assert_eq!(data_of(&case.to, "w")["digest"], Value::Null);
+    assert!(data_of(&case.to, "w")["digest"].as_str().unwrap().starts_with("crc32c:"));
     std::fs::remove_file(&case.to).unwrap();
     let why: &[&str] =
         &["the digest \"xxh3:", "of the decoded bytes, as its type or its encoding is unknown"];

@@ -60,7 +60,7 @@ fn listed(ran: &Ran) -> Vec<&str> {
 }
 
 #[test]
-fn no_command_copies_damaged_bytes_unless_it_is_told_to() {
+fn no_command_copies_damaged_bytes_without_allow_damaged() {
     let folder = folder("damaged-copies");
     for source in SOURCES {
         let from = damaged(source, &folder);
@@ -93,6 +93,9 @@ fn no_command_copies_damaged_bytes_unless_it_is_told_to() {
             assert!(!to.exists(), "{case}");
             if *command == "split" {
                 continue; // the table of shards would have a new digest
+            }
+            if strict.err.contains("it decodes to") {
+                continue; // nothing whole can be read of it
             }
             assert!(strict.err.contains("--allow-damaged goes on"), "{case}: {strict:?}");
             let allowed = run(&[arguments, vec![&"--allow-damaged", &from, &to]].concat());

@@ -47,7 +47,7 @@ fn paths_of_one_model_are_taken_once() {
     let [a, b, c] = &paths[..] else { panic!() };
     let out = run(&[&"ls", a, b, c, &folder]).good();
     assert_eq!(out.matches("3 objects").count(), 1, "{out}");
-    let out = run(&[&"verify", c, b, a]).good();
+    let out = run(&[&"verify", c, b, a]).sound();
     assert!(out.contains("1 file: 1 ok, 0 failed"), "{out}");
     let merged = folder.join("merged.zt");
     run(&[&"merge", a, b, c, &merged]).good();

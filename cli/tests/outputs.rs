@@ -113,7 +113,7 @@ fn write_model(random: &mut Random, path: &Path) {
 }
 
 /// The ways in which a model is converted.
-const WAYS: [&[&str]; 9] = [
+const CASES: [&[&str]; 9] = [
     &["o.zt"],
     &["o.zt", "--spec=2"],
     &["o.zt", "--spec=0.1"],
@@ -131,13 +131,13 @@ fn assert_verifies(path: &Path) {
     assert_eq!(ran.status, 0, "{ran:?}");
 }
 
-/// Converts a file in one way into an empty folder. Says whether it was not refused.
-fn convert(input: &Path, into: &Path, way: &[&str]) -> bool {
+/// Converts a file by one case into an empty folder. Says whether it was not refused.
+fn convert(input: &Path, into: &Path, case: &[&str]) -> bool {
     let _ = std::fs::remove_dir_all(into);
     std::fs::create_dir_all(into).unwrap();
-    let what = format!("{} {way:?}", input.display());
+    let what = format!("{} {case:?}", input.display());
     let mut command = zt();
-    command.arg("convert").arg(input).arg(into.join(way[0])).args(&way[1..]);
+    command.arg("convert").arg(input).arg(into.join(case[0])).args(&case[1..]);
     let ran = Ran::of(command.output().unwrap());
     assert!(!ran.err.contains("internal error"), "{what} {ran:?}");
     let names = names_in(into);
@@ -154,8 +154,8 @@ fn convert(input: &Path, into: &Path, way: &[&str]) -> bool {
 }
 
 /// Converts a file in all ways, and extracts its arrays. Says in how many it was not refused.
-fn convert_in_all_ways(input: &Path, folder: &Path) -> usize {
-    let converted = WAYS.iter().filter(|way| convert(input, &folder.join("out"), way)).count();
+fn convert_in_all_cases(input: &Path, folder: &Path) -> usize {
+    let converted = CASES.iter().filter(|case| convert(input, &folder.join("out"), case)).count();
     let arrays = folder.join("arrays");
     let _ = std::fs::remove_dir_all(&arrays);
     let ran = run(&[&"extract", &input, &"--to", &arrays]);
@@ -181,9 +181,9 @@ fn random_models_are_converted_to_what_verifies_or_refused() {
         if verified.status != 0 {
             continue; // what no reader takes is not a model
         }
-        let converted = convert_in_all_ways(&path, &folder);
+        let converted = convert_in_all_cases(&path, &folder);
         done += converted;
-        refused += WAYS.len() + 1 - converted;
+        refused += CASES.len() + 1 - converted;
     }
     println!("{done} conversions, {refused} refusals");
     assert!(done > 100 && refused > 50, "{done} {refused}");
@@ -202,7 +202,7 @@ fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
     let mut done = 0;
     for path in files.iter().filter(|path| is_small(path)).step_by(STEP) {
         if run(&[&"verify", path]).status == 0 {
-            done += convert_in_all_ways(path, &folder);
+            done += convert_in_all_cases(path, &folder);
         }
     }
     assert!(done > 100, "{done}");

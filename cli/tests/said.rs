@@ -319,7 +319,7 @@ fn a_name_is_a_name_first_and_then_a_pattern() {
 }
 
 #[test]
-fn extract_numbers_names_that_a_file_system_may_not_tell_apart() {
+fn extract_numbers_names_that_a_file_system_may_confuse() {
     let folder = folder("said-extract");
     let long = "n".repeat(252);
     let values: Vec<Vec<u8>> = (0..6).map(|n| f32s(&[n as f32])).collect();

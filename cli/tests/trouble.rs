@@ -141,7 +141,8 @@ fn a_closed_pipe_ends_a_command_quietly_and_its_work_is_done() {
         let message = String::from_utf8_lossy(&ended.stderr);
         // A file that is cut short is a failure, and nothing else is.
         let is_file = row.0.starts_with("convert") && row.1 == Effect::Prints;
-        assert_eq!(message.lines().count(), usize::from(is_file), "{row:?}: {message}");
+        let failures = message.lines().filter(|line| !line.contains(": not covered: ")).count();
+        assert_eq!(failures, usize::from(is_file), "{row:?}: {message}");
         assert_eq!(ended.status.code(), Some(i32::from(is_file)), "{row:?}: {message}");
         assert_eq!(scene.state() == before, row.1 == Effect::Prints, "{row:?}");
     }

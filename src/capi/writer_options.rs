@@ -9,6 +9,7 @@ use super::value_record::{self, zt_value};
 use crate::container;
 use crate::digest::Algorithm;
 use crate::error::{fail, Result};
+use crate::model::dtype::Logical;
 use crate::model::manifest::{Encoding, Version};
 use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
@@ -244,7 +245,7 @@ unsafe fn logical<'a>(desc: &zt_component_desc) -> Result<Option<LogicalSpec<'a>
     if number == zt_type_value::ZT_TYPE_OTHER as zt_type {
         // SAFETY: passed on.
         let name = unsafe { arg::sized_text(desc.type_name, desc.type_name_length, "type_name")? };
-        return Ok(Some(LogicalSpec::Other(name)));
+        return Ok(Some(Logical::from_name(name).map_or(LogicalSpec::Other(name), LogicalSpec::Known)));
     }
     if !desc.type_name.is_null() {
         return Err(fail!(InvalidArgument, "type_name is given, but type is {number}, not ZT_TYPE_OTHER"));

@@ -169,6 +169,8 @@ pub struct Capabilities {
     pub usual_digest: Option<Algorithm>,
     /// Whether its writers can be told to leave out the checksums that its files have.
     pub checksums_optional: bool,
+    /// Whether its files name shards, or are shards of such a file.
+    pub has_shards: bool,
     /// Bytes that a frame of zstd decodes to at most.
     pub max_frame: u64,
     /// What components and the manifest start at multiples of in its canonical form, if it has one.
@@ -211,6 +213,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     digest_of: DigestOf::Stored,
     usual_digest: None,
     checksums_optional: false,
+    has_shards: false,
     max_frame: 1 << 30,
     canonical_alignment: None,
     old_ends_stay: false,

@@ -1,6 +1,7 @@
 //! Numbers that a conversion loses: finite ones that become infinite, and those for which an integer type has no value.
 
-use super::{float, in_chunks, load, CHUNK_ELEMENTS};
+use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
+use super::float;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Class, Dtype, Logical};
 

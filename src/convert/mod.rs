@@ -15,19 +15,18 @@
 )]
 
 pub(crate) mod byte_order;
+mod chunks;
 mod f8;
 mod float;
 mod loss;
 
+use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
 use crate::simd::{widen, Half, STREAM_ALIGNMENT};
 use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
-
-/// Elements that pass through the stack at once: 2 KiB, which stays in the first cache.
-const CHUNK_ELEMENTS: usize = 256;
 
 /// Elements that are converted before they are looked at for losses: at most 16 KiB of f64 and as much of the result.
 const PIECE_ELEMENTS: usize = 2048;
@@ -141,13 +140,6 @@ fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, d
     }
 }
 
-/// The value of an 8-bit float.
-#[inline(always)]
-#[allow(clippy::indexing_slicing, reason = "256 entries for 256 codes: no check is left in the program")]
-fn entry(table: &[f32; 256], code: u8) -> f32 {
-    table[usize::from(code)]
-}
-
 /// Converts element by element, sizes known to the compiler.
 #[inline(always)]
 fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: impl Fn([u8; M]) -> [u8; N]) {
@@ -185,142 +177,6 @@ fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
         load(src, &mut codes, half::f16::from_ne_bytes);
         codes.convert_to_f32_slice(&mut values);
         store(&values, dst, f32::to_ne_bytes);
-    }
-}
-
-/// The slow path: elements are widened, exactly, to f64, i64 or u64, and narrowed from that.
-fn in_chunks(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, dst: &mut [u8]) {
-    let (mut floats, mut signed, mut unsigned) =
-        ([0f64; CHUNK_ELEMENTS], [0i64; CHUNK_ELEMENTS], [0u64; CHUNK_ELEMENTS]);
-    let pieces = src
-        .chunks(CHUNK_ELEMENTS.saturating_mul(from.size()))
-        .zip(dst.chunks_mut(CHUNK_ELEMENTS.saturating_mul(to.size())));
-    for (src, dst) in pieces {
-        let f = &mut floats;
-        if let Some(table) = table {
-            load(src, f, |[code]| float::f32_to_f64(entry(table, code)));
-            store_floats(f, to, dst);
-            continue;
-        }
-        match from {
-            Dtype::F64 => load(src, f, f64::from_ne_bytes),
-            Dtype::F32 => load(src, f, |b| float::f32_to_f64(f32::from_ne_bytes(b))),
-            Dtype::F16 => load(src, f, |b| float::f32_to_f64(float::f16_to_f32(u16::from_ne_bytes(b)))),
-            Dtype::Bf16 => load(src, f, |b| float::f32_to_f64(float::bf16_to_f32(u16::from_ne_bytes(b)))),
-            Dtype::I64 => load(src, &mut signed, i64::from_ne_bytes),
-            Dtype::I32 => load(src, &mut signed, |b| i64::from(i32::from_ne_bytes(b))),
-            Dtype::I16 => load(src, &mut signed, |b| i64::from(i16::from_ne_bytes(b))),
-            Dtype::I8 => load(src, &mut signed, |b| i64::from(i8::from_ne_bytes(b))),
-            Dtype::U64 => load(src, &mut unsigned, u64::from_ne_bytes),
-            Dtype::U32 => load(src, &mut unsigned, |b| u64::from(u32::from_ne_bytes(b))),
-            Dtype::U16 => load(src, &mut unsigned, |b| u64::from(u16::from_ne_bytes(b))),
-            Dtype::U8 => load(src, &mut unsigned, |[b]| u64::from(b)),
-            Dtype::Bool => load(src, &mut unsigned, |[b]| u64::from(b != 0)),
-        }
-        match from {
-            Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 => store_floats(&floats, to, dst),
-            Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => store_signed(&signed, to, dst),
-            Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 | Dtype::Bool => {
-                store_unsigned(&unsigned, to, dst)
-            }
-        }
-    }
-}
-
-/// Widens elements into a chunk; a last chunk fills only its beginning.
-#[inline(always)]
-fn load<T, const N: usize>(src: &[u8], chunk: &mut [T; CHUNK_ELEMENTS], widen: impl Fn([u8; N]) -> T) {
-    for (from, to) in src.chunks_exact(N).zip(chunk) {
-        if let Ok(from) = <[u8; N]>::try_from(from) {
-            *to = widen(from);
-        }
-    }
-}
-
-/// Narrows a chunk into as many elements as `dst` takes.
-#[inline(always)]
-fn store<T: Copy, const N: usize>(
-    chunk: &[T; CHUNK_ELEMENTS],
-    dst: &mut [u8],
-    narrow: impl Fn(T) -> [u8; N],
-) {
-    for (to, &from) in dst.chunks_exact_mut(N).zip(chunk) {
-        if let Ok(to) = <&mut [u8; N]>::try_from(to) {
-            *to = narrow(from);
-        }
-    }
-}
-
-/// Stores floats, which are exact, so that every arm rounds once.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` from a float saturates and makes 0 of NaN, as promised"
-)]
-fn store_floats(chunk: &[f64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    match to {
-        Dtype::F64 => store(chunk, dst, f64::to_ne_bytes),
-        Dtype::F32 => store(chunk, dst, |x| float::f64_to_f32(x).to_ne_bytes()),
-        Dtype::F16 => store(chunk, dst, |x| float::f64_to_f16(x).to_ne_bytes()),
-        Dtype::Bf16 => store(chunk, dst, |x| float::f64_to_bf16(x).to_ne_bytes()),
-        Dtype::I64 => store(chunk, dst, |x| (float::round(x) as i64).to_ne_bytes()),
-        Dtype::I32 => store(chunk, dst, |x| (float::round(x) as i32).to_ne_bytes()),
-        Dtype::I16 => store(chunk, dst, |x| (float::round(x) as i16).to_ne_bytes()),
-        Dtype::I8 => store(chunk, dst, |x| (float::round(x) as i8).to_ne_bytes()),
-        Dtype::U64 => store(chunk, dst, |x| (float::round(x) as u64).to_ne_bytes()),
-        Dtype::U32 => store(chunk, dst, |x| (float::round(x) as u32).to_ne_bytes()),
-        Dtype::U16 => store(chunk, dst, |x| (float::round(x) as u16).to_ne_bytes()),
-        Dtype::U8 => store(chunk, dst, |x| [float::round(x) as u8]),
-        Dtype::Bool => store(chunk, dst, |x| [u8::from(x != 0.0)]),
-    }
-}
-
-/// Stores signed integers.
-fn store_signed(chunk: &[i64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    /// With the magnitude's one rounding; the sign does not change how it rounds.
-    #[inline(always)]
-    fn sticky(x: i64) -> f64 {
-        float::sticky_f64(x.unsigned_abs()).copysign(if x < 0 { -1.0 } else { 1.0 })
-    }
-    match to {
-        Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),
-        Dtype::F32 => store(chunk, dst, |x| (x as f32).to_ne_bytes()),
-        Dtype::F16 => store(chunk, dst, |x| float::f64_to_f16(sticky(x)).to_ne_bytes()),
-        Dtype::Bf16 => store(chunk, dst, |x| float::f64_to_bf16(sticky(x)).to_ne_bytes()),
-        Dtype::I64 => store(chunk, dst, i64::to_ne_bytes),
-        Dtype::I32 => store(chunk, dst, |x| clamp(x, i32::MIN, i32::MAX).to_ne_bytes()),
-        Dtype::I16 => store(chunk, dst, |x| clamp(x, i16::MIN, i16::MAX).to_ne_bytes()),
-        Dtype::I8 => store(chunk, dst, |x| clamp(x, i8::MIN, i8::MAX).to_ne_bytes()),
-        Dtype::U64 => store(chunk, dst, |x| clamp(x, u64::MIN, u64::MAX).to_ne_bytes()),
-        Dtype::U32 => store(chunk, dst, |x| clamp(x, u32::MIN, u32::MAX).to_ne_bytes()),
-        Dtype::U16 => store(chunk, dst, |x| clamp(x, u16::MIN, u16::MAX).to_ne_bytes()),
-        Dtype::U8 => store(chunk, dst, |x| [clamp(x, u8::MIN, u8::MAX)]),
-        Dtype::Bool => store(chunk, dst, |x| [u8::from(x != 0)]),
-    }
-}
-
-/// The number as `T`, or the smallest or largest value of `T`.
-#[inline(always)]
-fn clamp<T: TryFrom<i64>>(x: i64, min: T, max: T) -> T {
-    T::try_from(x).unwrap_or(if x < 0 { min } else { max })
-}
-
-/// Stores unsigned integers.
-fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
-    match to {
-        Dtype::F64 => store(chunk, dst, |x| (x as f64).to_ne_bytes()),
-        Dtype::F32 => store(chunk, dst, |x| (x as f32).to_ne_bytes()),
-        Dtype::F16 => store(chunk, dst, |x| float::f64_to_f16(float::sticky_f64(x)).to_ne_bytes()),
-        Dtype::Bf16 => store(chunk, dst, |x| float::f64_to_bf16(float::sticky_f64(x)).to_ne_bytes()),
-        Dtype::I64 => store(chunk, dst, |x| i64::try_from(x).unwrap_or(i64::MAX).to_ne_bytes()),
-        Dtype::I32 => store(chunk, dst, |x| i32::try_from(x).unwrap_or(i32::MAX).to_ne_bytes()),
-        Dtype::I16 => store(chunk, dst, |x| i16::try_from(x).unwrap_or(i16::MAX).to_ne_bytes()),
-        Dtype::I8 => store(chunk, dst, |x| i8::try_from(x).unwrap_or(i8::MAX).to_ne_bytes()),
-        Dtype::U64 => store(chunk, dst, u64::to_ne_bytes),
-        Dtype::U32 => store(chunk, dst, |x| u32::try_from(x).unwrap_or(u32::MAX).to_ne_bytes()),
-        Dtype::U16 => store(chunk, dst, |x| u16::try_from(x).unwrap_or(u16::MAX).to_ne_bytes()),
-        Dtype::U8 => store(chunk, dst, |x| [u8::try_from(x).unwrap_or(u8::MAX)]),
-        Dtype::Bool => store(chunk, dst, |x| [u8::from(x != 0)]),
     }
 }
 

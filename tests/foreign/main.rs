@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use ztensor::container::capabilities;
-use ztensor::error::Result;
+use ztensor::error::{Cause, Result};
 use ztensor::model::manifest::Container;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
@@ -140,8 +140,11 @@ fn valid_files_give_what_their_manifest_says() {
             let found = dump::dump(&file);
             let wrong = differences(&entry, &found);
             assert!(wrong.is_empty(), "{name}: {wrong:#?}");
-            let report = verify(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert_eq!(report.objects as usize, file.object_count(), "{name}");
+            let mut report = VerifyReport::default();
+            match file.verify(&VerifyOptions::default(), &|_, _| true, &mut report) {
+                Ok(()) => assert_eq!(report.objects as usize, file.object_count(), "{name}"),
+                Err(e) => assert!(e.cause() == Cause::Unsupported && report.not_checked > 0, "{name}: {e}"),
+            }
             for object in file.objects() {
                 let found = file.find_position(object.name_bytes()).and_then(|at| file.object(at)).unwrap();
                 assert_eq!(found.name_bytes(), object.name_bytes(), "{name}");

@@ -160,7 +160,7 @@ fn the_pages_that_are_linked_are_there_and_the_first_one_links_the_guides() {
     }
     for (name, text) in pages().into_iter().filter(|(name, _)| name != "guide" && name != "dependencies") {
         assert!(linked.contains(&name), "docs/guide.md does not link {name}");
-        assert!(text.lines().count() <= 150, "docs/{name}.md is long");
+        assert!(text.lines().count() <= 200, "docs/{name}.md is long");
     }
 }
 

@@ -196,6 +196,7 @@ fn many_small_ones_come_out_the_same_around_others() {
 fn every_dtype_and_type_goes_in_a_batch() {
     let data = data();
     let types = common::every_type();
+    let bools: Vec<u8> = (0..12).map(|at| at % 2).collect();
     let shape = [4, 3];
     let names: Vec<String> = types.iter().map(|t| format!("{t:?}")).collect();
     let requests: Vec<DenseSpec<'_>> = types
@@ -203,6 +204,7 @@ fn every_dtype_and_type_goes_in_a_batch() {
         .zip(&names)
         .map(|((dtype, logical), name)| {
             let size = 12 * dtype.size() * logical.map_or(1, Logical::ratio) as usize;
+            let data = if *dtype == Dtype::Bool { &bools } else { &data };
             DenseSpec { logical: *logical, ..DenseSpec::new(name, *dtype, &shape, &data[..size]) }
         })
         .collect();

@@ -52,12 +52,12 @@ def test_the_bytes_are_those_of_safetensors(tmp_path, seed, metadata):
     with safe_open(path) as f:
         assert f.metadata() == metadata
     assert save(state, metadata, container="safetensors") == path.read_bytes()
-    theirs = pytest.importorskip("safetensors")
+    reference = pytest.importorskip("safetensors")
     known = {name: array for name, array in state.items() if array.dtype.isbuiltin == 1 and array.dtype.kind != "c"}  # what it reads as arrays
     save_file(known, path, metadata)
     from safetensors.numpy import save as their_save
     assert path.read_bytes() == their_save(known, metadata)
-    with theirs.safe_open(path, "np") as f:
+    with reference.safe_open(path, "np") as f:
         assert f.metadata() == metadata and set(f.keys()) == set(known)
         for name, array in known.items():
             assert f.get_tensor(name).tobytes() == array.tobytes()

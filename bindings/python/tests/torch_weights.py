@@ -220,11 +220,11 @@ def as_safetensors(folder):
     zt.save_model(Tied(), folder / "tied.safetensors")
     assert zt.load_model(Tied(), folder / "tied.safetensors") == ([], [])
     try:
-        import safetensors.torch as theirs
+        import safetensors.torch as reference
     except ImportError:
         return
-    assert_same(theirs.load_file(path), STATE)
-    assert path.read_bytes() == theirs.save({name: tensor.contiguous() for name, tensor in STATE.items()}, {"format": "pt"})
+    assert_same(reference.load_file(path), STATE)
+    assert path.read_bytes() == reference.save({name: tensor.contiguous() for name, tensor in STATE.items()}, {"format": "pt"})
 
 
 def packed_f4(folder):

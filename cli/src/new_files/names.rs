@@ -118,13 +118,13 @@ fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     if members.is_empty() {
         return members;
     }
-    let others = beside(root).filter(|path| path != root && has_extension(path, "json"));
+    let others = neighbours(root).filter(|path| path != root && has_extension(path, "json"));
     let kept: BTreeSet<_> = others.flat_map(|index| named_by(&index)).collect();
     members.into_iter().filter(|path| !kept.contains(path)).collect()
 }
 
 /// All that is in the folder of a file.
-fn beside(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
+fn neighbours(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| path.with_file_name(entry.file_name()))
@@ -139,7 +139,7 @@ pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec
         name.starts_with(&front) && has_extension(path, extension) && part_of_set(name).is_some()
     };
     let there = Some(output.to_owned()).filter(|path| path.symlink_metadata().is_ok());
-    if let Some(there) = there.or_else(|| beside(output).find(is_part)) {
+    if let Some(there) = there.or_else(|| neighbours(output).find(is_part)) {
         let why = "it is there already, and several files do not replace it as one; choose a new folder";
         return Err(Failure::at(&there, why));
     }

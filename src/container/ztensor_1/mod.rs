@@ -51,6 +51,7 @@ pub(crate) const CAPABILITIES_1_2: Capabilities = Capabilities {
     digest_of: DigestOf::Stored,
     usual_digest: Some(Algorithm::Crc32c),
     checksums_optional: false,
+    has_shards: false,
     max_frame: 1 << 30,
     canonical_alignment: None,
     old_ends_stay: false,

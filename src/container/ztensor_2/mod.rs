@@ -58,6 +58,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     zstd: Encoding::ZstdSeekable,
     digest_of: DigestOf::Decoded,
     usual_digest: Some(Algorithm::Xxh3),
+    has_shards: true,
     max_frame: 16 << 20,
     canonical_alignment: Some(canonical::CANONICAL_ALIGNMENT),
     old_ends_stay: true,

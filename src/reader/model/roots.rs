@@ -3,6 +3,7 @@
 use super::finder::Finder;
 use super::listing::Listing;
 use super::numbered::NumberedName;
+use crate::container::capabilities;
 use crate::error::{try_format, Cause, Result};
 use crate::io::path;
 use crate::memory::Budget;
@@ -53,10 +54,10 @@ pub fn shards_of(finder: &Finder<'_>, path: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Whether a file is a shard that no file names: it is of zTensor 2 and has no objects of its own.
+/// Whether a file may be a shard: its container has shards, and it has no objects and no shards itself.
 pub fn is_shard(finder: &Finder<'_>, path: &Path) -> Result<bool> {
     with_manifest(finder, path, |container, manifest| {
-        Ok(container == Container::V2 && manifest.objects.is_empty() && manifest.shards.is_empty())
+        Ok(capabilities(container).has_shards && manifest.objects.is_empty() && manifest.shards.is_empty())
     })
 }
 
