@@ -115,7 +115,6 @@ fn objects_that_2_cannot_represent_are_left_out() {
         ),
         (groups, "the layout \"zt.quant_group/1\", which says more than \"quantized_group\""),
         (object("acme.empty/1", &json!([8]), &json!({})), "it has no component"),
-        (object("acme.x/1", &json!([8]), &json!({ "": data })), "the name of a part has 0 bytes"),
         (object("dense", &json!([8]), &json!({ "data": data, "more": data })), "but it has 2 parts"),
         (dense(8, &json!({ "encoding": "acme" })), "its decoded size is unknown"),
         (
