@@ -295,7 +295,7 @@ fn many_objects_are_edited_in_one_session() {
     let file = File::open(&path, &OpenOptions::default()).unwrap();
     assert_eq!(file.object_count(), COUNT - COUNT / 10);
     for at in 0..COUNT {
-        let object = file.find(&format!("layer.{}", COUNT + at));
+        let object = file.find(format!("layer.{}", COUNT + at));
         assert_eq!(object.is_some(), at % 10 != 0, "{at}");
         let attribute = object.and_then(|o| o.attributes().and_then(|map| map.get("at")?.as_u64()));
         assert_eq!(attribute, (at % 10 != 0 && at % 2 == 0).then_some(at as u64), "{at}");

@@ -104,7 +104,7 @@ fn copies_have_the_same_elements() {
                 }
             }));
             for object in file.objects() {
-                let copied = copy.find(&format!("copy of {}", object.name())).unwrap();
+                let copied = copy.find(format!("copy of {}", object.name())).unwrap();
                 assert_eq!(copied.shape(), object.shape());
                 let (from, to) = (object.component("data").unwrap(), copied.component("data").unwrap());
                 let size = from.size().unwrap() as usize;

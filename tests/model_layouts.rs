@@ -202,7 +202,8 @@ fn a_folder_is_the_model_that_is_preferred_and_the_rest_is_counted() {
     let text = |text: &str| text.as_bytes().to_vec();
     let set = |name: &str| text(&index(&[("w", name)]));
     // The files, the value that is expected, how many files are passed over.
-    let cases: [(&[(&str, Vec<u8>)], u8, usize); 11] = [
+    type Files<'a> = &'a [(&'a str, Vec<u8>)];
+    let cases: [(Files<'_>, u8, usize); 11] = [
         (
             &[
                 ("model.safetensors", one(1)),

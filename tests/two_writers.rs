@@ -147,7 +147,7 @@ fn writers_of_several_processes_lose_nothing_and_readers_see_old_or_new() {
         assert_eq!(file.object_count(), all + 1);
         for number in 0..all {
             let letter = if number % ROUNDS % 3 == 0 { 'r' } else { 'n' };
-            let object = file.required(&format!("{letter}{number}")).unwrap();
+            let object = file.required(format!("{letter}{number}")).unwrap();
             assert!(object.component("data").unwrap().load().unwrap().as_slice() == bytes_of(number));
         }
     }
@@ -182,7 +182,7 @@ fn a_file_has_one_writer_at_a_time() {
             assert_busy("written to");
             let refused = File::open(&path, &OpenOptions::default()).err().unwrap();
             assert_eq!(refused.cause(), Cause::Busy, "{refused}");
-            assert_eq!(refused.rule_name().to_str().unwrap().is_empty(), false, "{refused}");
+            assert!(!refused.rule_name().to_str().unwrap().is_empty(), "{refused}");
             end(writer);
             verify(&File::open(&path, &OpenOptions::default()).unwrap());
             repair(&path, &RepairOptions::default()).unwrap();

@@ -293,7 +293,7 @@ fn every_real_file_gives_what_its_manifest_says() {
             let outcome = file.verify(&everything, &|_, _| true, &mut VerifyReport::default());
             match outcome {
                 Ok(()) => assert_ne!(name, "py-unknown-type.zt"),
-                Err(e) => assert_eq!((e.cause(), &*name), (Cause::Unsupported, "py-unknown-type.zt"), "{e}"),
+                Err(e) => assert_eq!((e.cause(), name), (Cause::Unsupported, "py-unknown-type.zt"), "{e}"),
             }
         }
     }

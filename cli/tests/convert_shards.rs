@@ -64,7 +64,7 @@ fn shards_of_zt_become_the_file_again_that_they_were_made_of() {
         let alone = folder.join("alone.zt");
         std::fs::copy(&first, &alone).unwrap();
         let part = back.with_file_name("part").with_extension(source.extension().unwrap());
-        run(&[&"convert", &alone, &part, &"--verify"]).good();
+        run(&[&"convert", &alone, &part, &"--verify"]).noted("left out");
         assert_eq!(typed(&part), typed(&source), "{name}");
         names_in(&folder).iter().for_each(|name| std::fs::remove_file(folder.join(name)).unwrap());
     }

@@ -157,5 +157,5 @@ fn no_file_of_the_corpus_upsets_any_command() {
         }
         files += 1;
     }
-    assert_eq!(files, 425);
+    assert_eq!(files, 426);
 }
