@@ -63,6 +63,10 @@ static void one_dtype(const zt_object *object, zt_dtype to)
     }
     status = zt_object_read_as(object, to, as, sizeof as, &written);
     CHECK(untouched((size_t)size));
+    if (status == ZT_ERROR_LIMIT) { /* numbers would be lost: convert.c counts them */
+        CHECK(written == 77);
+        return;
+    }
     if (status != ZT_OK) { /* damaged, or of an encoding that is unknown */
         CHECK(written == 77 && zt_component_read(data, plain, sizeof plain) == status);
         return;
