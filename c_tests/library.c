@@ -101,7 +101,7 @@ static void status_names(void)
         CHECK_U64(statuses[i].number, statuses[i].pinned);
         CHECK_STR(zt_status_name(statuses[i].number), statuses[i].name);
     }
-    CHECK_STR(zt_status_name(18), "ZT_ERROR_UNKNOWN");
+    CHECK_STR(zt_status_name(19), "ZT_ERROR_UNKNOWN");
     for (i = 0; i < COUNT(strange); i++)
         CHECK_STR(zt_status_name(strange[i]), "ZT_ERROR_UNKNOWN");
 }

@@ -49,7 +49,8 @@ static const field zt_read_request_fields[] = {
     F(zt_read_request, length), F(zt_read_request, start), F(zt_read_request, count),
     F(zt_read_request, step), F(zt_read_request, dst), F(zt_read_request, dst_size), F(zt_read_request, tag),
     F(zt_read_request, rows), F(zt_read_request, row_length), F(zt_read_request, row_stride),
-    F(zt_read_request, dst_stride), F(zt_read_request, verify), F(zt_read_request, convert)};
+    F(zt_read_request, dst_stride), F(zt_read_request, verify), F(zt_read_request, convert),
+    F(zt_read_request, lossy), F(zt_read_request, reserved)};
 static const field zt_load_options_fields[] = {
     F(zt_load_options, struct_size), F(zt_load_options, threads), F(zt_load_options, direct),
     F(zt_load_options, chunk_size), F(zt_load_options, in_flight), F(zt_load_options, verify),
