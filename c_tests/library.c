@@ -23,6 +23,7 @@ static const named statuses[] = {
     {ZT_ERROR_INTERNAL, 15, "ZT_ERROR_INTERNAL"},
     {ZT_ERROR_NO_FILE, 16, "ZT_ERROR_NO_FILE"},
     {ZT_ERROR_TIMEOUT, 17, "ZT_ERROR_TIMEOUT"},
+    {ZT_ERROR_BUSY, 18, "ZT_ERROR_BUSY"},
 };
 
 typedef struct dtype_row { zt_dtype number; zt_dtype pinned; const char *name; const char *name_0_1; size_t size; } dtype_row;
