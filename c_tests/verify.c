@@ -222,7 +222,7 @@ static void callbacks_and_options(void)
         CHECK(s.calls >= 1 && r.components <= 2);
     }
     INIT(o);
-    o.checks = 16;
+    o.checks = 32;
     CHECK_STATUS(zt_verify(file, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
     o.checks = UINT32_MAX;
     CHECK_STATUS(zt_verify(file, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
