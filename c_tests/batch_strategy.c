@@ -230,8 +230,7 @@ static void wide(const char *path)
 #if defined(__linux__)
         REQUIRE(truncate(path, 12 << 20) == 0);
         CHECK_STATUS(zt_component_read(component_of(file, "large", "data"), dst, LARGE), ZT_ERROR_IO);
-        CHECK(strstr(zt_last_error(), "object \"large\"") != NULL);
-        CHECK(strstr(strstr(zt_last_error(), "object \"large\"") + 1, "object \"large\"") == NULL);
+        CHECK(strstr(zt_last_error(), "changed since it was opened") != NULL);
         CHECK_STATUS(zt_component_load(component_of(file, "large", "data"), NULL, &buffer), ZT_ERROR_IO);
         CHECK(buffer == NULL);
         zt_close(file);
