@@ -44,14 +44,6 @@ pub(crate) fn is_of_the_file(error: &Error) -> bool {
     matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
 }
 
-/// Fails if the file of `source`, which is read and not mapped, was changed since it was opened.
-pub(super) fn check_unchanged(owner: &dyn Owner, source: &dyn ByteSource) -> Result<()> {
-    match change_since_open(source)? {
-        None => Ok(()),
-        Some(change) => owner.check_change(source, change),
-    }
-}
-
 /// Where the elements of a component are.
 #[derive(Clone, Copy)]
 pub struct LaidOut<'f> {
@@ -119,6 +111,16 @@ impl<'f> Blob<'f> {
 
     pub fn named(&self, error: Error) -> Error {
         self.owner.named(self, error)
+    }
+
+    /// What reading gave; but an error if the file, which is read and not mapped, was changed since it was opened.
+    pub(super) fn unless_changed(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.as_ref().err().is_none_or(is_of_the_file) {
+            if let Some(change) = change_since_open(self.source)? {
+                self.owner.check_change(self.source, change)?;
+            }
+        }
+        outcome
     }
 
     /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place` says where in the

@@ -161,12 +161,16 @@ impl<'a> Executor<'a> {
     ) -> Result<bool> {
         let Some((strategy, extent)) = self.take_next(scratch)? else { return Ok(false) };
         let Scratch { bounce, taken } = scratch;
-        let fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
+        let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
+        // If the read for all of them failed, each is read by itself, and says why that fails.
+        let of_source = taken.first().and_then(|job| requests.get(job.request as usize));
+        if let Some(Err(_)) = of_source.filter(|_| fetched.is_some()).map(|of| of.blob.unless_changed(Ok(())))
+        {
+            fetched = None;
+        }
         if fetched.is_some() {
             strategy.count_stored(extent.stored);
         }
-        // If the read for all of them failed, each is read by itself, and says why that fails.
-        let mut fetched = fetched;
         for job in taken.iter_mut() {
             let Some(request) = requests.get(job.request as usize) else { continue };
             let size = job.bytes();
@@ -180,7 +184,7 @@ impl<'a> Executor<'a> {
                         }
                     };
                     let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
-                    self.perform(job, request, &mut performer)
+                    request.blob.unless_changed(self.perform(job, request, &mut performer))
                 }
                 Some(fetched) => {
                     let _reservation = self.shared.budget.reserve(job.kind.extra_memory(request));

@@ -5,7 +5,7 @@
 //! place. It spares half of the instructions of a short read; where bytes have to be byte-swapped, looked at, decoded, gathered or
 //! converted, it does not apply, nor where they do not fit: then the jobs say why.
 
-use super::blob::{check_unchanged, Blob};
+use super::blob::Blob;
 use super::perform::{Performer, Shared};
 use super::request::{BatchOptions, Direct, Job, Part, Request};
 use super::split;
@@ -32,8 +32,7 @@ pub fn run_one(blob: &Blob<'_>, part: Part, convert: Option<Dtype>, dst: &mut [u
         Some((offset, front)) => blob.source.read_at(offset, front),
         None => run_jobs(Request::new(*blob, part, convert, dst, 0)?),
     };
-    outcome?; // its owner says of a failure whether the file was changed
-    check_unchanged(blob.owner, blob.source)
+    blob.unless_changed(outcome)
 }
 
 /// Where in the source the part begins, and the memory that it fills, if the fast path is for it.

@@ -2,7 +2,6 @@
 //! A slot is filled again only when the consumer has given it back, so that a slow consumer takes no more memory than the
 //! ring.
 
-use super::blob::check_unchanged;
 use super::executor::{Executor, Listener, Scratch, SourceStats};
 use super::pieces::{self, Order, SplitRequests};
 use super::progress::{Event, Pending, Placed, Report};
@@ -157,10 +156,6 @@ impl<'a> Load<'a> {
             if let Some(event) = pending.next_event(&self.requests) {
                 self.hand_over_work(&pending);
                 drop(pending);
-                if let Err(error) = self.check_unchanged(&event) {
-                    self.fail(error.again());
-                    return Next::Done(Err(error));
-                }
                 return Next::Event(event);
             }
             if pending.is_done() {
@@ -189,16 +184,6 @@ impl<'a> Load<'a> {
                     return Next::TimedOut;
                 }
                 Some(left) => drop(pending.wait_for(&self.consumers, left)),
-            }
-        }
-    }
-
-    /// Fails if the file of what an event brings was changed since it was opened.
-    fn check_unchanged(&self, event: &Event) -> Result<()> {
-        match self.requests.get(event.piece as usize).filter(|_| event.outcome.is_ok()) {
-            None => Ok(()),
-            Some(Request { blob, .. }) => {
-                check_unchanged(blob.owner, blob.source).map_err(|e| blob.owner.in_file(blob.source, e))
             }
         }
     }

@@ -81,7 +81,7 @@ impl<'f> Component<'f> {
             true => Ok(()),
             false => Err(fail!(Cancelled, "stopped after {done} of {total} stored bytes")),
         };
-        self.unless_changed(self.decoded_size_by(&mut step))
+        self.decoded_size_by(&mut step)
     }
 
     pub(super) fn decoded_size(&self) -> Result<u64> {
@@ -96,7 +96,7 @@ impl<'f> Component<'f> {
             Coding::Raw => return Ok(self.stored_size()),
             Coding::Compressed(codec) => codec,
         };
-        let mut find = || {
+        let mut decode = || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
             match self.size_by_frames(codec)? {
                 KnownSize::Exact(size) => Ok(size),
@@ -105,6 +105,7 @@ impl<'f> Component<'f> {
                 }
             }
         };
+        let mut find = || self.unless_changed(decode());
         match &self.file.lazy_sizes {
             Some(sizes) => sizes.get_or_find(self.index, find),
             None => find(),

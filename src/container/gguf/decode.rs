@@ -153,8 +153,7 @@ impl<'b> Decoder<'b> {
                 component.logical = LogicalType::Known(blocks);
             }
             Type::Other => {
-                let name = format_args!("ggml.{}", info.kind);
-                let unknown = add_name(self.budget, &mut self.manifest, name)?;
+                let unknown = add_name(self.budget, &mut self.manifest, format_args!("ggml.{}", info.kind))?;
                 self.has_unknown = true;
                 format = Format::Other(unknown);
                 let rare = RareNames { dtype: Some(unknown), ..RareNames::default() };

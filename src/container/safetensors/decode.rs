@@ -101,9 +101,9 @@ impl Header<'_> {
                     let name = self.scan.string(&mut self.keys.scratch)?;
                     dtype = Some(dtypes::find(name));
                     if matches!(dtype, Some(None)) {
-                        let name =
-                            format_args!("safetensors.{}", std::str::from_utf8(name).unwrap_or_default());
-                        unknown = Some(add_name(self.budget, manifest, name)?);
+                        let name = std::str::from_utf8(name).unwrap_or_default();
+                        let named = add_name(self.budget, manifest, format_args!("safetensors.{name}"))?;
+                        unknown = Some(named);
                     }
                 }
                 SHAPE => {
