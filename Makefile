@@ -55,8 +55,9 @@ test-rust: ## test the Rust crates
 	@sh tools/need.sh interop && sh tests/interop/install.sh $(T)/interop; status=$$?; [ $$status = 0 ] || \
 	    { [ $$status = 3 ] && echo "interop: skipped: the released Python packages cannot be had, see above"; }
 	@sh tools/need.sh man || true
-	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked
-	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --bin zt --test convert_other
+	ZT_INTEROP_DIR=$(T)/interop $(CARGO) test --workspace --locked --no-fail-fast
+	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --bin zt
+	CARGO_TARGET_DIR=$(T)/compat $(CARGO) test --locked --package ztensor-tools --features compat --test program convert_other
 
 test-c: reading ## run the C and C++ tests against both libraries
 	@sh tools/need.sh c++ || true
@@ -125,7 +126,7 @@ bench: libs zt ## measure the library beside its peers and the machine's limits;
 	    $$bench --markdown results.json >results.md; exit $$status; fi
 
 header: ## generate include/ztensor.h from src/capi
-	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test header
+	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test repository header
 
 install: ## install under PREFIX, staged under DESTDIR
 	@sh tools/need.sh install

@@ -1,6 +1,6 @@
 /* Every function of the headers, called as an application calls it, in scenes that work and in scenes that fail; for the
  * tests of what all of them promise (memory, stack). A scene needs nothing but the files that entry_files() makes, and
- * returns the status that it ended with. tests/header holds all entry_*.h against the headers. */
+ * returns the status that it ended with. tests/repository/header holds all entry_*.h against the headers. */
 #ifndef ENTRY_POINTS_H
 #define ENTRY_POINTS_H
 

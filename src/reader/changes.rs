@@ -13,16 +13,6 @@ use crate::model::sort::sort;
 use crate::source::{change_since_open, Change};
 use std::time::Duration;
 
-/// How a file has grown.
-enum Growth {
-    /// It has its old end, or the record of an append says where that is: an append is under way, or was killed.
-    KeepsItsEnd,
-    /// It has a new end, and all that it had.
-    Whole,
-    /// Not by an append.
-    No,
-}
-
 impl File {
     /// Why what was read of a part may be of two files; none of a file that is mapped, or as it was.
     fn changed(&self, part: &FilePart) -> Option<Error> {
@@ -79,13 +69,11 @@ impl File {
                     Some(next) => change = next,
                 }
             }
-            match self.growth(part, change)? {
-                Growth::No => {}
-                Growth::KeepsItsEnd => return Ok(()),
-                Growth::Whole => {
-                    part.source().page_cache().map(|cache| cache.accept(change)).unwrap_or_default();
-                    return Ok(());
+            if self.has_only_grown(part, change)? {
+                if let Some(cache) = part.source().page_cache().filter(|cache| !cache.has_writer()) {
+                    cache.accept(change);
                 }
+                return Ok(());
             }
         }
         *part.refused.lock() = Some(change);
@@ -102,32 +90,38 @@ impl File {
         ))
     }
 
-    fn growth(&self, part: &FilePart, change: Change) -> Result<Growth> {
+    /// Whether the change is an append, which may be under way, killed, done or taken back.
+    fn has_only_grown(&self, part: &FilePart, change: Change) -> Result<bool> {
         let (source, frame) = (part.source(), part.frame());
         let end = frame.file_size;
         if part.capabilities().appends_as.is_none() || !change.to_end || change.size < end {
-            return Ok(Growth::No);
+            return Ok(false);
+        }
+        let same_size = source.page_cache().and_then(|cache| cache.same_size(change));
+        if change.size == end && same_size == Some(true) && part.has_its_end()? {
+            return Ok(true);
         }
         let now = Prefix { source, size: change.size };
         let record = if part.capabilities().old_ends_stay { None } else { record_of(&now)? };
         let new_end = match record {
-            Some(record) if record.tail == (frame.manifest.start..end) => return Ok(Growth::KeepsItsEnd),
+            Some(record) if record.tail == (frame.manifest.start..end) => return Ok(true),
             Some(ref record) => record.tail.end,
             None => change.size,
         };
-        if change.size > end && part.has_its_end()? {
-            return Ok(Growth::KeepsItsEnd);
+        // Of the same size as before, it was written to since it had grown.
+        if change.size > end && same_size != Some(false) && part.has_its_end()? {
+            return Ok(true);
         }
         if new_end <= end || new_end > change.size || part.capabilities().old_ends_stay {
-            return Ok(Growth::No);
+            return Ok(false);
         }
         let prefix = Prefix { source, size: new_end };
         match read_manifest(&prefix, &self.shards.limits) {
             Ok((new, manifest)) if new.manifest.start >= end && self.is_carried_over(part, &manifest)? => {
-                Ok(if record.is_some() { Growth::KeepsItsEnd } else { Growth::Whole })
+                Ok(record.is_some() || same_size != Some(false))
             }
             Err(e) if matches!(e.cause(), Cause::Io | Cause::OutOfMemory) => Err(e),
-            _ => Ok(Growth::No),
+            _ => Ok(false),
         }
     }
 

@@ -17,6 +17,7 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 /// A range of an open file.
 pub struct FileSource {
@@ -27,12 +28,14 @@ pub struct FileSource {
     to_end: bool,
     /// Whether nobody else has a duplicate of the handle.
     is_own: bool,
-    /// A change of the file that was accepted.
-    accepted: Mutex<Option<Change>>,
+    /// A change of the file that was accepted, and whether a writer held the file then.
+    accepted: Mutex<Option<(Change, bool)>>,
     /// Where the file ended when it was opened.
     end: u64,
     /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     modified: i64,
+    /// Whether a writer held the file when it was opened, or may have, and had written to it shortly before.
+    beside_writer: bool,
     /// Whether one call fills many pieces of memory, as far as is known.
     scatters: AtomicBool,
 }
@@ -42,11 +45,23 @@ pub fn open_for_reading(path: &Path) -> Result<File> {
     SystemPath::new(path)?.open(Access::Read).map_err(|e| Error::io("could not open it", &e))
 }
 
+/// A writer that ends an append or takes it back does so within this time, in nanoseconds.
+const RECENT: i64 = 10_000_000_000;
+
+/// Whether a file that was written to at that time, in nanoseconds since 1970, has a writer now, or may have: the lock of a
+/// handle that is not our own is not asked for.
+fn is_beside_writer(file: &File, is_own: bool, modified: i64) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let age = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX).saturating_sub(modified);
+    age < RECENT && (!is_own || file_lock::is_locked(file))
+}
+
 impl FileSource {
     fn new(file: File, base: u64, size: u64, (end, modified): (u64, i64), is_own: bool) -> Self {
         let to_end = base.saturating_add(size) == end;
         let (accepted, scatters) = (Mutex::default(), AtomicBool::new(SCATTERS));
-        FileSource { file, base, size, to_end, is_own, accepted, end, modified, scatters }
+        let beside_writer = is_beside_writer(&file, is_own, modified);
+        FileSource { file, base, size, to_end, is_own, accepted, end, modified, beside_writer, scatters }
     }
 
     /// The file at `path`, whole.
@@ -161,11 +176,19 @@ impl PageCache for FileSource {
             return Ok(None);
         }
         let change = Change { size: end.saturating_sub(self.base), modified, to_end: self.to_end };
-        Ok(Some(change).filter(|change| self.accepted.lock().as_ref() != Some(change)))
+        Ok(Some(change).filter(|change| self.accepted.lock().is_none_or(|(accepted, _)| accepted != *change)))
+    }
+
+    fn same_size(&self, change: Change) -> Option<bool> {
+        let opened = (Change { size: self.size, modified: self.modified, ..change }, self.beside_writer);
+        let (known, beside_writer) = self.accepted.lock().unwrap_or(opened);
+        let is_soon = change.modified.saturating_sub(known.modified) < RECENT;
+        (change.size == known.size).then_some(beside_writer && is_soon)
     }
 
     fn accept(&self, change: Change) {
-        *self.accepted.lock() = Some(change);
+        let beside_writer = is_beside_writer(&self.file, self.is_own, change.modified);
+        *self.accepted.lock() = Some((change, beside_writer));
     }
 
     fn has_writer(&self) -> bool {

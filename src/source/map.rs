@@ -209,6 +209,10 @@ impl PageCache for MapSource {
         self.file.change()
     }
 
+    fn same_size(&self, change: Change) -> Option<bool> {
+        self.file.same_size(change)
+    }
+
     fn accept(&self, change: Change) {
         self.file.accept(change);
     }

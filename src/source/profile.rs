@@ -123,6 +123,12 @@ pub trait PageCache: Send + Sync {
         Ok(None)
     }
 
+    /// None if the size is another one than when the file was opened, or than was accepted since. Otherwise whether a
+    /// writer held the file then, and may have written to it or set its time back since: it has ended its append.
+    fn same_size(&self, _change: Change) -> Option<bool> {
+        None
+    }
+
     /// From now on the file as it is after that change counts as unchanged.
     fn accept(&self, _change: Change) {}
 

@@ -1,7 +1,10 @@
-//! The allocator of a test program that counts, for each thread, what is held, and refuses what the test chooses.
+//! The allocator of a test program counts what each thread holds, and what all of them hold. It refuses what the test
+//! chooses.
+#![allow(dead_code)] // each program uses a part of it
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
 
@@ -12,6 +15,9 @@ thread_local! {
     pub static GOOD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+static HELD_BY_ALL: AtomicUsize = AtomicUsize::new(0);
+static PEAK_OF_ALL: AtomicUsize = AtomicUsize::new(0);
+
 /// Sizes from here on come from files; a few bytes for a label are not what is tested.
 const LARGE: usize = 4096;
 
@@ -19,6 +25,9 @@ fn book(more: usize, less: usize) {
     let allocated = ALLOCATED.get().saturating_add(more).saturating_sub(less);
     ALLOCATED.set(allocated);
     PEAK.set(PEAK.get().max(allocated));
+    let held = HELD_BY_ALL.fetch_add(more, Ordering::Relaxed).wrapping_add(more);
+    PEAK_OF_ALL.fetch_max(held, Ordering::Relaxed);
+    HELD_BY_ALL.fetch_sub(less, Ordering::Relaxed);
 }
 
 fn refuse(size: usize) -> bool {
@@ -67,8 +76,18 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+// On Windows a thread's own variables ask for memory, which it would count for ever.
+#[cfg(not(windows))]
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// The most that all threads held at once while `body` ran, beyond what they held before. No other test may run meanwhile.
+pub fn peak_of_all<T>(body: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD_BY_ALL.load(Ordering::Relaxed);
+    PEAK_OF_ALL.store(before, Ordering::Relaxed);
+    let result = body();
+    (result, PEAK_OF_ALL.load(Ordering::Relaxed) - before)
+}
 
 /// The most that `body` held at once, beyond what was held before.
 pub fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {

@@ -86,6 +86,28 @@ impl Drop for Folder {
     }
 }
 
+/// Whether this process was started by [`run_alone`].
+pub fn is_alone() -> bool {
+    std::env::var_os("ZT_ALONE").is_some()
+}
+
+/// Runs one test of this program in a process of its own, which a shell starts after `prepare`. Says so and does nothing
+/// where the system cannot start this program, as under an emulator.
+#[cfg(target_os = "linux")]
+pub fn run_alone(test: &str, prepare: &str) {
+    use std::process::Command;
+    let program = std::env::current_exe().unwrap();
+    let listed = Command::new(&program).arg("--list").output().map(|output| output.stdout);
+    if !String::from_utf8_lossy(&listed.unwrap_or_default()).contains(&format!("{test}: test")) {
+        println!("{test}: skipped: this system does not start this program by itself");
+        return;
+    }
+    let script = format!("{prepare} exec \"$0\" --exact {test}");
+    let output = Command::new("sh").arg("-c").arg(script).arg(program).env("ZT_ALONE", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{prepare} {test}: {text}");
+}
+
 /// Numbers that look random and are the same in every run (xorshift).
 pub struct Random(pub u64);
 

@@ -65,6 +65,7 @@ pub const REPAIR: Row = ("repair {torn}", Changes);
 pub struct Scene(pub PathBuf);
 
 impl Scene {
+    #[track_caller]
     pub fn new(name: &str) -> Scene {
         let scene = Scene(folder(name));
         scene.write_safetensors(&[

@@ -115,9 +115,11 @@ pub fn listing(path: &Path) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{}: {e}\n{out}", path.display()))
 }
 
-/// An empty folder of the test's own.
+/// An empty folder of that name, one for each file of tests.
+#[track_caller]
 pub fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zt").join(name);
+    let caller = Path::new(std::panic::Location::caller().file()).file_stem().unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zt").join(caller).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -132,6 +134,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
 }
 
 /// Tensors of f32, u8 and f16, and an attribute.
+#[track_caller]
 pub fn input(name: &str) -> (PathBuf, PathBuf) {
     let folder = folder(name);
     let header = concat!(

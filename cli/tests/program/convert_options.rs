@@ -1,0 +1,193 @@
+//! The options of `zt convert`, and what becomes of outputs that cannot be written.
+
+use crate::common;
+
+use common::{data, folder, input, listing, names, names_in, run, zt, Ran};
+use safetensors::SafeTensors;
+use std::path::Path;
+use std::process::Stdio;
+
+#[test]
+fn tensors_are_chosen_and_renamed() {
+    let (from, folder) = input("options-names");
+    let to = folder.join("out.zt");
+    let convert = |options: &[&str]| {
+        let mut zt = zt();
+        Ran::of(zt.args(["convert", "--force"]).args(options).args([&from, &to]).output().unwrap())
+    };
+    convert(&["--include=*.b.*"]).good();
+    assert_eq!(names(&to), ["model.b.weight", "model.b.bias"]);
+    convert(&["--include=*.b.*", "--include=*.a.*", "--exclude=*.bias"]).good();
+    assert_eq!(names(&to), ["model.a.weight", "model.b.weight"]);
+    convert(&["--rename=model.a.weight=first", "--rename=model.*=*"]).good();
+    assert_eq!(names(&to), ["first", "b.weight", "b.bias"]);
+    convert(&["--include=none"]).bad(&["no tensor is chosen"]);
+    convert(&["--rename=model.a.weight=x", "--rename=model.b.bias=x"])
+        .bad(&["two tensors would have the name \"x\""]);
+    convert(&["--no-attributes"]).good();
+    assert_eq!(listing(&to)["attributes"], serde_json::json!({}));
+    assert_eq!(convert(&["--rename=a*=b"]).status, 2);
+}
+
+#[test]
+fn floats_are_converted_whatever_is_written() {
+    let (from, folder) = input("options-dtype");
+    let dtypes = |path: &Path| -> Vec<String> {
+        let listing = listing(path);
+        let objects = listing["objects"].as_array().unwrap();
+        objects.iter().map(|o| o["components"][0]["dtype"].as_str().unwrap().to_owned()).collect()
+    };
+    for name in ["out.zt", "out.safetensors"] {
+        let to = folder.join(name);
+        run(&[&"convert", &from, &to, &"--dtype=bf16", &"--verify"]).good();
+        assert_eq!(dtypes(&to), ["bf16", "bf16", "u8"]);
+    }
+    let to = folder.join("out.gguf");
+    run(&[&"convert", &from, &to, &"--dtype=f16", &"--exclude=*.bias", &"--verify", &"--lossy"])
+        .noted("values lost");
+    assert_eq!(dtypes(&to), ["f16", "f16"]);
+    let bytes = std::fs::read(folder.join("out.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.tensor("model.a.weight").unwrap().data()[..4], [0x80, 0x3f, 0x00, 0x3f]);
+}
+
+#[test]
+fn what_cannot_be_represented_is_named_and_nothing_is_written() {
+    let (from, folder) = input("options-refused");
+    let sparse = data().join("v1.2/py-1.2.3-sparse.zt");
+    let blocks = data().join("foreign/valid/amber-all-types-py.gguf");
+    let cases: [(&Path, &str, &[&str]); 7] = [
+        (&from, "out.gguf", &["object \"model.b.bias\": GGUF cannot represent the type \"u8\""]),
+        (&from, "out.npz", &["attribute \"format\": npz has no attributes", "--no-attributes"]),
+        (&sparse, "out.safetensors", &["safetensors cannot represent the format \"sparse_"]),
+        (&sparse, "out.gguf", &["GGUF cannot represent the format \"sparse_"]),
+        (&blocks, "out.safetensors", &["safetensors cannot represent the type \"gguf."]),
+        (&blocks, "out.npz", &["npz cannot represent the type \"gguf."]),
+        (&from, "out.onnx", &["the extension is none of .zt, .safetensors, .gguf and .npz", "--to"]),
+    ];
+    for (input, output, parts) in cases {
+        run(&[&"convert", &input, &folder.join(output)]).bad(parts);
+        assert_eq!(names_in(&folder), ["in.safetensors"], "{output}");
+    }
+    for option in [
+        "--zstd",
+        "--raw",
+        "--digest=crc32c",
+        "--large-alignment=4K",
+        "--alignment=4K",
+        "--frame-size=1M",
+        "--encoding=zstd",
+    ] {
+        run(&[&"convert", &from, &folder.join("out.gguf"), &option]).bad(&["is for .zt files"]);
+    }
+    run(&[&"convert", &from, &folder.join("out.npz"), &"--shard-size=1K"])
+        .bad(&["is for .zt, .safetensors and .gguf files"]);
+}
+
+#[test]
+fn nothing_is_replaced_without_force() {
+    let (from, folder) = input("options-force");
+    for name in ["out.zt", "out.safetensors", "out.gguf", "out.npz"] {
+        let to = folder.join(name);
+        std::fs::write(&to, "precious").unwrap();
+        let options: [&dyn AsRef<std::ffi::OsStr>; 5] =
+            [&"convert", &from, &to, &"--no-attributes", &"--exclude=*.bias"];
+        run(&options).bad(&["it is there already; --force replaces it"]);
+        assert_eq!(std::fs::read(&to).unwrap(), b"precious");
+        run(&[&options[..], &[&"--force"]].concat()).good();
+        assert_ne!(std::fs::read(&to).unwrap(), b"precious");
+    }
+    assert_eq!(names_in(&folder), ["in.safetensors", "out.gguf", "out.npz", "out.safetensors", "out.zt"]);
+}
+
+#[test]
+fn standard_input_and_output_are_files_too() {
+    let (from, folder) = input("options-standard");
+    let bytes = std::fs::read(&from).unwrap();
+    let expected = |target: &str, options: &[&str]| {
+        let to = folder.join(format!("expected.{target}"));
+        let mut zt = zt();
+        Ran::of(zt.arg("convert").args(options).args([&from, &to]).output().unwrap()).good();
+        std::fs::read(&to).unwrap()
+    };
+    let options = ["--no-attributes", "--exclude=*.bias"];
+    for target in ["zt", "safetensors", "gguf", "npz"] {
+        let wanted = expected(target, &options);
+        for piped in [false, true] {
+            let mut command = zt();
+            command.args(["convert", "--to", target, "-", "-"]).args(options).stdout(Stdio::piped());
+            let output = if piped {
+                let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+                std::io::Write::write_all(&mut child.stdin.take().unwrap(), &bytes).unwrap();
+                child.wait_with_output().unwrap()
+            } else {
+                command.stdin(std::fs::File::open(&from).unwrap()).output().unwrap()
+            };
+            assert!(output.status.success() && output.stdout == wanted, "{target} {piped} {output:?}");
+        }
+    }
+    let output = zt().args(["convert", "--to=gguf", "-", "-"]).output().unwrap(); // nothing comes
+    Ran::of(output).bad(&["standard input: "]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_leaves_nothing() {
+    let (from, folder) = input("options-full");
+    for target in ["zt", "safetensors", "gguf", "npz"] {
+        let options = ["convert", "--no-attributes", "--exclude=*.bias", "--to", target];
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = zt().args(options).arg(&from).arg("-").stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{target} {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"), "{output:?}");
+        // A limit of no bytes at all stands for a disk that is full.
+        let script = "ulimit -f 0; exec \"$@\"";
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", script, "sh", env!("CARGO_BIN_EXE_zt")]).args(options);
+        let output = limited.arg(&from).arg(folder.join("out")).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{target} {output:?}");
+        assert_eq!(names_in(&folder), ["in.safetensors"], "{target}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_the_old_file_whatever_is_written() {
+    let folder = folder("options-interrupt");
+    let (from, elements) = (folder.join("in.safetensors"), 64 << 20);
+    let header =
+        format!(r#"{{"zeros":{{"dtype":"F32","shape":[{elements}],"data_offsets":[0,{}]}}}}"#, elements * 4);
+    std::fs::write(&from, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&from).unwrap();
+    file.set_len((8 + header.len() + elements * 4) as u64).unwrap(); // zeros that take no disk
+    for target in ["safetensors", "gguf", "npz"] {
+        let to = folder.join(format!("out.{target}"));
+        std::fs::write(&to, "precious").unwrap();
+        let mut command = zt();
+        command.args(["convert", "--force", "--dtype=f64"]).args([&from, &to]).stderr(Stdio::piped());
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        while names_in(&folder).len() == 2 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{target} {output:?}");
+        assert_eq!(std::fs::read(&to).unwrap(), b"precious");
+        assert_eq!(names_in(&folder), ["in.safetensors", &format!("out.{target}")]);
+        std::fs::remove_file(&to).unwrap();
+    }
+}
+
+#[test]
+fn two_tensors_of_one_name_are_refused_by_every_target() {
+    let folder = folder("options-twice");
+    let twice = data().join("v0.1/py-0.1.4-duplicate-name.zt");
+    for target in ["zt", "safetensors", "gguf", "npz"] {
+        let to = folder.join(format!("out.{target}"));
+        run(&[&"convert", &twice, &to]).bad(&["two tensors would have the name"]);
+    }
+    assert!(names_in(&folder).is_empty());
+    run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")])
+        .bad(&["the extension is none of"]);
+}

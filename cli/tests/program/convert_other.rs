@@ -1,0 +1,199 @@
+//! `zt convert` of what the library does not open: checkpoints of PyTorch before 1.6 always, HDF5 and ONNX with the cargo
+//! feature `compat`. `tests/data` of this crate has a file of each.
+
+use crate::common;
+
+use common::{data, folder, run, zt, Ran};
+use std::path::{Path, PathBuf};
+use ztensor::reader::{File, OpenOptions};
+
+fn small(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn convert(from: &Path, to: &Path) -> Ran {
+    run(&[&"convert", &"--force", &"--verify", &from, &to])
+}
+
+/// Name, dtype or logical type, shape and bytes.
+type Object = (String, String, Vec<u64>, Vec<u8>);
+
+fn objects(path: &Path) -> Vec<Object> {
+    let file = File::open(path, &OpenOptions::default()).unwrap();
+    let objects = file.objects().map(|object| {
+        let component = object.component("data").unwrap();
+        let dtype = component.logical_name().unwrap_or(component.dtype_name());
+        let bytes = component.load().unwrap().as_slice().to_vec();
+        (object.name().to_owned(), dtype.to_owned(), object.shape().to_vec(), bytes)
+    });
+    objects.collect()
+}
+
+fn object(name: &str, dtype: &str, shape: &[u64], bytes: impl IntoIterator<Item = Vec<u8>>) -> Object {
+    (name.to_owned(), dtype.to_owned(), shape.to_vec(), bytes.into_iter().flatten().collect())
+}
+
+fn floats(numbers: &[f32]) -> Vec<Vec<u8>> {
+    numbers.iter().map(|n| n.to_le_bytes().to_vec()).collect()
+}
+
+fn longs(numbers: &[i64]) -> Vec<Vec<u8>> {
+    numbers.iter().map(|n| n.to_le_bytes().to_vec()).collect()
+}
+
+/// Cuts and changes a file in many places: each ends well, or in one line that names the file, and leaves nothing behind.
+fn survives_damage(name: &str, cuts: usize, changes: usize) {
+    let bytes = std::fs::read(small(name)).unwrap();
+    let folder = folder(&format!("damaged-{name}"));
+    let (from, to) = (folder.join(name), folder.join("out.zt"));
+    let temporary = folder.join("temporary");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let check = |damaged: &[u8], what: String| {
+        std::fs::write(&from, damaged).unwrap();
+        let mut zt = zt();
+        let ran = Ran::of(
+            zt.env("TMPDIR", &temporary).args(["convert", "--force"]).args([&from, &to]).output().unwrap(),
+        );
+        if ran.status != 0 {
+            assert_eq!(ran.err.lines().count(), 1, "{what}: {ran:?}");
+            ran.bad(&[name]);
+        }
+    };
+    for at in (0..bytes.len()).step_by((bytes.len() / cuts).max(1)) {
+        check(&bytes[..at], format!("cut at {at}"));
+    }
+    for at in (0..bytes.len()).step_by((bytes.len() / changes).max(1)) {
+        let mut damaged = bytes.clone();
+        damaged[at] = damaged[at].wrapping_add([1, 0x7f, 0xff][at % 3]);
+        check(&damaged, format!("byte {at} changed"));
+    }
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn a_checkpoint_of_old_is_converted() {
+    let to = folder("legacy").join("out.zt");
+    convert(&small("legacy.pt"), &to).good();
+    let expected = [
+        object("a", "f32", &[2, 3], floats(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])),
+        object("view", "f32", &[1, 3], floats(&[3.0, 4.0, 5.0])),
+        object("b", "i64", &[2], longs(&[1, -2])),
+        object("parameter", "f32", &[2], floats(&[1.0, 1.0])),
+        object("h", "bf16", &[3], [vec![0xc0, 0x3f, 0, 0x40, 0x40, 0x40]]),
+        object("z", "f32", &[0], []),
+        object("c", "complex64", &[1], floats(&[1.0, 2.0])),
+        object("flag", "bool", &[2], [vec![1, 0]]),
+    ];
+    assert_eq!(objects(&to), expected);
+}
+
+#[test]
+fn every_such_checkpoint_of_the_corpus_is_converted_or_refused_in_one_line() {
+    let folder = folder("legacy-corpus");
+    let mut legacy = 0;
+    for entry in std::fs::read_dir(data().join("foreign/invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let bytes = std::fs::read(&path).unwrap_or_default(); // or it is a folder
+        if bytes.starts_with(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.") {
+            legacy += 1;
+            let ran = run(&[&"convert", &"--force", &path, &folder.join("out.zt")]);
+            assert!(ran.status == 0 || ran.err.lines().count() == 1 && ran.err.contains(&name), "{ran:?}");
+        }
+    }
+    assert!(legacy > 0);
+}
+
+#[test]
+fn a_checkpoint_of_old_calls_nothing() {
+    let folder = folder("legacy-calls");
+    let (from, witness) = (folder.join("calls.pt"), folder.join("called"));
+    let bytes = std::fs::read(small("legacy.pt")).unwrap();
+    // In place of the object, which stands behind the pickles of number, version and system: 15 bytes, 6 and 116.
+    let command = format!("touch {}", witness.display());
+    let call = [
+        b"\x80\x02cposix\nsystem\n(X",
+        &(command.len() as u32).to_le_bytes()[..],
+        command.as_bytes(),
+        b"tR.",
+    ];
+    std::fs::write(&from, [&bytes[..137], &call.concat(), b"\x80\x02]."].concat()).unwrap();
+    convert(&from, &folder.join("out.zt")).bad(&["calls.pt", "posix"]);
+    assert!(!witness.exists());
+}
+
+#[test]
+fn a_damaged_checkpoint_of_old_ends_in_one_line() {
+    survives_damage("legacy.pt", 60, 200);
+}
+
+#[test]
+fn wrong_sizes_take_no_memory() {
+    let folder = folder("legacy-sizes");
+    let from = folder.join("sizes.pt");
+    let bytes = std::fs::read(small("legacy.pt")).unwrap();
+    // A text of 4 GiB, in the pickle of the system.
+    std::fs::write(&from, [&bytes[..21], b"\x80\x02X\xff\xff\xff\xffab"].concat()).unwrap();
+    convert(&from, &folder.join("out.zt")).bad(&["sizes.pt"]);
+    // More elements than the file has, in the last storage: that of "c" or of another, whose bytes are the last.
+    let mut longer = bytes.clone();
+    let first_storage = bytes.len() - 64 - 7 * 8;
+    longer[first_storage + 7] = 0x10;
+    std::fs::write(&from, longer).unwrap();
+    convert(&from, &folder.join("out.zt")).bad(&["sizes.pt"]);
+}
+
+#[cfg(not(feature = "compat"))]
+#[test]
+fn without_the_feature_the_message_names_it() {
+    let folder = folder("no-compat");
+    survives_damage("small.h5", 10, 10);
+    for (name, format) in [("small.h5", "an HDF5 file"), ("small.onnx", "an ONNX model")] {
+        // By its content, whatever it is called.
+        let from = folder.join(format!("{name}.bin"));
+        std::fs::copy(small(name), &from).unwrap();
+        convert(&from, &folder.join("out.zt")).bad(&[name, format, "\"compat\""]);
+    }
+}
+
+#[cfg(feature = "compat")]
+mod with_compat {
+    use super::*;
+
+    #[test]
+    fn hdf5_is_converted() {
+        let folder = folder("hdf5");
+        let (from, to) = (folder.join("weights.bin"), folder.join("out.zt"));
+        std::fs::copy(small("small.h5"), &from).unwrap(); // by its content, whatever it is called
+        let ran = convert(&from, &to);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        assert!(ran.err.lines().count() == 1 && ran.err.contains("text"), "{ran:?}");
+        let expected = [
+            object("chunked", "u16", &[8, 8], (0..64u16).map(|n| n.to_le_bytes().to_vec())),
+            object("dense/bias", "i64", &[3], longs(&[1, 2, 3])),
+            object("dense/kernel", "f32", &[3, 4], (0..12u8).map(|n| f32::from(n).to_le_bytes().to_vec())),
+        ];
+        assert_eq!(objects(&to), expected);
+    }
+
+    #[test]
+    fn onnx_is_converted() {
+        let folder = folder("onnx");
+        let (from, to) = (folder.join("model.bin"), folder.join("out.zt"));
+        std::fs::copy(small("small.onnx"), &from).unwrap();
+        convert(&from, &to).good();
+        let expected = [
+            object("bias", "i64", &[3], longs(&[1, 2, 3])),
+            object("half", "f16", &[2], [vec![0, 0x3c, 0, 0x40]]),
+            object("mask", "bool", &[3], [vec![1, 0, 1]]),
+            object("weight", "f32", &[2, 3], floats(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])),
+        ];
+        assert_eq!(objects(&to), expected);
+    }
+
+    #[test]
+    fn damaged_files_end_in_one_line() {
+        survives_damage("small.onnx", 40, 176);
+        survives_damage("small.h5", 40, 200);
+    }
+}

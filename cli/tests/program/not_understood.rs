@@ -1,0 +1,79 @@
+//! What `zt` does with tensors that cannot be read, names that are not UTF-8, and bytes behind the content.
+
+use crate::common;
+
+use common::{folder, names, run};
+use std::path::PathBuf;
+
+/// A GGUF file of tensors of two floats: a name and a ggml type each.
+fn gguf(test: &str, tensors: &[(&[u8], u32)]) -> PathBuf {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend([tensors.len() as u64, 0].map(u64::to_le_bytes).concat());
+    for (at, (name, kind)) in tensors.iter().enumerate() {
+        file.extend((name.len() as u64).to_le_bytes());
+        file.extend(*name);
+        file.extend(1u32.to_le_bytes());
+        file.extend(2u64.to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        file.extend((at as u64 * 32).to_le_bytes());
+    }
+    for at in 0..tensors.len() {
+        file.resize(file.len().next_multiple_of(32), 0);
+        file.extend([at as u8; 8]);
+    }
+    let path = folder(test).join("in.gguf");
+    std::fs::write(&path, file).unwrap();
+    path
+}
+
+#[test]
+fn a_tensor_that_cannot_be_read_is_named_or_left_out_and_listed() {
+    let from = gguf("unread", &[(b"a", 0), (b"old", 31), (b"new", 200), (b"b", 0)]);
+    for end in ["zt", "safetensors", "npz", "gguf"] {
+        let to = from.with_file_name(format!("out.{end}"));
+        run(&[&"convert", &from, &to]).bad(&["\"old\"", "ggml.31", "--skip-unreadable"]);
+        assert!(!to.exists());
+        let ran = run(&[&"convert", &"--skip-unreadable", &from, &to]);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        for part in ["left out", "\"old\"", "ggml.31", "\"new\"", "ggml.200"] {
+            assert!(ran.err.contains(part), "{part}: {ran:?}");
+        }
+        assert_eq!(names(&to), ["a", "b"]);
+    }
+    run(&[&"cat", &from, &"old"]).bad(&["old", "ggml.31"]);
+    run(&[&"ls", &from]).good();
+}
+
+#[test]
+fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
+    let from = gguf("not-utf8", &[(b"\xff", 0), (b"\xfe", 0), (b"\\\xff", 0), (b"\\xff", 0)]);
+    let listed = run(&[&"ls", &from]).good();
+    let shown: Vec<_> = listed.lines().skip(1).take(4).map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(shown, ["\\xff", "\\xfe", "\\\\\\xff", "\\\\xff"]);
+    for (at, name) in shown.iter().enumerate() {
+        if *name == "\\xff" {
+            continue; // also the plain name of the fourth one
+        }
+        let info = run(&[&"info", &from, name]).good();
+        assert_eq!(info.lines().next(), Some(*name), "{at}");
+    }
+    let to = from.with_file_name("out.zt");
+    run(&[&"convert", &from, &to]).bad(&["not UTF-8", "--rename"]);
+    let rename = |old: &str, new: &str| format!("--rename={old}={new}");
+    let (a, b, c) = (rename("\\xfe", "a"), rename("\\\\\\xff", "b"), rename("\\xff*", "c*"));
+    let ran = run(&[&"convert", &a, &b, &rename("\\\\xff", "d"), &c, &from, &to]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(names(&to), ["c", "a", "b", "d"]);
+}
+
+#[test]
+fn bytes_behind_the_content_are_passed_over_where_asked() {
+    let folder = folder("trailing");
+    let (from, to) = (folder.join("in.safetensors"), folder.join("out.safetensors"));
+    let header = r#"{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), b"ab", b"behind"].concat();
+    std::fs::write(&from, file).unwrap();
+    run(&[&"convert", &from, &to]).bad(&["6 bytes follow", "zt convert --allow-trailing"]);
+    assert_eq!(run(&[&"convert", &"--allow-trailing", &from, &to]).status, 0);
+    assert_eq!(names(&to), ["w"]);
+}

@@ -1,0 +1,348 @@
+//! Whatever is written opens again under its name and verifies, or is refused in a line that says why and nothing is written.
+
+use crate::common;
+
+use common::ztensor_1::{object, write};
+use common::{data, folder, names_in, run, valid_files, zt, Ran};
+use serde_json::{json, Map, Value};
+use std::path::{Path, PathBuf};
+use ztensor::model::dtype::{Block, Dtype, Logical};
+
+/// A generator of numbers, each test with its own seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn one_of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len() as u64) as usize].clone()
+    }
+}
+
+/// Where the data of those files has 192 zeros.
+const ZEROS: u64 = 128;
+
+const NAMES: [&str; 18] = [
+    "w",
+    "model.layers.0.weight",
+    "a.npy",
+    "x/../y",
+    "/absolute",
+    "folder/",
+    "__metadata__",
+    "__MACOSX/._w",
+    ".hidden",
+    "two words",
+    "\u{fc}\u{1f600}",
+    "quote\"back\\slash",
+    "C:x",
+    "line\nbreak",
+    "m-00001-of-00002",
+    "split.count",
+    "tab\tand\u{1b}[31m",
+    "layers[0].{w}*?",
+];
+
+fn shape(random: &mut Random) -> Vec<u64> {
+    match random.below(8) {
+        0 => Vec::new(),
+        1 => vec![0],
+        2 => {
+            random.one_of(&[vec![0, 1 << 63], vec![1 << 63, 0], vec![u64::MAX, 0], vec![0, 1 << 40, 1 << 40]])
+        }
+        3 => vec![1; random.one_of(&[5, 8, 9, 32, 33, 64, 65, 70, 255])],
+        4 => vec![random.one_of(&[1, 3, 7, 9, 15])],
+        5 => vec![random.one_of(&[32, 64, 128])],
+        6 => vec![2, random.one_of(&[2, 4, 32])],
+        _ => (0..random.below(5)).map(|_| 1 + random.below(3)).collect(),
+    }
+}
+
+/// A dense object of some type, or nothing if its bytes do not fit.
+fn dense(random: &mut Random) -> Option<Value> {
+    let (dtype, logical) = match random.below(3) {
+        0 => (None, Some(random.one_of(&Logical::ALL))),
+        _ => (Some(random.one_of(&Dtype::ALL)), None),
+    };
+    let block = dtype.map_or_else(|| logical.map_or(Dtype::U8.block(), Logical::block), Dtype::block);
+    let dtype = dtype.or(logical.map(Logical::dtype)).unwrap();
+    let shape = shape(random);
+    let count = match shape.contains(&0) {
+        true => 0,
+        false => shape.iter().product::<u64>(),
+    };
+    let Block { elements, bytes } = block;
+    let length = count.div_ceil(elements) * bytes;
+    let mut component = json!({ "dtype": dtype.name(), "offset": ZEROS, "length": length });
+    if let Some(logical) = logical {
+        component["type"] = json!(logical.name());
+    }
+    (length <= 192).then(|| object("dense", &json!(shape), &json!({ "data": component })))
+}
+
+fn attributes(random: &mut Random) -> Value {
+    let mut map = Map::new();
+    for _ in 0..random.below(3) {
+        let key =
+            random.one_of(&["a", "general.alignment", "split.count", "format", "__metadata__", "key \u{fc}"]);
+        let depth = random.one_of(&[0, 0, 1, 2, 7, 8, 9, 12, 30]);
+        let mut value =
+            random.one_of(&[json!(7), json!("text"), json!(32), json!(3), json!(u64::MAX), json!({})]);
+        (0..depth).for_each(|_| value = json!([value]));
+        map.insert(key.to_owned(), value);
+    }
+    Value::Object(map)
+}
+
+/// A random model. Its data begins where each object says.
+fn write_model(random: &mut Random, path: &Path) {
+    let mut objects = Map::new();
+    for _ in 0..1 + random.below(4) {
+        let name = match random.below(12) {
+            0 => "n".repeat(random.one_of(&[64, 255, 300, 70_000])),
+            _ => random.one_of(&NAMES).to_owned(),
+        };
+        if let Some(object) = dense(random) {
+            objects.insert(name, object);
+        }
+    }
+    write(path, &attributes(random), &Value::Object(objects));
+}
+
+/// The ways in which a model is converted.
+const CASES: [&[&str]; 9] = [
+    &["o.zt"],
+    &["o.zt", "--spec=2"],
+    &["o.zt", "--spec=0.1"],
+    &["o.safetensors"],
+    &["o.gguf"],
+    &["o.npz"],
+    &["o.npz", "--lossy", "--dtype=f32"],
+    &["o.gguf", "--lossy"],
+    &["o.safetensors", "--lossy", "--shard-size=16"],
+];
+
+#[track_caller]
+fn assert_verifies(path: &Path) {
+    let ran = run(&[&"verify", &path]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+}
+
+/// Converts a file by one case into an empty folder. Says whether it was not refused.
+fn convert(input: &Path, into: &Path, case: &[&str]) -> bool {
+    let _ = std::fs::remove_dir_all(into);
+    std::fs::create_dir_all(into).unwrap();
+    let what = format!("{} {case:?}", input.display());
+    let mut command = zt();
+    command.arg("convert").arg(input).arg(into.join(case[0])).args(&case[1..]);
+    let ran = Ran::of(command.output().unwrap());
+    assert!(!ran.err.contains("internal error"), "{what} {ran:?}");
+    let names = names_in(into);
+    if ran.status != 0 {
+        assert_eq!((ran.status, names.as_slice()), (1, [].as_slice()), "{what} {ran:?}");
+        assert!(ran.err.lines().count() > 0, "{what} {ran:?}");
+        return false;
+    }
+    let entry = names.iter().find(|name| name.ends_with(".json")).or(names.first());
+    let entry = into.join(entry.unwrap_or_else(|| panic!("{what}: nothing was written")));
+    let verified = run(&[&"verify", &entry]);
+    assert_eq!(verified.status, 0, "{what} {ran:?} {verified:?}");
+    true
+}
+
+/// Converts a file in all ways, and extracts its arrays. Says in how many it was not refused.
+fn convert_in_all_cases(input: &Path, folder: &Path) -> usize {
+    let converted = CASES.iter().filter(|case| convert(input, &folder.join("out"), case)).count();
+    let arrays = folder.join("arrays");
+    let _ = std::fs::remove_dir_all(&arrays);
+    let ran = run(&[&"extract", &input, &"--to", &arrays]);
+    // The others of a name that is too long for a file are written.
+    if ran.status != 0 && !ran.err.contains("too long for a file") {
+        assert!(!arrays.exists(), "{} {ran:?}", input.display());
+        return converted;
+    }
+    for name in names_in(&arrays) {
+        assert_verifies(&arrays.join(name));
+    }
+    converted + 1
+}
+
+#[test]
+fn random_models_are_converted_to_what_verifies_or_refused() {
+    let folder = folder("outputs-random");
+    let path = folder.join("in.zt");
+    let (mut random, mut done, mut refused) = (Random(37), 0, 0);
+    for _ in 0..60 {
+        write_model(&mut random, &path);
+        let verified = run(&[&"verify", &path]);
+        if verified.status != 0 {
+            continue; // what no reader takes is not a model
+        }
+        let converted = convert_in_all_cases(&path, &folder);
+        done += converted;
+        refused += CASES.len() + 1 - converted;
+    }
+    println!("{done} conversions, {refused} refusals");
+    assert!(done > 100 && refused > 50, "{done} {refused}");
+}
+
+#[test]
+fn files_of_the_corpus_are_converted_to_what_verifies_or_refused() {
+    /// Of so many files one is tried.
+    const STEP: usize = 5;
+    let folder = folder("outputs-corpus");
+    let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
+    for folder in ["foreign/valid", "v2/cases", "v2/real"] {
+        files.extend(names_in(&data().join(folder)).iter().map(|name| data().join(folder).join(name)));
+    }
+    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() < 64 << 10);
+    let mut done = 0;
+    for path in files.iter().filter(|path| is_small(path)).step_by(STEP) {
+        if run(&[&"verify", path]).status == 0 {
+            done += convert_in_all_cases(path, &folder);
+        }
+    }
+    assert!(done > 100, "{done}");
+}
+
+/// A file of one object.
+fn model_of(folder: &Path, shape: &Value, component: &Value, attributes: &Value) -> PathBuf {
+    let path = folder.join("in.zt");
+    write(&path, attributes, &json!({ "w": object("dense", shape, &json!({ "data": component })) }));
+    path
+}
+
+#[test]
+fn limits_of_a_container_are_refused_by_what_writes_it() {
+    let folder = folder("outputs-limits");
+    let byte = |length: u64| json!({ "dtype": "u8", "offset": ZEROS, "length": length });
+    let f4 = |length: u64| json!({ "dtype": "u8", "type": "f4_e2m1", "offset": ZEROS, "length": length });
+    let deep = |depth: usize| (0..depth).fold(json!(1), |value, _| json!([value]));
+    let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
+    let cases = [
+        (json!(vec![1; 64]), byte(1), json!({}), "o.npz", ""),
+        (json!(vec![1; 65]), byte(1), json!({}), "o.npz", "its 65 dimensions"),
+        (json!([0, (1_u64 << 63) - 1]), byte(0), json!({}), "o.npz", ""),
+        (json!([0, 1_u64 << 63]), byte(0), json!({}), "o.npz", "a dimension of 9223372036854775808"),
+        (json!([10]), f4(5), json!({}), "o.safetensors", ""),
+        (json!([9]), f4(5), json!({}), "o.safetensors", "9 elements of \"f4_e2m1\""),
+        (json!(vec![1; 8]), float.clone(), json!({}), "o.gguf", ""),
+        (json!(vec![1; 9]), float.clone(), json!({}), "o.gguf", "its 9 dimensions"),
+        (json!([1]), float.clone(), json!({ "k": deep(8) }), "o.gguf", ""),
+        (json!([1]), float.clone(), json!({ "k": deep(9) }), "o.gguf", "arrays nested more than 8 deep"),
+    ];
+    for (shape, component, attributes, name, why) in cases {
+        let input = model_of(&folder, &shape, &component, &attributes);
+        let to = folder.join(name);
+        let ran = run(&[&"convert", &input, &to]);
+        match why {
+            "" => {
+                assert_eq!(ran.status, 0, "{ran:?}");
+                assert_verifies(&to);
+                std::fs::remove_file(&to).unwrap();
+            }
+            why => ran.bad(&[name, "cannot represent", why, "--lossy"]),
+        }
+        assert_eq!(names_in(&folder), ["in.zt"], "{name} {why}");
+        if name == "o.npz" {
+            let arrays = folder.join("arrays");
+            let ran = run(&[&"extract", &input, &"--to", &arrays]);
+            match why {
+                "" => {
+                    assert_verifies(&arrays.join("w.npy"));
+                    std::fs::remove_dir_all(&arrays).unwrap();
+                    drop(ran.good());
+                }
+                why => ran.bad(&["\"w\"", why, "--raw"]),
+            }
+            assert_eq!(names_in(&folder), ["in.zt"], "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_model_is_not_written_under_the_name_of_a_part() {
+    let folder = folder("outputs-part");
+    let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
+    let input = model_of(&folder, &json!([1]), &float, &json!({}));
+    let names = [
+        "new-00001-of-00002.gguf",
+        "new-00002-of-00002.safetensors",
+        "new-00001-of-00003.zt",
+        "new_00001-of-00002.safetensors",
+        "new-00001-of-00002.fp16.safetensors",
+        "new-00001-of-00002.npz",
+    ];
+    for name in names {
+        run(&[&"convert", &input, &folder.join(name)]).bad(&[
+            name,
+            "the name of part",
+            "choose another name",
+        ]);
+    }
+    run(&[&"merge", &input, &folder.join(names[2])]).bad(&["the name of part 1 of 3"]);
+    run(&[&"split", &input, &folder.join(names[2]), &"--size=1"]).bad(&["the name of part 1 of 3"]);
+    assert_eq!(names_in(&folder), ["in.zt"]);
+    // A set of one file is whole.
+    run(&[&"convert", &input, &folder.join("new-00001-of-00001.gguf")]).good();
+    assert_verifies(&folder.join("new-00001-of-00001.gguf"));
+}
+
+#[test]
+fn a_file_that_would_be_read_with_others_is_not_written() {
+    let folder = folder("outputs-index");
+    let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
+    let input = model_of(&folder, &json!([1]), &float, &json!({}));
+    let to = folder.join("m.safetensors.index.json");
+    run(&[&"convert", &input, &to, &"--to=safetensors"]).bad(&["m.safetensors.index.json", "would not open"]);
+    assert_eq!(names_in(&folder), ["in.zt"]);
+}
+
+#[test]
+fn the_extension_chooses_the_container_and_another_needs_to() {
+    let folder = folder("outputs-extension");
+    let float = json!({ "dtype": "f32", "offset": ZEROS, "length": 4 });
+    let input = model_of(&folder, &json!([1]), &float, &json!({}));
+    let containers = [
+        ("a.zt", "zTensor 1.2"),
+        ("a.ZT", "zTensor 1.2"),
+        ("a.safetensors", "safetensors"),
+        ("a.SafeTensors", "safetensors"),
+        ("a.GGUF", "GGUF"),
+        ("a.b.Npz", "npz"),
+    ];
+    for (name, container) in containers {
+        let to = folder.join(name);
+        run(&[&"convert", &input, &to]).good();
+        let info = run(&[&"info", &to]).good();
+        assert!(info.contains(container), "{name}: {info}");
+        std::fs::remove_file(to).unwrap();
+    }
+    for name in
+        ["m.safetensor", "m.ztensor", "m.pt", "m.bin", "m.npy", "m.json", "m", "m.zt.tmp", ".zt", "m."]
+    {
+        let to = folder.join(name);
+        run(&[&"convert", &input, &to]).bad(&[name, "the extension is none of", "--to"]);
+        run(&[&"merge", &input, &to]).bad(&[name, "this command writes .zt files alone"]);
+        run(&[&"split", &input, &to, &"--size=1K"]).bad(&[name, "this command writes .zt files alone"]);
+        assert_eq!(names_in(&folder), ["in.zt"], "{name}");
+        run(&[&"convert", &input, &to, &"--to=gguf"]).good();
+        assert!(run(&[&"info", &to]).good().contains("GGUF"), "{name}");
+        std::fs::remove_file(to).unwrap();
+    }
+    run(&[&"convert", &input, &"-"]).bad(&["standard output", "--to"]);
+    // In place, too: a file of another name is left as it is.
+    let other = folder.join("m.safetensors");
+    std::fs::copy(&input, &other).unwrap();
+    let before = std::fs::read(&other).unwrap();
+    run(&[&"add", &other, &data().join("v1.2/py-1.2.3-sparse.zt")])
+        .bad(&["m.safetensors", ".zt files alone"]);
+    run(&[&"compact", &other]).bad(&["m.safetensors", ".zt files alone"]);
+    assert_eq!(std::fs::read(&other).unwrap(), before);
+    // Several files are called as the one would be, without an extension that is another container's.
+    run(&[&"convert", &input, &folder.join("m.v1"), &"--to=gguf", &"--shard-size=1"]).good();
+    assert!(folder.join("m.v1").exists());
+}

@@ -1,0 +1,166 @@
+//! What `--json` prints is as the schemas in docs/schema say, for files of every container; docs/zt.md lists what there is.
+
+use crate::common;
+
+use common::schema::Schema;
+use common::{data, run, valid_files};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Files and models of the corpus that open.
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<_> = valid_files().into_iter().map(|(path, _)| path).collect();
+    let foreign = std::fs::read_dir(data().join("foreign/valid")).unwrap();
+    files.extend(foreign.map(|entry| entry.unwrap().path()));
+    files.sort();
+    files
+}
+
+/// Runs a command whose file may be one that it cannot read, and gives what it printed.
+fn printed(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> String {
+    let ran = run(arguments);
+    assert!((0..=2).contains(&ran.status), "{ran:?}");
+    ran.out
+}
+
+fn commands() -> Vec<String> {
+    let help = run(&[&"--help"]).good();
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = list.lines().map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn lists_are_as_their_schema_says() {
+    let schema = Schema::of("ls");
+    let opened: usize = files().iter().map(|file| schema.holds(&printed(&[&"ls", &"--json", file]))).sum();
+    assert!(opened > 200, "{opened}");
+    let some = data().join("v1.1");
+    for entry in std::fs::read_dir(some).unwrap().map(|entry| entry.unwrap().path()) {
+        schema.holds(&printed(&[&"ls", &"--json", &"--sha256", &entry]));
+    }
+}
+
+#[test]
+fn verifications_are_as_their_schema_says() {
+    let schema = Schema::of("verify");
+    let mut bad: Vec<_> =
+        std::fs::read_dir(data().join("invalid")).unwrap().map(|e| e.unwrap().path()).collect();
+    bad.retain(|path| path.extension().is_some_and(|extension| extension == "zt"));
+    for files in [files(), bad] {
+        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"verify", &"--json"];
+        arguments.extend(files.iter().map(|file| file as &dyn AsRef<std::ffi::OsStr>));
+        assert_eq!(schema.holds(&printed(&arguments)), 1);
+    }
+}
+
+#[test]
+fn identities_are_as_their_schema_says() {
+    let schema = Schema::of("id");
+    let mut files = files();
+    files.push("nowhere.zt".into());
+    files.extend(std::fs::read_dir(data().join("v2/real")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"id", &"--json"];
+    arguments.extend(files.iter().map(|file| file as &dyn AsRef<std::ffi::OsStr>));
+    assert_eq!(schema.holds(&printed(&arguments)), 1);
+}
+
+#[test]
+fn statistics_are_as_their_schema_says() {
+    let schema = Schema::of("stats");
+    let made: usize = files()
+        .iter()
+        .map(|file| schema.holds(&printed(&[&"stats", &"--json", &"--histogram=3", file])))
+        .sum();
+    assert!(made > 200, "{made}");
+}
+
+/// Each file beside the one before it, which are often of the same names.
+#[test]
+fn differences_are_as_their_schema_says() {
+    let schema = Schema::of("diff");
+    let files = files();
+    let mut made = 0;
+    for pair in files.windows(2) {
+        made += schema.holds(&printed(&[&"diff", &"--json", &pair[0], &pair[1]]));
+    }
+    assert!(made > 200, "{made}");
+}
+
+/// A difference of each kind.
+#[test]
+fn differing_values_are_as_their_schema_says() {
+    let schema = Schema::of("diff");
+    let (path, folder) = common::input("schema-diff");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    let other = folder.join("other.safetensors");
+    std::fs::write(&other, bytes).unwrap();
+    let out = printed(&[&"diff", &"--json", &path, &other]);
+    assert!(out.contains("\"unit\": \"number\""), "{out}");
+    assert_eq!(schema.holds(&out), 1);
+}
+
+/// The check is worth something: it refuses what is missing, of another type, too small, or not documented.
+#[test]
+fn what_a_schema_does_not_allow_is_refused() {
+    let (path, _) = common::input("schema-refused");
+    let schema = Schema::of("ls");
+    let good = common::listing(&path);
+    schema.check(&good).unwrap();
+    for (change, expected) in [
+        (json!({"version": 3}), "$.version: 3 breaks type"),
+        (json!({"news": 1}), "the schema does not name news"),
+        (json!({"objects": [{}]}), "$.objects[0]: {} breaks required"),
+        (json!({"objects": [{"shape": [-1]}]}), "$.objects[0].shape[0]: -1 breaks minimum"),
+    ] {
+        let mut bad = good.clone();
+        for (key, value) in change.as_object().unwrap() {
+            bad[key] = value.clone();
+        }
+        let wrong = schema.check(&bad).unwrap_err();
+        assert!(wrong.contains(expected) || wrong.contains("breaks required"), "{wrong}");
+    }
+    let difference = json!({"same": 0, "only_in_first": [], "only_in_second": [], "attributes": [], "not_compared": 0, "notes": [],
+        "differing": [{"name": "a", "differences": [{"what": "values", "role": "data", "unit": "furlong"}]}]});
+    assert!(Schema::of("diff").check(&difference).unwrap_err().contains("breaks anyOf"));
+}
+
+#[test]
+fn every_command_has_its_row_and_every_output_in_json_its_schema() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let page = std::fs::read_to_string(docs.join("zt.md")).unwrap();
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| command"))
+        .take_while(|line| line.starts_with('|'))
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    let names: Vec<_> = rows.iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
+    assert_eq!(names, commands());
+    let mut with_schema = Vec::new();
+    for row in &rows {
+        let command = row[0].trim_matches('`');
+        let help = run(&[&command, &"--help"]).good();
+        match help.contains("--json") {
+            true => {
+                assert_eq!(row[3], format!("[{command}](schema/{command}.json)"));
+                with_schema.push(format!("{command}.json"));
+            }
+            false => assert_eq!(row[3], "", "{command}"),
+        }
+    }
+    with_schema.sort();
+    assert_eq!(common::names_in(&docs.join("schema")), with_schema);
+    for file in with_schema {
+        let command = file.trim_end_matches(".json");
+        let schema = Schema::of(command).0;
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        let id = schema["$id"].as_str().unwrap();
+        let version = id.strip_prefix(&format!("urn:libztensor:zt:{command}:")).unwrap();
+        assert!(version.parse::<u32>().unwrap() > 0, "{id}");
+        assert!(page.contains(&format!("`{id}`")), "{id}");
+    }
+}

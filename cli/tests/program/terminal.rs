@@ -1,0 +1,138 @@
+//! What stands in a stranger's file does not control the terminal: names, types, attributes and paths come out escaped.
+
+use crate::common;
+
+use common::commands::{Effect, Scene, ROWS};
+use common::{run, zt, Ran};
+use std::process::Command;
+
+/// What moves the cursor, rings, or turns the direction of writing.
+const HARMFUL: &str = "\u{1b}[2J\u{7}\u{8}\r\u{7f}\u{9b}31m\u{61c}\u{202e}\u{2066}\u{2028}";
+
+fn is_harmful(c: char) -> bool {
+    c != '\n' && (c.is_control() || "\u{61c}\u{202e}\u{2066}\u{2028}".contains(c))
+}
+
+#[track_caller]
+fn is_harmless(what: &str, ran: &Ran) {
+    for text in [&ran.out, &ran.err] {
+        let found = text.chars().find(|c| is_harmful(*c));
+        assert_eq!(found, None, "{what}: {text:?}");
+    }
+}
+
+/// The rows, but for those whose output is a file.
+fn rows() -> impl Iterator<Item = common::commands::Row> {
+    ROWS.into_iter().filter(|(words, _)| !words.starts_with("cat") && !words.contains(" - "))
+}
+
+#[test]
+fn names_and_attributes_come_out_escaped() {
+    let scene = Scene::new("terminal-names");
+    // The file in the place of each: of another container as well.
+    let named = scene.path("{zt}");
+    run(&[&"mv", &named, &"f16", &HARMFUL]).good();
+    run(&[&"attr", &"set", &named, &HARMFUL, &HARMFUL]).good();
+    run(&[&"attr", &"set", &named, &HARMFUL, &HARMFUL, &HARMFUL]).good();
+    let foreign = scene.path("{new}.safetensors");
+    run(&[&"convert", &named, &foreign, &"--include", &HARMFUL, &"--no-attributes"]);
+    let bytes = std::fs::read(&named).unwrap();
+    for row in rows() {
+        for words in [
+            row.0.replace("{in}", "{zt}"),
+            row.0.replace("model.a.weight", HARMFUL).replace("{in}", "{zt}"),
+            row.0.to_owned(),
+        ] {
+            std::fs::write(&named, &bytes).unwrap();
+            let ran = run(&words
+                .split(' ')
+                .map(|word| scene.path(word))
+                .collect::<Vec<_>>()
+                .iter()
+                .map(|p| p as &dyn AsRef<std::ffi::OsStr>)
+                .collect::<Vec<_>>());
+            is_harmless(&words, &ran);
+            let _ = std::fs::remove_dir_all(scene.path("{new}"));
+            for name in common::names_in(&scene.0).iter().filter(|name| name.starts_with("new")) {
+                std::fs::remove_file(scene.0.join(name)).unwrap();
+            }
+        }
+    }
+    for words in [
+        vec!["attr", "get", "{zt}"],
+        vec!["attr", "get", "{zt}", HARMFUL, "none"],
+        vec!["info", "{zt}", "none", HARMFUL],
+        vec!["cat", "{zt}", HARMFUL, "--component", HARMFUL],
+        vec!["rm", "{zt}", "\u{1b}[31m"],
+        vec!["add", "{zt}", "{zt}"],
+        vec!["merge", "{zt}", "{zt}", "{new}"],
+        vec!["diff", "{zt}", "{in}", "--attributes"],
+        vec!["ls", "{new}\u{1b}[31m\u{9b}"],
+    ] {
+        let ran = Ran::of(zt().args(words.iter().map(|word| scene.path(word))).output().unwrap());
+        is_harmless(&format!("{words:?}"), &ran);
+    }
+}
+
+/// Texts of a manifest that are no names: as long as what they replace, so that the file stays whole.
+#[test]
+fn types_roles_and_encodings_come_out_escaped() {
+    let scene = Scene::new("terminal-types");
+    let path = scene.path("{zt}");
+    let plain = std::fs::read(&path).unwrap();
+    let compressed = std::fs::read(common::data().join("v1.2/py-1.2.3-zstd.zt")).unwrap();
+    let mut changed = 0;
+    for (bytes, old, new) in [
+        (&plain, "f32", "\u{1b}[m"),
+        (&plain, "dense", "\u{1b}[31m"),
+        (&plain, "data", "\u{1b}[2J"),
+        (&plain, "MIT", "\u{1b}[m"),
+        (&plain, "1.2.0", "\u{1b}[31m"),
+        (&compressed, "zstd", "\u{1b}[2J"),
+    ] {
+        let text = |of: &str| [&[0x60 + of.len() as u8], of.as_bytes()].concat(); // as CBOR has it
+        let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&text(old))).collect();
+        assert!(!places.is_empty(), "{old}");
+        for at in places {
+            let mut hostile = bytes.clone();
+            hostile[at..at + 1 + old.len()].copy_from_slice(&text(new));
+            for row in rows().filter(|row| row.1 != Effect::Makes) {
+                std::fs::write(&path, &hostile).unwrap();
+                let words = row.0.replace("{in}", "{zt}");
+                let ran = Ran::of(zt().args(words.split(' ').map(|word| scene.path(word))).output().unwrap());
+                is_harmless(&format!("{old} at {at}: {words}"), &ran);
+            }
+            changed += 1;
+        }
+    }
+    assert!(changed > 10, "{changed}");
+}
+
+/// What a command writes to a terminal, by `script`, which makes one.
+#[cfg(target_os = "linux")]
+fn on_terminal(words: &str) -> Option<String> {
+    let command = format!("{} {words}", env!("CARGO_BIN_EXE_zt"));
+    let output = Command::new("script").args(["-qec", &command, "/dev/null"]).env("NO_COLOR", "1").output();
+    match output {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
+        Err(_) => None,
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_comes_out_as_it_is_does_not_on_a_terminal() {
+    let scene = Scene::new("terminal-raw");
+    let path = scene.path("{zt}");
+    let text = "{% for m in messages %}\n\t\u{1b}[2J\u{9b}m";
+    run(&[&"attr", &"set", &path, &"template", &text]).good();
+    assert_eq!(run(&[&"attr", &"get", &path, &"template"]).good(), format!("{text}\n"));
+    let Some(shown) = on_terminal(&format!("attr get {} template", path.display())) else {
+        return println!("terminal: skipped: there is no script");
+    };
+    assert_eq!(shown, "{% for m in messages %}\n\t\\u{1b}[2J\\u{9b}m\n");
+    for words in [format!("cat {} u8", path.display()), format!("convert {} - --to zt", path.display())] {
+        let shown = on_terminal(&words).unwrap();
+        assert!(shown.starts_with("zt: standard output: ") && shown.lines().count() == 1, "{shown:?}");
+    }
+}

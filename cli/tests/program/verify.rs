@@ -1,0 +1,137 @@
+//! `zt verify`: a line for each file, a summary, an exit status that tells the truth.
+
+use crate::common;
+
+use common::{data, folder, run, valid_files, zt, Ran};
+use std::process::Stdio;
+
+#[test]
+fn every_sound_file_of_the_corpus_passes() {
+    let files = valid_files();
+    let out = Ran::of(zt().arg("verify").args(files.iter().map(|(path, _)| path)).output().unwrap()).sound();
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), files.len() + 1);
+    for ((path, _), line) in files.iter().zip(&lines) {
+        assert!(line.starts_with(&format!("{}: ok, ", path.display())), "{line}");
+    }
+    assert!(lines[files.len()].starts_with("137 files: 137 ok, 0 failed; "), "{out}");
+}
+
+#[test]
+fn digests_are_counted() {
+    let out = run(&[&"verify", &data().join("v1.2/py-1.2.3-digests.zt")]).sound();
+    assert!(
+        out.contains(": ok, 7 objects, 1.1 KiB, 5 digests verified, 2 components without one\n"),
+        "{out}"
+    );
+    let out = run(&[&"verify", &data().join("v1.1/py-1.1.1-all-dtypes.zt")]).sound();
+    assert!(out.contains(", no digest verified\n"), "{out}");
+    let out = run(&[&"verify", &data().join("valid-odd/padding-nonzero.zt")]).sound();
+    assert!(out.contains(" of padding not zero\n"), "{out}");
+}
+
+#[test]
+fn one_bad_file_fails_the_run_and_is_named() {
+    let (good, bad) =
+        (data().join("v1.2/py-1.2.3-zstd.zt"), data().join("invalid/digest-sha256-flipped-bit.zt"));
+    let ran = run(&[&"verify", &good, &bad, &"nowhere.zt", &good]).without_notes();
+    assert_eq!(ran.status, 1);
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].contains(": ok, ") && lines[3].contains(": ok, "));
+    assert_eq!(lines[1], format!("{}: FAILED", bad.display()));
+    assert_eq!(lines[2], "nowhere.zt: FAILED");
+    assert!(lines[4].starts_with("4 files: 2 ok, 2 failed; "));
+    let errors: Vec<_> = ran.err.lines().collect();
+    assert_eq!(errors.len(), 2);
+    assert!(errors[0].starts_with(&format!("zt: {}: ", bad.display())), "{}", ran.err);
+    assert!(errors[1].starts_with("zt: nowhere.zt: "), "{}", ran.err);
+}
+
+#[test]
+fn what_only_the_contents_show_is_found() {
+    for file in ["bool-2.zt", "csr-column-equal.zt", "zstd-corrupt-block.zt", "coo-out-of-range-row.zt"] {
+        run(&[&"verify", &data().join("invalid").join(file)]).without_notes().bad(&[file]);
+    }
+}
+
+#[test]
+fn all_that_is_broken_is_listed_as_lines_and_as_json() {
+    let path = folder("verify-all").join("broken.zt");
+    std::fs::copy(data().join("v1.2/py-1.2.3-digests.zt"), &path).unwrap();
+    let listed = common::listing(&path);
+    let objects = listed["objects"].as_array().unwrap();
+    let has_digest = |o: &&serde_json::Value| !o["components"][0]["digest"].is_null() && o["shape"][0] != 0;
+    let with_digest = objects.iter().filter(has_digest);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let mut names = Vec::new();
+    for object in with_digest.take(2) {
+        let component = &object["components"][0];
+        let last = component["offset"].as_u64().unwrap() + component["length"].as_u64().unwrap() - 1;
+        bytes[last as usize] ^= 1;
+        names.push(object["name"].as_str().unwrap());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let ran = run(&[&"verify", &path]).without_notes();
+    assert_eq!((ran.status, ran.err.lines().count()), (1, 2), "{ran:?}");
+    assert!(names.iter().all(|name| ran.err.contains(&format!("{name:?}"))), "{ran:?}");
+    let ran = run(&[&"verify", &"--json", &path, &data().join("v1.2/py-1.2.3-zstd.zt")]).without_notes();
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let failures = found[0]["failures"].as_array().unwrap();
+    assert_eq!((ran.status, failures.len(), ran.err.as_str()), (1, 2, ""));
+    assert!(failures.iter().all(|f| f["rule"] == "digest-mismatch" && f["role"] == "data"), "{found}");
+    assert!(found[1]["ok"] == true && found[1]["failures"].as_array().unwrap().is_empty(), "{found}");
+    // No data is read: nothing of that is seen.
+    run(&[&"verify", &"--quick", &path]).sound();
+}
+
+#[test]
+fn strict_refuses_what_a_lenient_reader_passes_over() {
+    for file in ["unknown-type.zt", "padding-nonzero.zt", "unknown-format.zt"] {
+        let path = data().join("valid-odd").join(file);
+        run(&[&"verify", &path]).sound();
+        run(&[&"verify", &"--strict", &path]).without_notes().bad(&[file]);
+    }
+}
+
+#[test]
+fn a_closed_pipe_does_not_hide_a_failure() {
+    let bad = data().join("invalid/bool-2.zt");
+    let mut child =
+        zt().arg("verify").args([&bad, &bad]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors =
+        String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("its bool")).count();
+    assert_eq!(errors, 2);
+}
+
+#[test]
+fn no_file_at_all_is_wrong_usage() {
+    let ran = run(&[&"verify"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("zt verify --help"), "{ran:?}");
+}
+
+#[test]
+fn control_characters_in_a_path_are_escaped() {
+    let path = folder("verify").join("a\nb\u{1b}[31m.zt");
+    std::fs::copy(data().join("v1.2/py-1.2.3-zstd.zt"), &path).unwrap();
+    let out = run(&[&"verify", &path]).sound();
+    assert_eq!(out.lines().count(), 2);
+    assert!(out.contains("a\\nb\\u{1b}[31m.zt: ok"), "{out}");
+}
+
+#[test]
+fn a_model_is_verified_by_any_of_its_files() {
+    let split = data().join("foreign/valid/amber-gguf-split-hand/llm-00002-of-00003.gguf");
+    let out = run(&[&"verify", &split, &data().join("foreign/valid/amber-hf-sharded")]).sound();
+    assert!(
+        out.contains("llm-00002-of-00003.gguf: ok, ") && out.contains("\n2 files: 2 ok, 0 failed; "),
+        "{out}"
+    );
+    let missing = data().join("foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf");
+    let ran = run(&[&"verify", &missing]);
+    assert!(ran.status == 1 && ran.err.contains("m-00002-of-00003.gguf"), "{}", ran.err);
+}

@@ -1,0 +1,13 @@
+//! Copies from one file to another, and numbers of another type.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod convert;
+mod copy;
+mod copy_foreign;
+mod copy_refusals;
+mod copy_shared;
+mod copy_ztensor_2;
+mod damaged_copies;
+mod numbers;

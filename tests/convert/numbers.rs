@@ -1,0 +1,153 @@
+//! `Object::read_as` gives the numbers of an object or refuses it. It never reads one of its components instead, and never
+//! writes behind what it says that it wrote.
+
+use crate::common;
+
+use common::{Part, Sample};
+use std::path::{Path, PathBuf};
+use ztensor::error::Cause;
+use ztensor::model::dtype::{Dtype, Logical};
+use ztensor::model::manifest::Format;
+use ztensor::reader::{File, Mode, Object, OpenOptions};
+use ztensor::writer::WriterOptions;
+
+const CAPACITY: usize = 1 << 14;
+
+/// Reads the object as a dtype; the bytes that were written, if it is not refused.
+fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
+    let mut memory = vec![0xa5; CAPACITY];
+    let (size, outcome) = (object.size_as(to), object.read_as(to, &mut memory));
+    let written = *outcome.as_ref().unwrap_or(&0);
+    let end =
+        if outcome.is_ok() { written } else { size.as_ref().map_or(0, |size| CAPACITY.min(*size as usize)) };
+    assert!(
+        memory[end..].iter().all(|byte| *byte == 0xa5),
+        "{}: memory behind the numbers changed",
+        object.name()
+    );
+    match (size, outcome) {
+        (Ok(size), Ok(written)) => {
+            assert_eq!((size, object.format()), (written as u64, Format::Dense), "{}", object.name());
+            memory.truncate(written);
+            return Some(memory);
+        }
+        (Ok(_), Err(e)) if e.cause() == Cause::Limit && object.format() == Format::Dense => {
+            let data = object.component("data").unwrap();
+            assert!(data.conversion(to).unwrap().lost > 0, "{e}");
+            let mut all = Vec::new();
+            let mut body = |piece: &[u8]| {
+                all.extend_from_slice(piece);
+                Ok(())
+            };
+            data.for_each_converted(to, &mut body).unwrap();
+            return Some(all);
+        }
+        (Ok(size), Err(e)) => {
+            let too_large = size > CAPACITY as u64 && e.cause() == Cause::BufferSize;
+            let data = object.component("data").unwrap();
+            assert!(too_large || data.load().is_err(), "{e}");
+        }
+        (Err(size), Err(read)) => {
+            assert_eq!((size.cause(), size.message()), (read.cause(), read.message()));
+            if size.cause() == Cause::Unsupported {
+                let data = object.component("data");
+                let names = data.map(|d| (d.dtype_name(), d.logical_name())).into_iter();
+                let names = names.flat_map(|(dtype, logical)| [Some(dtype), logical]).flatten();
+                let names: Vec<&str> = [object.format_name()].into_iter().chain(names).collect();
+                assert!(
+                    names.iter().any(|name| size.message().contains(name.trim_matches('\0'))),
+                    "{size}: {names:?}"
+                );
+            } else {
+                assert!(matches!(size.cause(), Cause::Limit | Cause::Broken(_)), "{size}");
+            }
+        }
+        (Err(size), Ok(_)) => panic!("read what has no size: {size}"),
+    }
+    None
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+        match entry.is_dir() {
+            true => files_below(&entry, found),
+            false => found.push(entry),
+        }
+    }
+}
+
+#[test]
+fn every_object_of_every_file_is_read_as_its_numbers_or_refused() {
+    let (mut files, mut same, mut refused) = (Vec::new(), 0, 0);
+    files_below(&common::repository("tests/data"), &mut files);
+    for path in files {
+        for mode in [Mode::Map, Mode::Read] {
+            let Ok(file) = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }) else {
+                continue;
+            };
+            for object in file.objects().take(40) {
+                for to in Dtype::ALL {
+                    let Some(bytes) = read_as(&object, to) else {
+                        refused += 1;
+                        continue;
+                    };
+                    let data = object.component("data").unwrap();
+                    let plain = data.known_logical().is_none_or(|logical| logical.ratio() == 2);
+                    let count = object.element_count().unwrap() as usize
+                        * data.known_logical().map_or(1, Logical::ratio) as usize;
+                    assert_eq!(bytes.len(), count * to.size(), "{}", path.display());
+                    if data.dtype() == Some(to) && to != Dtype::Bool && plain {
+                        assert!(bytes == common::read(&data), "{}: {}", path.display(), object.name());
+                        same += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(same > 1000 && refused > 1000, "{same} {refused}");
+}
+
+/// An object of each format whose elements are of each type, and which has a component "data", as the format allows.
+#[test]
+fn a_component_that_is_called_data_does_not_make_an_object_an_array() {
+    for (dtype, logical) in common::every_type() {
+        let mut samples = common::every_format(dtype, logical);
+        for sample in samples.iter_mut().filter(|sample| sample.format != "dense") {
+            let count = sample.shape.iter().fold(1u64, |all, n| all.saturating_mul(*n)).min(8);
+            let bytes = vec![0; count as usize * dtype.size() * logical.map_or(1, Logical::ratio) as usize];
+            sample.parts.insert(0, Part { role: "data", dtype, logical, bytes });
+        }
+        let file = common::open(common::file_of(&WriterOptions::default(), &samples));
+        for (object, sample) in file.objects().zip(&samples) {
+            for to in Dtype::ALL {
+                assert_eq!(
+                    read_as(&object, to).is_some(),
+                    sample.format == "dense",
+                    "{} {}",
+                    sample.name,
+                    to.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_of_exactly_the_size_is_enough_and_a_byte_less_is_not_touched() {
+    let sample = Sample::dense("a", Dtype::I16, &[3, 5], common::elements(Dtype::I16, 15));
+    for encoding in common::encodings() {
+        let options = WriterOptions { encoding, ..WriterOptions::default() };
+        let file = common::open(common::file_of(&options, std::slice::from_ref(&sample)));
+        let object = file.find("a").unwrap();
+        for to in Dtype::ALL {
+            let size = object.size_as(to).unwrap() as usize;
+            let mut memory = vec![0xa5; size];
+            let lost = object.component("data").unwrap().conversion(to).unwrap().lost;
+            let expected = if lost == 0 { Ok(size) } else { Err(Cause::Limit) };
+            assert_eq!(object.read_as(to, &mut memory).map_err(|e| e.cause()), expected);
+            let mut less = vec![0xa5; size - 1];
+            assert_eq!(object.read_as(to, &mut less).map_err(|e| e.cause()), Err(Cause::BufferSize));
+            assert!(less.iter().all(|byte| *byte == 0xa5));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Sources where a read takes longer than a processor has work: as many are under way as the source says that it is worth,
+//! each of as many bytes as one request, and the next is asked for as soon as one has come.
+
+use crate::common;
+
+use common::{compressible, ReadOnly, Sample};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::reader::{BatchOptions, BatchStats, Direct, File, OpenOptions, Selection};
+use ztensor::source::{ByteSource, Profile, ReadMany, ReadRange};
+use ztensor::writer::{Algorithm, WriterOptions};
+
+const LARGEST: u64 = 4 << 20;
+
+/// Calls so far, how many of them go on, and the most that went on at once; bytes of the largest one.
+#[derive(Default)]
+struct Calls {
+    all: usize,
+    now: usize,
+    most: usize,
+    largest: u64,
+}
+
+/// A source whose reads end once `at_once` of them go on, or have gone on before.
+struct Far {
+    bytes: ReadOnly,
+    at_once: usize,
+    concurrency: usize,
+    calls: Arc<(Mutex<Calls>, Condvar)>,
+}
+
+impl Far {
+    fn called(&self, size: u64) {
+        let (calls, more) = &*self.calls;
+        let mut calls = calls.lock().unwrap();
+        calls.all += 1;
+        calls.now += 1;
+        calls.most = calls.most.max(calls.now);
+        calls.largest = calls.largest.max(size);
+        more.notify_all();
+        let waits = |calls: &mut Calls| calls.most < self.at_once;
+        // Ends at some time where too few come, and the test fails.
+        let (mut calls, _) = more.wait_timeout_while(calls, Duration::from_secs(20), waits).unwrap();
+        calls.now -= 1;
+    }
+}
+
+impl ByteSource for Far {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn slice(&self, _: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.read_many(&mut [ReadRange { offset, dst }])
+    }
+
+    fn read_many(&self, ranges: &mut [ReadRange<'_>]) -> Result<()> {
+        self.called(ranges.iter().map(|range| range.dst.len() as u64).sum());
+        ranges.iter_mut().try_for_each(|range| self.bytes.read_at(range.offset, range.dst))
+    }
+
+    fn profile(&self) -> Profile {
+        let read_many = ReadMany::Anywhere;
+        Profile { concurrency: self.concurrency, largest_request: LARGEST, read_many, ..Profile::calls() }
+    }
+}
+
+/// Reads all of these tensors by so many threads, and how that was asked for.
+fn read(samples: &[Sample], concurrency: usize, at_once: usize, options: BatchOptions) -> (Calls, u32) {
+    let written = WriterOptions { digest: Some(Algorithm::Crc32c), ..WriterOptions::default() };
+    let bytes = ReadOnly(common::file_of(&written, samples));
+    let calls: Arc<(Mutex<Calls>, Condvar)> = Arc::default();
+    let (open, options) = (OpenOptions::default(), BatchOptions { direct: Direct::Auto, ..options });
+    let source = Far { bytes, at_once, concurrency, calls: Arc::clone(&calls) };
+    calls.0.lock().unwrap().most = at_once; // opening waits for none
+    let file = File::from_source(Box::new(source), &open, String::from("far")).unwrap();
+    *calls.0.lock().unwrap() = Calls::default();
+    let mut memory: Vec<Vec<u8>> =
+        samples.iter().map(|sample| vec![0; sample.parts[0].bytes.len()]).collect();
+    let mut requests: Vec<_> = (samples.iter().zip(&mut memory).zip(0..))
+        .map(|((s, dst), tag)| common::data(&file, &s.name).request(&Selection::Whole, dst, tag).unwrap())
+        .collect();
+    let mut stats = BatchStats::default();
+    File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+    drop(requests);
+    assert!(samples.iter().zip(&memory).all(|(sample, read)| sample.parts[0].bytes == *read));
+    let calls = std::mem::take(&mut *calls.0.lock().unwrap());
+    (calls, stats.threads)
+}
+
+fn samples(count: usize, size: usize) -> Vec<Sample> {
+    let of = |at: usize| {
+        Sample::dense(&format!("t{at}"), Dtype::U8, &[size as u64], compressible(size + at)[at..].to_vec())
+    };
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn as_many_requests_go_on_at_once_as_the_source_is_worth() {
+    let samples = samples(7, LARGEST as usize);
+    let (calls, threads) = read(&samples, 6, 6, BatchOptions::default());
+    assert_eq!((calls.most, threads), (6, 6));
+    assert!((7..=9).contains(&calls.all), "{} calls", calls.all);
+    assert!(calls.largest <= LARGEST, "{} bytes in a call", calls.largest);
+    // No more than 16 threads: what each asks for is so much more.
+    let (calls, threads) = read(&samples, 28, 2, BatchOptions::default());
+    assert!(threads <= 16 && calls.largest > LARGEST && calls.largest <= 2 * LARGEST, "{}", calls.largest);
+    // And as many as the caller says.
+    let (calls, threads) = read(&samples, 6, 2, BatchOptions { threads: 2, ..BatchOptions::default() });
+    assert_eq!((calls.most, threads), (2, 2));
+    assert!(calls.largest > LARGEST && calls.largest <= 3 * LARGEST, "{} bytes in a call", calls.largest);
+}
+
+#[test]
+fn what_is_hashed_comes_in_requests_as_large_as_others() {
+    let samples = samples(2, 3 * LARGEST as usize);
+    let options = BatchOptions { verify: true, ..BatchOptions::default() };
+    let (calls, _) = read(&samples, 2, 2, options);
+    assert!(calls.all <= 8, "{} calls", calls.all);
+    assert_eq!(calls.largest, LARGEST);
+}
+
+#[test]
+fn memory_of_all_threads_is_within_what_the_caller_allows() {
+    let samples = samples(7, LARGEST as usize);
+    for (in_flight, expected) in [(256 << 10, 2), (1 << 20, 6), (1, 1)] {
+        let (_, threads) = read(&samples, 6, 1, BatchOptions { in_flight, ..BatchOptions::default() });
+        assert_eq!(threads, expected, "{in_flight}");
+    }
+}

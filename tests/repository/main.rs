@@ -1,0 +1,8 @@
+//! What must agree within this repository: header, bindings, guides, layers.
+
+mod bindings;
+mod guides;
+mod header;
+mod layering;
+mod need;
+mod readme;
