@@ -38,7 +38,7 @@ static void names(void)
         const char *bad = not_utf8[i];
         CHECK(zt_object_find(file, bad) == NULL && zt_object_find_n(file, bad, strlen(bad)) == NULL);
         CHECK(zt_component_find(object, bad) == NULL);
-        CHECK_STATUS(zt_tensor_find(file, bad, &t), INVALID);
+        CHECK_STATUS(zt_tensor_find(file, bad, &t), ZT_ERROR_NOT_FOUND);
         CHECK_STATUS(zt_writer_add_dense(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
         CHECK_STATUS(zt_writer_add_csr(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
         CHECK_STATUS(zt_writer_add_coo(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);

@@ -101,7 +101,7 @@ static void verify_at_open(void)
         {"v0.1/rs-0.1.0-crc32c.zt", ZT_OK},
         {"v1.2/oracle-plain-crc.zt", ZT_OK},
         {"v1.2/py-1.2.3-all-dtypes.zt", ZT_OK}, /* has none */
-        {"invalid/digest-unknown-algorithm.zt", ZT_OK},
+        {"invalid/digest-unknown-algorithm.zt", ZT_ERROR_UNSUPPORTED},
         {"invalid/digest-sha256-flipped-bit.zt", ZT_ERROR_DIGEST_MISMATCH},
         {"invalid/digest-crc32c-plain-flipped-bit.zt", ZT_ERROR_DIGEST_MISMATCH},
         {"invalid/digest-of-decoded.zt", ZT_ERROR_DIGEST_MISMATCH},

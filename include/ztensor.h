@@ -206,7 +206,7 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    /// 1 byte: 0 is false, 1 is true. Others are not written; reads hand them out, and verification refuses them.
+    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored. Verification refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
     ZT_DTYPE_BOOL = 13,
 } zt_dtype_value;
 
@@ -351,7 +351,7 @@ typedef struct zt_thread_hooks {
 typedef struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
     zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
-    uint32_t verify; ///< 0: the structure is checked. 1: every digest, too.
+    uint32_t verify; ///< 0: check the structure. 1: check every digest, too, those of whole shards among them.
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
     /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
     /// (in components when these are read or verified) and, when verified, padding that is not zero.
@@ -1592,8 +1592,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// CRC-32 that can be checked.
 #define ZT_VERIFY_REQUIRE_DIGESTS 16
 
-/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
-/// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component
+/// (the first of each), of an object as a whole (component is NULL), or of the padding or a shard (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
 typedef int32_t (*zt_failure_callback)(void *context,
@@ -1605,7 +1605,7 @@ typedef int32_t (*zt_failure_callback)(void *context,
 /// What to verify. All fields zero (but struct_size) are the defaults.
 typedef struct zt_verify_options {
     size_t struct_size; ///< sizeof (zt_verify_options)
-    uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests and contents.
+    uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
     uint32_t threads; ///< Threads; 0 for as many as there are processors, within reason.
     void *context; ///< Passed to the callbacks; may be NULL.
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
@@ -1639,11 +1639,11 @@ typedef struct zt_verify_report {
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
-/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
+/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
 /// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
 /// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
 /// each.
-/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
 /// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
 /// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
 /// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a

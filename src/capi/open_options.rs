@@ -20,7 +20,7 @@ pub struct zt_open_options {
     pub struct_size: usize,
     /// How the bytes are reached; ZT_MODE_MAP is the default.
     pub mode: zt_mode,
-    /// 0: the structure is checked. 1: every digest, too.
+    /// 0: check the structure. 1: check every digest, too, those of whole shards among them.
     pub verify: u32,
     /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
     /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1

@@ -29,8 +29,8 @@ pub const ZT_VERIFY_SHARDS: u32 = 8;
 /// CRC-32 that can be checked.
 pub const ZT_VERIFY_REQUIRE_DIGESTS: u32 = 16;
 
-/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component (the first of each), of an object as a whole (component is
-/// NULL), or of the padding (both are NULL). message: as zt_last_error's, valid during the call.
+/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component
+/// (the first of each), of an object as a whole (component is NULL), or of the padding or a shard (both are NULL). message: as zt_last_error's, valid during the call.
 /// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
 /// in any order.
 pub type zt_failure_callback = Option<
@@ -49,7 +49,7 @@ pub type zt_failure_callback = Option<
 pub struct zt_verify_options {
     /// sizeof (zt_verify_options)
     pub struct_size: usize,
-    /// A set of ZT_VERIFY_ bits; 0 for digests and contents.
+    /// A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
     pub checks: u32,
     /// Threads; 0 for as many as there are processors, within reason.
     pub threads: u32,
@@ -105,11 +105,11 @@ sized_struct!(zt_verify_report:
 
 /// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
 ///
-/// options: NULL for everything. report: may be NULL; set struct_size; filled on success and, with what was checked
+/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
 /// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
 /// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
 /// each.
-/// Returns ZT_OK only if everything was checked and nothing is wrong. Otherwise the first failure in file order:
+/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
 /// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
 /// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
 /// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
@@ -206,7 +206,10 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
             options.checks
         ));
     }
-    let checks = if options.checks == 0 { ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS } else { options.checks };
+    let checks = match options.checks {
+        0 => ZT_VERIFY_DIGESTS | ZT_VERIFY_CONTENTS | ZT_VERIFY_SHARDS,
+        checks => checks,
+    };
     Ok(VerifyOptions {
         digests: checks & (ZT_VERIFY_DIGESTS | ZT_VERIFY_REQUIRE_DIGESTS) != 0,
         require_digests: checks & ZT_VERIFY_REQUIRE_DIGESTS != 0,

@@ -42,7 +42,7 @@ impl Component<'_> {
         }
         if self.entry.is_in_shard() {
             known.shard(self.part_number(), || {
-                self.file.verify_shard(self.file_part(), &mut |_| Ok(())).map(drop)
+                self.file.verify_shard(self.bytes_part(), &mut |_| Ok(())).map(drop)
             })?;
         }
         match self.coding() {

@@ -23,7 +23,7 @@ impl Default for VerifyOptions {
             digests: true,
             require_digests: false,
             contents: true,
-            shards: false,
+            shards: true,
             padding: false,
             threads: 0,
         }

@@ -35,7 +35,7 @@ pub struct FileSource {
     /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     modified: i64,
     /// Whether a writer held the file when it was opened, or may have, and had written to it shortly before.
-    beside_writer: bool,
+    had_writer: bool,
     /// Whether one call fills many pieces of memory, as far as is known.
     scatters: AtomicBool,
 }
@@ -50,7 +50,7 @@ const RECENT: i64 = 10_000_000_000;
 
 /// Whether a file that was written to at that time, in nanoseconds since 1970, has a writer now, or may have: the lock of a
 /// handle that is not our own is not asked for.
-fn is_beside_writer(file: &File, is_own: bool, modified: i64) -> bool {
+fn may_have_writer(file: &File, is_own: bool, modified: i64) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let age = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX).saturating_sub(modified);
     age < RECENT && (!is_own || file_lock::is_locked(file))
@@ -60,8 +60,8 @@ impl FileSource {
     fn new(file: File, base: u64, size: u64, (end, modified): (u64, i64), is_own: bool) -> Self {
         let to_end = base.saturating_add(size) == end;
         let (accepted, scatters) = (Mutex::default(), AtomicBool::new(SCATTERS));
-        let beside_writer = is_beside_writer(&file, is_own, modified);
-        FileSource { file, base, size, to_end, is_own, accepted, end, modified, beside_writer, scatters }
+        let had_writer = may_have_writer(&file, is_own, modified);
+        FileSource { file, base, size, to_end, is_own, accepted, end, modified, had_writer, scatters }
     }
 
     /// The file at `path`, whole.
@@ -180,15 +180,15 @@ impl PageCache for FileSource {
     }
 
     fn same_size(&self, change: Change) -> Option<bool> {
-        let opened = (Change { size: self.size, modified: self.modified, ..change }, self.beside_writer);
-        let (known, beside_writer) = self.accepted.lock().unwrap_or(opened);
-        let is_soon = change.modified.saturating_sub(known.modified) < RECENT;
-        (change.size == known.size).then_some(beside_writer && is_soon)
+        let opened = (Change { size: self.size, modified: self.modified, ..change }, self.had_writer);
+        let (known, had_writer) = self.accepted.lock().unwrap_or(opened);
+        let is_recent = change.modified.saturating_sub(known.modified) < RECENT;
+        (change.size == known.size).then_some(had_writer && is_recent)
     }
 
     fn accept(&self, change: Change) {
-        let beside_writer = is_beside_writer(&self.file, self.is_own, change.modified);
-        *self.accepted.lock() = Some((change, beside_writer));
+        let had_writer = may_have_writer(&self.file, self.is_own, change.modified);
+        *self.accepted.lock() = Some((change, had_writer));
     }
 
     fn has_writer(&self) -> bool {

@@ -8,7 +8,7 @@ use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{Encoding, Version};
 use ztensor::reader::{Component, File, OpenOptions, VerifyOptions, VerifyReport};
-use ztensor::writer::{Algorithm, Recode, WriterOptions};
+use ztensor::writer::{Algorithm, Recode, Writer, WriterOptions};
 
 /// The files of the corpus that have checksums, and those that are made here.
 fn sources() -> Vec<(String, Vec<u8>)> {
@@ -146,6 +146,37 @@ fn a_flipped_bit_is_never_copied_under_a_new_digest() {
         }
     }
     assert!(files > 200 && refused > 2000 && went_on > 500, "{files} {refused} {went_on}");
+}
+
+/// The components have no digests, but the root's table of shards has one of each shard.
+#[test]
+fn a_damaged_shard_is_neither_copied_nor_called_good() {
+    let folder = common::Folder::new();
+    let (shard_path, root_path) = (folder.path("r-s1.zt"), folder.path("r.zt"));
+    let options = WriterOptions { version: Version::V2, ..common::without_digests() };
+    let sample = common::Sample::dense("a", Dtype::U8, &[5000], vec![7; 5000]);
+    std::fs::write(&shard_path, common::file_of(&options, &[sample])).unwrap();
+    let shard = File::open(&shard_path, &OpenOptions::default()).unwrap();
+    let mut writer = Writer::create(&root_path, &options).unwrap();
+    writer.add_shard("s1", &shard).unwrap();
+    writer.link(&shard.find("a").unwrap(), "a").unwrap();
+    writer.finish().unwrap();
+    let place = shard.find("a").unwrap().component("data").unwrap().offset() as usize;
+    drop(shard);
+    for damaged in [false, true] {
+        let mut bytes = std::fs::read(&shard_path).unwrap();
+        bytes[place + 100] ^= u8::from(damaged);
+        std::fs::write(&shard_path, bytes).unwrap();
+        let root = File::open_model(&root_path, &OpenOptions::default()).unwrap();
+        let expected = if damaged { Err(Some(Rule::Zt2ShardIdentity)) } else { Ok(()) };
+        let mut copied = Ok(());
+        common::written(&WriterOptions::default(), |writer| {
+            copied = writer.copy(root.find("a").unwrap(), "copy").map_err(|e| e.rule());
+        });
+        assert_eq!(copied, expected);
+        let verified = root.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default());
+        assert_eq!(verified.map_err(|e| e.rule()), expected);
+    }
 }
 
 #[test]

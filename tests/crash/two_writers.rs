@@ -244,18 +244,18 @@ fn a_file_whose_append_was_taken_back_stays_readable() {
     let _turn = crate::turn();
     let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
     for options in [raw(), ztensor_2()] {
-        for beside_writer in [true, false] {
+        for has_writer in [true, false] {
             let folder = Folder::new();
             let path = folder.path("file.zt");
             create(&path, &options);
-            let writer = beside_writer.then(|| Writer::append(&path, &WriterOptions::default()).unwrap());
+            let writer = has_writer.then(|| Writer::append(&path, &WriterOptions::default()).unwrap());
             let file =
                 File::open(&path, &OpenOptions { mode: Mode::Read, ..OpenOptions::default() }).unwrap();
             drop(writer);
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(hour_ago).unwrap();
             let component = common::data(&file, "old");
             let read = component.read(&mut vec![0; component.size().unwrap() as usize]);
-            assert_eq!(read.map_err(|e| e.cause()), if beside_writer { Ok(()) } else { Err(Cause::Io) });
+            assert_eq!(read.map_err(|e| e.cause()), if has_writer { Ok(()) } else { Err(Cause::Io) });
         }
     }
 }

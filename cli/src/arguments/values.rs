@@ -33,20 +33,19 @@ pub struct Chosen {
 }
 
 enum Matcher {
-    Name(String),
+    Name { text: String, name: Vec<u8> },
     Pattern(GlobMatcher),
 }
 
 impl Chosen {
     /// What the arguments choose in files that are one thing to the user.
     pub fn of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
-        let is_name = |text: &str| {
-            let mut objects = files.iter().flat_map(|file| file.objects());
-            meaning.exact || !meaning.glob && objects.any(|object| names::is(object.name_bytes(), text))
-        };
-        let matcher = |text: &String| match is_name(text) {
-            true => Ok(Matcher::Name(text.clone())),
-            false => glob(text).map(Matcher::Pattern).map_err(|why| {
+        let is_there = |name: &[u8]| files.iter().any(|file| file.find(name).is_some());
+        let matcher = |text: &String| match names::named(text, files) {
+            name if meaning.exact || !meaning.glob && is_there(&name) => {
+                Ok(Matcher::Name { text: text.clone(), name })
+            }
+            _ => glob(text).map(Matcher::Pattern).map_err(|why| {
                 let why = format!("no object has the name {text:?}, and as a pattern it is invalid: {why}");
                 Failure::at(path, why)
             }),
@@ -89,14 +88,14 @@ impl Chosen {
 impl Matcher {
     fn is_match(&self, object: &Object<'_>) -> bool {
         match self {
-            Matcher::Name(text) => names::is(object.name_bytes(), text),
+            Matcher::Name { name, .. } => object.name_bytes() == name,
             Matcher::Pattern(glob) => glob.is_match(&*names::text(object)),
         }
     }
 
     fn text(&self) -> &str {
         match self {
-            Matcher::Name(text) => text,
+            Matcher::Name { text, .. } => text,
             Matcher::Pattern(glob) => glob.glob().glob(),
         }
     }

@@ -46,7 +46,7 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
     let chosen = |texts: &[String]| Chosen::of(texts, arguments.meaning, &arguments.input, &[&input.file]);
     let (wanted, unwanted) = (chosen(include)?, chosen(exclude)?);
     let mut choices = Vec::new();
-    let rules: Vec<_> = arguments.rename.iter().map(|rule| exact(rule, &input.file)).collect();
+    let rules: Vec<_> = arguments.rename.iter().map(|rename| Rule::of(rename, &input.file)).collect();
     for object in input.file.objects() {
         let name = object.name_bytes();
         if wanted.has(&object) && !unwanted.names(&object) {
@@ -94,25 +94,31 @@ pub fn readable<'f>(
     Ok(readable)
 }
 
-/// A rule whose old name is exactly that of an object is for that object alone, although it has a `*`.
-fn exact(rule: &Rename, file: &File) -> Rename {
-    match rule {
-        Rename::Around((before, behind), (new_before, new_behind)) => {
-            let old = format!("{before}*{behind}");
-            match names::find(file, &old).ok() {
-                Some(_) => Rename::Whole(old, format!("{new_before}*{new_behind}")),
-                None => rule.clone(),
-            }
+/// What `--rename` says, for the objects of one file.
+enum Rule<'r> {
+    /// For the object of that name.
+    One(Vec<u8>, String),
+    Around(&'r (String, String), &'r (String, String)),
+}
+
+impl<'r> Rule<'r> {
+    /// A rule with a `*` is for one object if that has this name.
+    fn of(rename: &'r Rename, file: &File) -> Rule<'r> {
+        match rename {
+            Rename::Whole(old, new) => Rule::One(names::named(old, &[file]), new.clone()),
+            Rename::Around(old, new) => match names::find(file, &format!("{}*{}", old.0, old.1)) {
+                Ok(object) => Rule::One(object.name_bytes().to_vec(), format!("{}*{}", new.0, new.1)),
+                Err(_) => Rule::Around(old, new),
+            },
         }
-        Rename::Whole(..) => rule.clone(),
     }
 }
 
 /// The new name by the first rule that fits, if one does.
-fn renamed(name: &[u8], rules: &[Rename]) -> Option<Vec<u8>> {
+fn renamed(name: &[u8], rules: &[Rule<'_>]) -> Option<Vec<u8>> {
     rules.iter().find_map(|rule| match rule {
-        Rename::Whole(old, new) => names::is(name, old).then(|| new.clone().into_bytes()),
-        Rename::Around((before, behind), (new_before, new_behind)) => {
+        Rule::One(old, new) => (old == name).then(|| new.clone().into_bytes()),
+        Rule::Around((before, behind), (new_before, new_behind)) => {
             let between = |before: &[u8], behind: &[u8]| name.strip_prefix(before)?.strip_suffix(behind);
             let bytes = |text: &str| names::unescaped(text).unwrap_or_else(|| text.as_bytes().to_vec());
             let kept = between(before.as_bytes(), behind.as_bytes());

@@ -192,7 +192,8 @@ impl<'f> Tensor<'f> {
     }
 }
 
-/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are asked for.
+/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are asked for. Bools
+/// become 0 and 1.
 pub fn emit(
     component: &Component<'_>,
     converted: Option<Dtype>,
@@ -218,7 +219,7 @@ pub fn emit(
             Error::new(Cause::Cancelled, format_args!("stopped"))
         })
     };
-    let done = match converted {
+    let done = match converted.or(component.dtype().filter(|dtype| *dtype == Dtype::Bool)) {
         Some(to) => component.for_each_converted(to, &mut body),
         None => component.for_each_decoded(&mut body),
     };

@@ -119,7 +119,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
         "~ shape: shape [4] and [2, 2]",
         "~ value: 2 of 4 numbers differ, at most by 0.5, some of them to infinity or NaN, the first at [0, 1]: 2 and 2.5",
         "~ late: 1 of 1 numbers differ, at most by 1.19209e-7, the first at [0]: 1.0 and 1.0000001192092896",
-        "~ zero: the same numbers by other bits: signs of zeros, or kinds of NaN",
+        "~ zero: the same numbers by other bits: signs of zeros, kinds of NaN, or other bytes of true",
         "1 object the same, 4 differ, 1 only in the first, 1 only in the second",
     ] {
         assert!(ran.out.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.out);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::ztensor_1::{dense, write};
-use common::{data, folder, names, names_in, run};
+use common::{data, folder, names, names_in, run, zt};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
@@ -349,4 +349,18 @@ fn extract_numbers_names_that_a_file_system_may_confuse() {
     }
     found.sort_by(f32::total_cmp);
     assert_eq!(found, [0.0, 1.0, 2.0, 3.0, 4.0]);
+}
+
+/// Containers of others allow any byte that is not 0 for true.
+#[test]
+fn bools_become_0_and_1_in_every_container() {
+    let folder = folder("bools");
+    let from = safetensors(&folder.join("in.safetensors"), &Value::Null, &[("b", "BOOL", 3, &[0, 2, 255])]);
+    for to in ["out.zt", "out.npz", "out.safetensors"] {
+        let to = folder.join(to);
+        run(&[&"convert", &"--verify", &from, &to]).good();
+        run(&[&"verify", &"--strict", &to]).sound();
+        let cat = zt().arg("cat").arg(&to).arg("b").output().unwrap();
+        assert_eq!(cat.stdout, [0, 1, 1], "{}", to.display());
+    }
 }
