@@ -171,7 +171,7 @@ AT(zt_component_info, type, 76);
 AT(zt_component_info, encoding, 80);
 AT(zt_component_info, part, 84);
 
-SIZE(zt_read_request, 120);
+SIZE(zt_read_request, 128);
 AT(zt_read_request, struct_size, 0);
 AT(zt_read_request, component, 8);
 AT(zt_read_request, offset, 16);
@@ -188,6 +188,8 @@ AT(zt_read_request, row_stride, 96);
 AT(zt_read_request, dst_stride, 104);
 AT(zt_read_request, verify, 112);
 AT(zt_read_request, convert, 116);
+AT(zt_read_request, lossy, 120);
+AT(zt_read_request, reserved, 124);
 
 SIZE(zt_cache_candidate, 24);
 AT(zt_cache_candidate, tag, 0);
