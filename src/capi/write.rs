@@ -130,8 +130,8 @@ pub unsafe extern "C" fn zt_writer_add_coo(
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
-/// requires is missing, else as zt_writer_add_dense. The structure of sparse and quantized objects is not checked
-/// here: zt_verify does.
+/// requires is missing, else as zt_writer_add_dense. The structure of a sparse or quantized object is checked as
+/// zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_writer_add_object(
