@@ -30,8 +30,8 @@ static inline int has_advice(void)
 #endif
 }
 
-/* Whether pages of a mapping can be locked, and taken back from the process. */
-static inline int locks_pages(void)
+/* Whether pages of a mapping can be taken back from the process. */
+static inline int releases_pages(void)
 {
 #ifdef _WIN32
     return 1;
@@ -54,7 +54,7 @@ static inline int prefetches(void)
 #endif
 }
 
-/* Whether advice on a file in this mode can be had. ZT_ADVICE_LOCK may then still be more than the process may lock. */
+/* Whether advice on a file in this mode is available. */
 static inline int takes_advice(zt_advice advice, zt_mode mode)
 {
     const int maps = mode != ZT_MODE_READ;
@@ -62,17 +62,14 @@ static inline int takes_advice(zt_advice advice, zt_mode mode)
     case ZT_ADVICE_NONE:
         return 1;
     case ZT_ADVICE_SEQUENTIAL:
-    case ZT_ADVICE_RANDOM:
         return has_advice();
     case ZT_ADVICE_WILLNEED:
     case ZT_ADVICE_POPULATE:
         return maps ? prefetches() : has_advice();
     case ZT_ADVICE_EVICT:
         return has_posix_advice() && mode != ZT_MODE_PRIVATE;
-    case ZT_ADVICE_RELEASE:
-        return locks_pages() && maps && mode != ZT_MODE_PRIVATE;
     default:
-        return locks_pages() && maps;
+        return releases_pages() && maps && mode != ZT_MODE_PRIVATE;
     }
 }
 

@@ -212,23 +212,11 @@ static zt_status wanted(const zt_component *c, zt_advice advice, zt_mode mode)
 
 static void advise(const zt_component *c, zt_mode mode)
 {
-    const int locks = takes_advice(ZT_ADVICE_LOCK, mode);
-    zt_status status;
-    uint32_t a;
-    for (a = ZT_ADVICE_NONE; a <= ZT_ADVICE_POPULATE; a++)
-        CHECK_STATUS(zt_component_advise(c, a), wanted(c, a, mode));
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_RELEASE), wanted(c, ZT_ADVICE_RELEASE, mode));
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), wanted(c, ZT_ADVICE_EVICT, mode));
-    status = zt_component_advise(c, ZT_ADVICE_LOCK);
-    if (!locks)
-        CHECK_STATUS(status, wanted(c, ZT_ADVICE_LOCK, mode));
-    else
-        CHECK(status == ZT_OK || status == ZT_ERROR_IO); /* up to the process's limit */
-    for (a = ZT_ADVICE_EVICT; status == ZT_OK && zt_component_stored_size(c) > 200000 && a <= ZT_ADVICE_RELEASE; a++)
-        CHECK_STATUS(zt_component_advise(c, a), takes_advice(a, mode) ? ZT_ERROR_STATE : ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), wanted(c, ZT_ADVICE_UNLOCK, mode));
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_UNLOCK), wanted(c, ZT_ADVICE_UNLOCK, mode)); /* once more is no failure */
-    CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_EVICT), wanted(c, ZT_ADVICE_EVICT, mode));
+    static const zt_advice all[] = {ZT_ADVICE_NONE, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_WILLNEED, ZT_ADVICE_POPULATE,
+                                    ZT_ADVICE_RELEASE, ZT_ADVICE_EVICT};
+    size_t i;
+    for (i = 0; i < COUNT(all); i++)
+        CHECK_STATUS(zt_component_advise(c, all[i]), wanted(c, all[i], mode));
 }
 
 /* What was let go is read anew. */

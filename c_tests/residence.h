@@ -78,14 +78,21 @@ static inline const char *evict(const char *path)
     return why_no_direct_reads(path);
 }
 
+/* Reads of this descriptor bring nothing else into memory. */
+static inline int open_without_readahead(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0);
+    return fd;
+}
+
 /* Brings some bytes of a file that was sent out into memory again, and nothing else, so that there is a part of it. NULL,
  * or why not. */
 static inline const char *bring_back(const char *path, uint64_t at, size_t size)
 {
     static char space[65536];
     size_t there, all;
-    int fd = open(path, O_RDONLY);
-    REQUIRE(fd >= 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0); /* nothing is read ahead */
+    int fd = open_without_readahead(path);
     for (; size >= sizeof space; size -= sizeof space, at += sizeof space)
         REQUIRE(pread(fd, space, sizeof space, (off_t)at) == (ssize_t)sizeof space);
     close(fd);

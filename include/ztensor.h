@@ -302,20 +302,14 @@ typedef uint32_t zt_advice;
 typedef enum zt_advice_value {
     ZT_ADVICE_NONE = 0, ///< Nothing is known.
     ZT_ADVICE_SEQUENTIAL = 1, ///< Front to back.
-    ZT_ADVICE_RANDOM = 2, ///< Here and there.
     ZT_ADVICE_WILLNEED = 3, ///< Needed next: starts reading and returns at once.
     ZT_ADVICE_POPULATE = 4, ///< Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
-    /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
-    /// process's limit on locked memory. Of a mapping only.
-    ZT_ADVICE_LOCK = 5,
     /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
     /// back, too, unless another process has them mapped or they were not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
     /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
     /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
     ZT_ADVICE_RELEASE = 7,
-    /// Undoes ZT_ADVICE_LOCK of just these bytes; a page stays locked as long as any byte of it is.
-    ZT_ADVICE_UNLOCK = 8,
 } zt_advice_value;
 
 /// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
@@ -356,7 +350,7 @@ typedef struct zt_open_options {
     /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
     /// (in components when these are read or verified) and, when verified, padding that is not zero.
     uint32_t strict;
-    zt_advice advice; ///< What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
+    zt_advice advice; ///< What will be done with the whole file: a hint, which the system may refuse.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
     uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     uint64_t max_objects; ///< Most objects; 0 for 2^24.
@@ -875,20 +869,17 @@ zt_status zt_component_read_stored(const zt_component *component, void *dst, siz
 /// Threads: any. Since 0.9.
 zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
 
-/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
+/// Advises the system what will be done with the component's stored bytes. To keep bytes in memory, lock what
+/// zt_file_bytes returns.
 ///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of what the
-/// file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. The others
-/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM
-/// and ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
-/// where the bytes are in memory or of a zt_source, and in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL and
-/// _RANDOM on Windows, where _RELEASE takes the pages from the process's working set, and _LOCK is for as much as its
-/// least size (SetProcessWorkingSetSize); _EVICT off Linux; _LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and
-/// _EVICT in ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
-/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking
-/// more than the process may.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages without bytes of another component or of anything else in the
+/// file: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other component. The others
+/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL and ZT_ADVICE_NONE
+/// count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED if the advice is not available, and then nothing was done: all but ZT_ADVICE_NONE if
+/// the bytes are in memory or of a zt_source, or in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL on Windows;
+/// _EVICT off Linux; _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; an advice that the system
+/// refuses. ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it.
 /// Threads: any. Since 0.9.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 

@@ -117,13 +117,10 @@ type Advice uint32
 const (
 	AdviceNone       Advice = C.ZT_ADVICE_NONE
 	AdviceSequential Advice = C.ZT_ADVICE_SEQUENTIAL
-	AdviceRandom     Advice = C.ZT_ADVICE_RANDOM
 	AdviceWillneed   Advice = C.ZT_ADVICE_WILLNEED
 	AdvicePopulate   Advice = C.ZT_ADVICE_POPULATE
-	AdviceLock       Advice = C.ZT_ADVICE_LOCK
 	AdviceEvict      Advice = C.ZT_ADVICE_EVICT
 	AdviceRelease    Advice = C.ZT_ADVICE_RELEASE
-	AdviceUnlock     Advice = C.ZT_ADVICE_UNLOCK
 )
 
 // Container is how a file is laid out; ztensor.h says more of each.

@@ -98,7 +98,7 @@ extern "C" {
 
 /// A status that may be: known, with words, and no bug of the library.
 pub fn check(status: Status) -> Status {
-    assert!((0..=13).contains(&status), "status {status}: {}", last_error());
+    assert!((0..=18).contains(&status), "status {status}: {}", last_error());
     assert!(status == OK || !last_error().is_empty());
     assert!(!unsafe { zt_status_name(status) }.is_null());
     status

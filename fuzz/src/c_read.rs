@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use std::ffi::{c_char, c_void, CString};
 use std::ptr::{null, null_mut};
 
-pub const OPEN_OPTIONS: usize = 120;
+pub const OPEN_OPTIONS: usize = 128;
 const OPEN_NUMBERS: usize = 64; // pointers lie behind
 const VERIFY_OPTIONS: usize = 56;
 const READ_OPTIONS: usize = 64;
@@ -20,7 +20,7 @@ extern "C" fn progress(context: *mut c_void, done: u64, total: u64) -> i32 {
 }
 
 extern "C" fn done(_context: *mut c_void, _tag: u64, status: Status, _message: *const c_char) {
-    assert!((0..=13).contains(&status));
+    assert!((0..=18).contains(&status));
 }
 
 /// Opens with options of any kind; a shorter struct means the same as one with zeros behind it.

@@ -299,20 +299,17 @@ pub unsafe extern "C" fn zt_component_read_range(
     })
 }
 
-/// Advises the system what will be done with the component's stored bytes: ZT_ADVICE_WILLNEED starts reading them,
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT let them go, ZT_ADVICE_LOCK and ZT_ADVICE_UNLOCK keep just them in memory.
+/// Advises the system what will be done with the component's stored bytes. To keep bytes in memory, lock what
+/// zt_file_bytes returns.
 ///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages that hold nothing of another component, nor of what the
-/// file is part of: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other. The others
-/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL, ZT_ADVICE_RANDOM
-/// and ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED for what cannot be had, and then nothing was done: everything but ZT_ADVICE_NONE
-/// where the bytes are in memory or of a zt_source, and in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL and
-/// _RANDOM on Windows, where _RELEASE takes the pages from the process's working set, and _LOCK is for as much as its
-/// least size (SetProcessWorkingSetSize); _EVICT off Linux; _LOCK, _UNLOCK and _RELEASE in ZT_MODE_READ; _RELEASE and
-/// _EVICT in ZT_MODE_PRIVATE; what the system refuses. ZT_ERROR_STATE for ZT_ADVICE_RELEASE and _EVICT of bytes that
-/// are locked, ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it, as at locking
-/// more than the process may.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages without bytes of another component or of anything else in the
+/// file: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other component. The others
+/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL and ZT_ADVICE_NONE
+/// count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED if the advice is not available, and then nothing was done: all but ZT_ADVICE_NONE if
+/// the bytes are in memory or of a zt_source, or in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL on Windows;
+/// _EVICT off Linux; _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; an advice that the system
+/// refuses. ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

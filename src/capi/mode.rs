@@ -39,23 +39,16 @@ pub enum zt_advice_value {
     ZT_ADVICE_NONE = 0,
     /// Front to back.
     ZT_ADVICE_SEQUENTIAL = 1,
-    /// Here and there.
-    ZT_ADVICE_RANDOM = 2,
     /// Needed next: starts reading and returns at once.
     ZT_ADVICE_WILLNEED = 3,
     /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
     ZT_ADVICE_POPULATE = 4,
-    /// Now, and keeps just these bytes (their pages) in memory until ZT_ADVICE_UNLOCK or the last zt_close, within the
-    /// process's limit on locked memory. Of a mapping only.
-    ZT_ADVICE_LOCK = 5,
     /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
     /// back, too, unless another process has them mapped or they were not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
     /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
     /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
     ZT_ADVICE_RELEASE = 7,
-    /// Undoes ZT_ADVICE_LOCK of just these bytes; a page stays locked as long as any byte of it is.
-    ZT_ADVICE_UNLOCK = 8,
 }
 
 pub(super) fn mode(value: zt_mode) -> Result<crate::reader::Mode> {
@@ -72,13 +65,10 @@ pub(super) fn advice(value: zt_advice) -> Result<Advice> {
     match value {
         0 => Ok(Advice::Normal),
         1 => Ok(Advice::Sequential),
-        2 => Ok(Advice::Random),
         3 => Ok(Advice::WillNeed),
         4 => Ok(Advice::Populate),
-        5 => Ok(Advice::Lock),
         6 => Ok(Advice::Evict),
         7 => Ok(Advice::Release),
-        8 => Ok(Advice::Unlock),
         other => Err(unknown("zt_advice", other)),
     }
 }

@@ -26,7 +26,7 @@ pub struct zt_open_options {
     /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
     /// (in components when these are read or verified) and, when verified, padding that is not zero.
     pub strict: u32,
-    /// What will be done with the whole file: a hint, but ZT_ADVICE_LOCK, which has to work.
+    /// What will be done with the whole file: a hint, which the system may refuse.
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,

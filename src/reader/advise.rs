@@ -9,8 +9,8 @@ use crate::source::{Advice, ByteSource};
 use std::ops::Range;
 
 impl File {
-    /// Advises the system what will be done with the whole file, without its shards. A hint that it does not take is no failure; a
-    /// lock is more than a hint. Bytes that are in no file need none.
+    /// Advises the system what will be done with the whole file, without its shards. It is not a failure
+    /// if the system refuses the hint. Bytes in memory need no advice.
     pub fn advise_all(&self, advice: Advice) -> Result<()> {
         let mut own = self.parts().take(self.manifest_count());
         own.try_for_each(|part| {
@@ -28,7 +28,7 @@ impl File {
             _ => size,
         };
         match self.advise(source, 0..end, advice) {
-            Err(e) if e.cause() == Cause::Unsupported && advice != Advice::Lock => Ok(()),
+            Err(e) if e.cause() == Cause::Unsupported => Ok(()),
             outcome => outcome,
         }
     }

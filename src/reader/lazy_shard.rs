@@ -93,13 +93,12 @@ impl LazyShard {
     }
 
     /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the failure of the
-    /// time when there was one. `lock` is called with the source before any other thread can reach it.
+    /// time when there was one.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
         expected: &ExpectedShard<'_>,
         opener: &ShardOpener,
-        lock: &dyn Fn(&dyn ByteSource, u64) -> Result<()>,
     ) -> Result<(&OpenedShard, bool)> {
         if let Some(opened) = self.opened.get() {
             return Ok((opened, false));
@@ -112,7 +111,6 @@ impl LazyShard {
             return Err(failure.as_ref().map_or_else(shards_disabled, Error::again));
         };
         let opened = self.read(store, expected, opener)?;
-        lock(opened.source.as_ref(), expected.size)?;
         opener.budget.lock().charge(opened.memory(), "an open shard")?;
         drop(self.opened.set(opened)); // no other thread is here
         let opened = self.opened.get();

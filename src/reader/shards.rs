@@ -11,7 +11,7 @@ use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::io::path;
 use crate::memory::{try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position};
-use crate::source::{for_each_chunk, Advice, ByteSource, Elsewhere};
+use crate::source::{for_each_chunk, ByteSource, Elsewhere};
 use crate::threads;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -133,15 +133,10 @@ impl File {
             digest: self.manifest.texts.get(entry.digest),
             container: part.container(),
         };
-        // What is not locked is not to be had. Other advice may start threads, whose hooks run under no lock of ours.
-        let advice = self.shards.advice;
-        let lock = |source: &dyn ByteSource, size| match advice {
-            Advice::Lock => self.advise_whole(source, size, advice),
-            _ => Ok(()),
-        };
-        let (opened, is_new) = lazy_shard.open(store, &expected, &self.shards, &lock)?;
-        if is_new && advice != Advice::Lock {
-            self.advise_whole(opened.source.as_ref(), expected.size, advice)?;
+        let (opened, is_new) = lazy_shard.open(store, &expected, &self.shards)?;
+        if is_new {
+            // Advice may start threads, whose hooks run under no lock of ours.
+            self.advise_whole(opened.source.as_ref(), expected.size, self.shards.advice)?;
         }
         Ok(Some(opened))
     }

@@ -15,16 +15,10 @@ pub enum Advice {
     Normal,
     /// Front to back.
     Sequential,
-    /// Here and there.
-    Random,
     /// Needed next: start reading.
     WillNeed,
     /// Now: read everything before the call returns.
     Populate,
-    /// Now, and keep it in memory.
-    Lock,
-    /// Need not be kept in memory any longer.
-    Unlock,
     /// Not needed again by this process, which gives its pages back.
     Release,
     /// Not needed again by anybody: the page cache gives them back, too.
@@ -37,11 +31,8 @@ impl Advice {
         match self {
             Advice::Normal => "NONE",
             Advice::Sequential => "SEQUENTIAL",
-            Advice::Random => "RANDOM",
             Advice::WillNeed => "WILLNEED",
             Advice::Populate => "POPULATE",
-            Advice::Lock => "LOCK",
-            Advice::Unlock => "UNLOCK",
             Advice::Release => "RELEASE",
             Advice::Evict => "EVICT",
         }
@@ -59,42 +50,11 @@ pub fn unsupported(advice: Advice, why: &str) -> Error {
 #[cfg_attr(not(any(unix, windows)), allow(dead_code))]
 fn failed(advice: Advice, error: &std::io::Error) -> Error {
     match is_refusal(error) {
-        _ if advice == Advice::Lock && is_over_limit(error) => {
-            fail!(
-                Io,
-                "ZT_ADVICE_LOCK: {}: more than this process may lock ({LOCK_LIMIT}), or than there is",
-                SystemText(error)
-            )
-        }
         true => fail!(Unsupported, "the system refused ZT_ADVICE_{}: {}", advice.name(), SystemText(error)),
         false => {
             Error::io("", error).within(format_args!("the system failed at ZT_ADVICE_{}", advice.name()))
         }
     }
-}
-
-/// Where the limit on locked memory is set.
-const LOCK_LIMIT: &str = if cfg!(windows) { "SetProcessWorkingSetSize" } else { "RLIMIT_MEMLOCK" };
-
-#[cfg(unix)]
-fn is_over_limit(error: &std::io::Error) -> bool {
-    [libc::ENOMEM, libc::EAGAIN, libc::EPERM].map(Some).contains(&error.raw_os_error())
-}
-
-#[cfg(windows)]
-fn is_over_limit(error: &std::io::Error) -> bool {
-    use windows_sys::Win32::Foundation::{
-        ERROR_COMMITMENT_LIMIT, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES, ERROR_WORKING_SET_QUOTA,
-    };
-    const LIMITS: [u32; 4] =
-        [ERROR_COMMITMENT_LIMIT, ERROR_NOT_ENOUGH_MEMORY, ERROR_NO_SYSTEM_RESOURCES, ERROR_WORKING_SET_QUOTA];
-    error.raw_os_error().is_some_and(|number| LIMITS.contains(&(number as u32)))
-}
-
-#[cfg(not(any(unix, windows)))]
-#[allow(dead_code)]
-fn is_over_limit(_error: &std::io::Error) -> bool {
-    false
 }
 
 /// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
@@ -129,17 +89,12 @@ mod platform {
         match advice {
             Advice::Normal => reported(libc::MADV_NORMAL),
             Advice::Sequential => reported(libc::MADV_SEQUENTIAL),
-            Advice::Random => reported(libc::MADV_RANDOM),
             Advice::WillNeed => reported(libc::MADV_WILLNEED),
             #[cfg(target_os = "linux")] // since 5.14
             Advice::Populate => reported(libc::MADV_POPULATE_READ).or_else(|_| reported(libc::MADV_WILLNEED)),
             #[cfg(not(target_os = "linux"))]
             Advice::Populate => reported(libc::MADV_WILLNEED),
             Advice::Release | Advice::Evict => reported(libc::MADV_DONTNEED),
-            // SAFETY: as above.
-            Advice::Lock => checked(advice, unsafe { libc::mlock(address, length) }),
-            // SAFETY: as above.
-            Advice::Unlock => checked(advice, unsafe { libc::munlock(address, length) }),
         }
     }
 }
@@ -151,7 +106,7 @@ mod platform {
     use std::io::Error as IoError;
     use windows_sys::Win32::Foundation::{ERROR_NOT_LOCKED, HANDLE};
     use windows_sys::Win32::System::Memory::{
-        PrefetchVirtualMemory, VirtualLock, VirtualUnlock, WIN32_MEMORY_RANGE_ENTRY,
+        PrefetchVirtualMemory, VirtualUnlock, WIN32_MEMORY_RANGE_ENTRY,
     };
 
     /// What GetCurrentProcess returns.
@@ -170,11 +125,9 @@ mod platform {
                 let range = WIN32_MEMORY_RANGE_ENTRY { VirtualAddress: address, NumberOfBytes: length };
                 PrefetchVirtualMemory(THIS_PROCESS, 1, &raw const range, 0)
             },
-            // SAFETY: as above.
-            Advice::Lock => unsafe { VirtualLock(address, length) },
             // SAFETY: as above. Pages that are not locked leave the working set, and the call fails for that.
-            Advice::Unlock | Advice::Release => unsafe { VirtualUnlock(address, length) },
-            Advice::Sequential | Advice::Random | Advice::Evict => {
+            Advice::Release => unsafe { VirtualUnlock(address, length) },
+            Advice::Sequential | Advice::Evict => {
                 return Err(unsupported(advice, "Windows has no such thing for a mapping"));
             }
         };
@@ -182,7 +135,7 @@ mod platform {
             return Ok(());
         }
         match IoError::last_os_error() {
-            e if advice != Advice::Lock && e.raw_os_error() == Some(ERROR_NOT_LOCKED as i32) => Ok(()),
+            e if e.raw_os_error() == Some(ERROR_NOT_LOCKED as i32) => Ok(()),
             e => Err(failed(advice, &e)),
         }
     }
@@ -229,10 +182,9 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
     let kernel = match advice {
         Advice::Normal => libc::POSIX_FADV_NORMAL,
         Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
-        Advice::Random => libc::POSIX_FADV_RANDOM,
         Advice::WillNeed | Advice::Populate => libc::POSIX_FADV_WILLNEED,
         Advice::Evict => libc::POSIX_FADV_DONTNEED,
-        Advice::Lock | Advice::Unlock | Advice::Release => {
+        Advice::Release => {
             return Err(unsupported(
                 advice,
                 "the file is read, and not mapped: this process has no page of it",
@@ -274,8 +226,8 @@ fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = 
     })
 }
 
-/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`, or tells it how the file
-/// is read: SEQUENTIAL and NONE have it read ahead, which it does unasked, RANDOM not; that is for the whole open file.
+/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`. SEQUENTIAL and NONE make
+/// it read ahead in the whole open file, as it does by default.
 #[cfg(target_vendor = "apple")]
 pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
     use std::io::Error as IoError;
@@ -290,13 +242,12 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
         _ => Ok(()),
     };
     // SAFETY: a descriptor that `file` keeps open, and a number.
-    let read_ahead = |yes: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDAHEAD, yes) };
+    let read_ahead = || unsafe { libc::fcntl(file.as_raw_fd(), libc::F_RDAHEAD, 1) };
     match advice {
         // Where that fails, nothing else was advised before.
-        Advice::Normal => _ = read_ahead(1),
+        Advice::Normal => _ = read_ahead(),
         _ if range.is_empty() => {}
-        Advice::Sequential => checked(read_ahead(1))?,
-        Advice::Random => checked(read_ahead(0))?,
+        Advice::Sequential => checked(read_ahead())?,
         Advice::WillNeed | Advice::Populate => {
             for (ra_offset, ra_count) in pieces(base, range, crate::io::read_at::size_of(file)?) {
                 let place = libc::radvisory { ra_offset, ra_count };
@@ -307,7 +258,7 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
         Advice::Evict => {
             return Err(unsupported(advice, "this platform cannot be asked to forget a file's pages"));
         }
-        Advice::Lock | Advice::Unlock | Advice::Release => {
+        Advice::Release => {
             return Err(unsupported(
                 advice,
                 "the file is read, and not mapped: this process has no page of it",

@@ -9,13 +9,11 @@ use super::advice::{advise_mapped, unsupported, EVICTS};
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
-use super::locked::LockedRanges;
 use super::memory::part;
 use super::pages::Pages;
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, Cause, Error, Result, SystemText};
 use crate::io::refusal::is_refusal;
-use crate::lock::Mutex;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::ops::Range;
@@ -70,7 +68,6 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
 pub struct MapSource {
     file: FileSource,
     memory: Memory,
-    locked: Mutex<LockedRanges>,
 }
 
 impl MapSource {
@@ -78,7 +75,7 @@ impl MapSource {
     /// bytes that it borrows, which nobody else sees.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
-            Ok(memory) => Ok(MapSource { file, memory, locked: Mutex::default() }),
+            Ok(memory) => Ok(MapSource { file, memory }),
             Err(e) => Err((file, e)),
         }
     }
@@ -101,32 +98,7 @@ impl MapSource {
             return Err(unsupported(advice, "in ZT_MODE_PRIVATE it would undo what was changed"));
         }
         let Some(pages) = self.file.pages().inside(range) else { return Ok(()) };
-        let locked = self.locked.lock();
-        if locked.overlaps(&pages) {
-            return Err(fail!(
-                State,
-                "bytes of {} to {} are locked: ZT_ADVICE_UNLOCK first",
-                range.start,
-                range.end
-            ));
-        }
         advise_mapped(self.bytes(), &pages, advice)
-    }
-
-    fn lock(&self, range: Range<u64>) -> Result<()> {
-        let mut locked = self.locked.lock();
-        locked.reserve()?;
-        advise_mapped(self.bytes(), &range, Advice::Lock)?;
-        locked.add(range);
-        Ok(())
-    }
-
-    fn unlock(&self, range: &Range<u64>) -> Result<()> {
-        let mut locked = self.locked.lock();
-        locked.reserve()?;
-        locked.remove(range);
-        let free = locked.free_pages(&self.file.pages(), range);
-        advise_mapped(self.bytes(), &free, Advice::Unlock)
     }
 }
 
@@ -156,7 +128,6 @@ impl ByteSource for MapSource {
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
-        let size = self.size();
         if range.is_empty() {
             return Ok(());
         }
@@ -168,11 +139,7 @@ impl ByteSource for MapSource {
                 self.release(&range, advice)?;
                 self.file.advise(range, advice)
             }
-            Advice::Lock => self.lock(range.start..range.end.min(size)),
-            Advice::Unlock => self.unlock(&(range.start..range.end.min(size))),
-            Advice::Normal | Advice::Sequential | Advice::Random => {
-                advise_mapped(self.bytes(), &range, advice)
-            }
+            Advice::Normal | Advice::Sequential => advise_mapped(self.bytes(), &range, advice),
             Advice::WillNeed | Advice::Populate => match advise_mapped(self.bytes(), &range, advice) {
                 // If it is refused for the mapping, the page cache can still be asked to read.
                 Err(e) if e.cause() == Cause::Unsupported => self.file.advise(range, advice),
@@ -239,7 +206,7 @@ mod tests {
             let map = MapSource::new(FileSource::open(&path).unwrap(), private).map_err(|(_, e)| e).unwrap();
             let advise = |advice| map.advise(5000..900_000, advice).map_err(|e| e.cause());
             assert_eq!(advise(Advice::Normal), Ok(()));
-            for advice in [Advice::Sequential, Advice::Random, Advice::Evict] {
+            for advice in [Advice::Sequential, Advice::Evict] {
                 assert_eq!(advise(advice), Err(Cause::Unsupported), "{advice:?}");
             }
             let ahead = advise(Advice::WillNeed);
@@ -247,15 +214,6 @@ mod tests {
             assert!([Ok(()), Err(Cause::Unsupported)].contains(&ahead));
             assert_eq!(advise(Advice::Populate), ahead);
             let released = if private { Err(Cause::Unsupported) } else { Ok(()) };
-            assert_eq!(advise(Advice::Release), released);
-            assert_eq!(advise(Advice::Unlock), Ok(()), "what is not locked");
-            let locked = advise(Advice::Lock);
-            println!("locked: {locked:?}");
-            assert!([Ok(()), Err(Cause::Io)].contains(&locked));
-            if locked.is_ok() && !private {
-                assert_eq!(advise(Advice::Release), Err(Cause::State));
-            }
-            assert_eq!(advise(Advice::Unlock), Ok(()));
             assert_eq!(advise(Advice::Release), released);
             assert!(map.bytes() == bytes);
         }

@@ -6,7 +6,6 @@ mod byte_source;
 pub mod direct;
 mod elsewhere;
 pub mod file;
-mod locked;
 #[allow(unsafe_code)] // maps files
 pub mod map;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! Advice reaches the bytes that it is given for, and no others: locks, pages that are given back, and all of it in a
+//! Advice reaches the bytes that it is given for, and no others: pages that are given back, and all of it in a
 //! file that is part of a larger one.
 #![cfg(target_os = "linux")]
 
@@ -64,45 +64,6 @@ fn of_mappings(path: &Path, field: &str, flag: &str) -> u64 {
 }
 
 #[test]
-fn a_lock_is_of_just_its_bytes_and_so_is_its_end() {
-    let folder = Folder::new();
-    let path = folder.path("locked.zt");
-    std::fs::write(&path, bytes()).unwrap();
-    let file = open(&path, Mode::Map);
-    let locked = || of_mappings(&path, "Size", "lo");
-    let lock = |name: &str| data(&file, name).advise(Advice::Lock);
-    let unlock = |name: &str| data(&file, name).advise(Advice::Unlock).unwrap();
-    match lock("x") {
-        Err(e) => return println!("skipped: nothing may be locked here: {}", e.message()),
-        Ok(()) => assert_eq!(locked(), SIZE, "and not the whole mapping"),
-    }
-    let e = data(&file, "x").advise(Advice::Release).unwrap_err();
-    assert!(e.cause() == Cause::State && e.message().contains("ZT_ADVICE_UNLOCK"), "{}", e.message());
-    data(&file, "y").advise(Advice::Release).unwrap();
-    lock("x").unwrap();
-    unlock("x");
-    assert_eq!(locked(), 0, "however often it was given");
-    // Two of one page: it stays as long as one of them is.
-    lock("p").unwrap();
-    lock("q").unwrap();
-    let page = locked();
-    assert!((4096..=2 * PAGE).contains(&page), "{page}");
-    unlock("p");
-    assert_eq!(locked(), page);
-    unlock("q");
-    assert_eq!(locked(), 0);
-    unlock("x"); // is not locked
-                 // All of it, and then all but one.
-    drop(file);
-    let options = OpenOptions { advice: Advice::Lock, ..OpenOptions::default() };
-    let Ok(file) = File::open(&path, &options) else { return println!("skipped: so much may not be locked") };
-    let all = of_mappings(&path, "Size", "lo");
-    assert!(all >= file.size());
-    data(&file, "y").advise(Advice::Unlock).unwrap();
-    assert_eq!(of_mappings(&path, "Size", "lo"), all - (SIZE));
-}
-
-#[test]
 fn a_release_gives_back_this_processs_pages_of_those_bytes() {
     let folder = Folder::new();
     for before in [0, 64, 4096, 3 * PAGE] {
@@ -163,31 +124,24 @@ fn what_a_mode_has_not_is_unsupported() {
     let all = [
         Advice::Normal,
         Advice::Sequential,
-        Advice::Random,
         Advice::WillNeed,
         Advice::Populate,
         Advice::Evict,
         Advice::Release,
-        Advice::Unlock,
-        Advice::Lock,
     ];
     let refused = |file: &File| -> Vec<Advice> {
         let outcome = |advice: &Advice| data(file, "x").advise(*advice);
         let refused: Vec<_> = all.into_iter().filter(|a| outcome(a).is_err()).collect();
         for advice in &refused {
             let e = outcome(advice).unwrap_err();
-            assert!(e.cause() == Cause::Unsupported || *advice == Advice::Lock, "{}", e.message());
+            assert_eq!(e.cause(), Cause::Unsupported, "{}", e.message());
             assert!(e.message().contains(&format!("ZT_ADVICE_{}", advice.name())), "{}", e.message());
         }
         refused
     };
-    let but_lock = |mut refused: Vec<Advice>| {
-        refused.retain(|a| *a != Advice::Lock);
-        refused
-    };
-    assert_eq!(but_lock(refused(&open(&path, Mode::Map))), []);
-    assert_eq!(refused(&open(&path, Mode::Read)), [Advice::Release, Advice::Unlock, Advice::Lock]);
-    assert_eq!(but_lock(refused(&open(&path, Mode::Private))), [Advice::Evict, Advice::Release]);
+    assert_eq!(refused(&open(&path, Mode::Map)), []);
+    assert_eq!(refused(&open(&path, Mode::Read)), [Advice::Release]);
+    assert_eq!(refused(&open(&path, Mode::Private)), [Advice::Evict, Advice::Release]);
     for advice in all {
         // At open it does not matter to bytes that are in no file.
         let options = OpenOptions { advice, ..OpenOptions::default() };
