@@ -478,7 +478,8 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
+/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 /// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
 typedef enum zt_shards_value {
     /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.

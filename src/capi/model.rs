@@ -14,7 +14,8 @@ use std::path::Path;
 use std::ptr::null;
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
+/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 /// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
 #[repr(C)]
 pub enum zt_shards_value {
