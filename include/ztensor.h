@@ -494,9 +494,9 @@ typedef enum zt_shards_value {
 ///
 /// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
 /// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
-/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
-/// the link, then beside its target. NUL-ended, in the platform's encoding.
+/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
+/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
+/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
