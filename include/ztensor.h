@@ -472,7 +472,8 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
+/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 /// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
 typedef enum zt_shards_value {
     /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
@@ -487,9 +488,9 @@ typedef enum zt_shards_value {
 ///
 /// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
 /// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
-/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
-/// the link, then beside its target. NUL-ended, in the platform's encoding.
+/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
+/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
+/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
@@ -1623,8 +1624,9 @@ typedef struct zt_verify_report {
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
     uint64_t bytes_not_covered;
-    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
-    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, encoding or digest
+    /// algorithm, in zTensor 2 an unknown type. If it is not 0, zt_verify does not return ZT_OK. In other files a component
+    /// of an unknown type is read, and checked, as one of its dtype.
     uint64_t not_checked;
 } zt_verify_report;
 

@@ -14,7 +14,8 @@ use std::path::Path;
 use std::ptr::null;
 
 /// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
+/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
 /// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
 #[repr(C)]
 pub enum zt_shards_value {
@@ -33,9 +34,9 @@ pub enum zt_shards_value {
 ///
 /// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
 /// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index beside it names. One of several files named
-/// x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for beside
-/// the link, then beside its target. NUL-ended, in the platform's encoding.
+/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
+/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
+/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
 /// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
 /// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
 /// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and

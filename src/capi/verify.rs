@@ -89,8 +89,9 @@ pub struct zt_verify_report {
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
     pub bytes_not_covered: u64,
-    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, type, encoding or digest
-    /// algorithm. If it is not 0, zt_verify does not return ZT_OK.
+    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, encoding or digest
+    /// algorithm, in zTensor 2 an unknown type. If it is not 0, zt_verify does not return ZT_OK. In other files a component
+    /// of an unknown type is read, and checked, as one of its dtype.
     pub not_checked: u64,
 }
 

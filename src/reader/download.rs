@@ -22,8 +22,9 @@ pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -
     if is_unfinished(label) {
         return error.within(format_args!("its name is that of a download that is not complete"));
     }
-    let start = source.size().saturating_sub(LOOKED_AT);
-    let ends_in_zeros = with_range(source, start..source.size(), |end| Ok(is_zero(end)));
+    let size = source.size();
+    let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // a small file has its header in front
+    let ends_in_zeros = with_range(source, start..size, |end| Ok(is_zero(end)));
     match ends_in_zeros {
         Ok(true) => error.within(format_args!("it ends in zeros, as a download does that is not complete")),
         _ => error,

@@ -109,7 +109,7 @@ impl File {
         part.shards = 0..manifest.shards.len();
         let mut parts = Parts::one(part);
         if !manifest.shards.is_empty() {
-            add_shards(&mut parts, &manifest, &|_| path, options, &budget)
+            add_shards(&FileSystem(options.mode), &mut parts, &manifest, &|_| path, options, &budget)
                 .map_err(|e| parts.first.named(e))?;
         }
         File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)

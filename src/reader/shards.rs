@@ -4,10 +4,10 @@ use super::file::File;
 use super::lazy_shard::{ExpectedShard, LazyShard, OpenedShard};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
-use super::store::Store;
+use super::store::{follow, Store, MAX_LINKS};
 use crate::container::MAX_SHARDS;
 use crate::digest::{parse_of, DigestOf};
-use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
+use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::io::path;
 use crate::memory::{try_box, Budget};
 use crate::model::manifest::{self, Component, Manifest, Position};
@@ -25,9 +25,10 @@ pub enum ShardStore<'s> {
     Borrowed(&'s dyn Store),
 }
 
-/// Makes a part of each shard; `path_of` is the path of a part that has a manifest.
+/// Makes a part of each shard; `path_of` is the path of a part that has a manifest, in `store`.
 #[inline(never)] // its stack frame is gone before the next step
 pub fn add_shards<'p>(
+    store: &dyn Store,
     parts: &mut Parts,
     manifest: &Manifest,
     path_of: &dyn Fn(usize) -> Option<&'p Path>,
@@ -44,13 +45,14 @@ pub fn add_shards<'p>(
     for number in 0..parts.count() {
         let Some(of) = parts.get(number) else { break };
         let (container, named_by_path) = (of.container(), of.path().is_some());
-        for at in of.shards.clone() {
+        let (shards, mut roots) = (of.shards.clone(), Vec::new());
+        if let Some(root) = path_of(number).filter(|_| !shards.is_empty()) {
+            roots = places(store, root, options.shard_folder.is_none())?;
+        }
+        for at in shards {
             let Some(entry) = manifest.shards.get(at) else { break };
             let name = manifest.texts.get(entry.name);
-            let path = match path_of(number) {
-                Some(root) => Some(shard_path(root, name, options.shard_folder.as_deref())?),
-                None => None,
-            };
+            let path = find_path(store, &roots, name, options.shard_folder.as_deref())?;
             let shown = path.as_deref().unwrap_or(Path::new(name));
             let label = try_format(format_args!("{}", shown.display()))?;
             let c_path = match named_by_path {
@@ -72,6 +74,39 @@ pub fn add_shards<'p>(
         }
     }
     Ok(())
+}
+
+/// The path of a file and, if that is a symbolic link, what it leads to if links are followed.
+fn places(store: &dyn Store, root: &Path, follows_links: bool) -> Result<Vec<PathBuf>> {
+    let (mut places, mut next) = (Vec::new(), Some(path::copy(root)?));
+    while let Some(place) = next.take() {
+        if follows_links && places.len() < MAX_LINKS {
+            next = follow(store, &place)?;
+        }
+        places.try_reserve(1)?;
+        places.push(place);
+    }
+    Ok(places)
+}
+
+/// Where a shard is looked for: beside the first of `roots` beside which it is, else beside the first of them. None if there
+/// are no roots.
+fn find_path(
+    store: &dyn Store,
+    roots: &[PathBuf],
+    name: &str,
+    folder: Option<&Path>,
+) -> Result<Option<PathBuf>> {
+    let Some(first) = roots.first() else { return Ok(None) };
+    for root in roots.iter().filter(|_| roots.len() > 1) {
+        let path = shard_path(root, name, folder)?;
+        match store.has(&path) {
+            Ok(true) => return Ok(Some(path)),
+            Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
+            _ => {} // whoever opens the shard says why it cannot be
+        }
+    }
+    shard_path(first, name, folder).map(Some)
 }
 
 /// `STEM-NAME.zt` beside the file that names it, or in another folder.

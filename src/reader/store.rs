@@ -2,7 +2,7 @@
 
 use super::open_options::Mode;
 use crate::error::{Cause, Error, Result};
-use crate::io::path::SystemPath;
+use crate::io::path::{self, SystemPath};
 use crate::io::{folder, stat};
 use crate::memory::try_box;
 use crate::source::file::FileSource;
@@ -116,6 +116,15 @@ pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSour
         Err((file, _)) if auto => Ok(try_box(file)?),
         Err((_, e)) => Err(e),
     }
+}
+
+/// How many symbolic links are followed from one to the next.
+pub(in crate::reader) const MAX_LINKS: usize = 16;
+
+/// What the symbolic link at a path leads to; none if the path is no link.
+pub fn follow(store: &dyn Store, path: &Path) -> Result<Option<PathBuf>> {
+    let Some(target) = store.link_target(path)? else { return Ok(None) };
+    path::join(path.parent().unwrap_or(Path::new("")), &target).map(Some)
 }
 
 /// A path as C has it: in the platform's encoding, NUL-ended.

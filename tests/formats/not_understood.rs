@@ -62,7 +62,9 @@ const TABLES: [Table; 4] = [
         name: "PyTorch",
         types: &[
             "torch.quantized",
-            "torch.unknown",
+            "torch.cuda.FloatStorage",
+            "torch.NewStorage",
+            "torch._utils._rebuild_new",
             "torch.subclass",
             "torch.sparse",
             "torch.meta",
@@ -132,7 +134,7 @@ fn check(table: &Table, items: &[Item]) {
                         assert_eq!(e.cause(), Cause::Unsupported, "{what}: {e}");
                     }
                     let e = data.read(&mut bytes).unwrap_err();
-                    assert!(e.message().contains(&kind[..3]), "{what}: {e}");
+                    assert!(e.message().contains(kind), "{what}: {e}");
                     assert!(e.message().contains(&item.name), "{what}: {e}");
                 }
             }
@@ -252,6 +254,11 @@ fn gguf(items: &[Item]) -> Vec<u8> {
 
 /// A checkpoint of a flat dict, with a value of a foreign class in it.
 fn torch(items: &[Item]) -> Vec<u8> {
+    zip(&torch_members(items))
+}
+
+/// Its members, the pickle last.
+fn torch_members(items: &[Item]) -> Vec<Member> {
     let text = |text: &str| [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
     let global = |module: &str, name: &str| format!("c{module}\n{name}\n").into_bytes();
     let mut pickle = b"\x80\x02}(".to_vec();
@@ -260,7 +267,8 @@ fn torch(items: &[Item]) -> Vec<u8> {
         let kind = item.wrong.map_or("", |at| TABLES[3].types[at]);
         let class = match kind {
             "torch.quantized" => global("torch", "QInt8Storage"),
-            "torch.unknown" => global("torch.cuda", "FloatStorage"),
+            "torch.cuda.FloatStorage" => global("torch.cuda", "FloatStorage"),
+            "torch.NewStorage" => global("torch", "NewStorage"),
             _ => global("torch", "FloatStorage"),
         };
         let key = at.to_string();
@@ -278,6 +286,7 @@ fn torch(items: &[Item]) -> Vec<u8> {
                 b"}tR",
             ]
             .concat(),
+            "torch._utils._rebuild_new" => [&rebuild("_rebuild_new")[..], &view, b"R"].concat(),
             "torch.sparse" => [&rebuild("_rebuild_sparse_tensor")[..], b"N", b"K\x02\x85\x85\x86R"].concat(),
             "torch.meta" => [
                 &rebuild("_rebuild_meta_tensor_no_storage")[..],
@@ -295,7 +304,26 @@ fn torch(items: &[Item]) -> Vec<u8> {
     pickle.extend([&global("argparse", "Namespace")[..], b")\x81}", &text("lr")[..], b"K\x01sb"].concat());
     pickle.extend(b"u.");
     members.push((String::from("m/data.pkl"), pickle, 0, 0));
-    zip(&members)
+    members
+}
+
+/// Names of a checkpoint are bytes: Python writes a surrogate that stands by itself as three that are no UTF-8.
+#[test]
+fn a_name_that_is_no_utf8_is_found_by_its_bytes() {
+    let item = |name: &str, byte| Item { name: name.to_owned(), bytes: [byte; 8], wrong: None };
+    let mut members = torch_members(&[item("a\u{d7ff}b", 1), item("other", 2)]);
+    let pickle = &mut members.last_mut().unwrap().1;
+    let at = pickle.windows(3).position(|window| window == "\u{d7ff}".as_bytes()).unwrap();
+    pickle[at..at + 3].copy_from_slice(b"\xed\xa0\x80");
+    let file = File::open_memory(zip(&members), &OpenOptions::default()).unwrap();
+    for (name, byte) in [(&b"a\xed\xa0\x80b"[..], 1), (b"other", 2)] {
+        let object = file.object(file.find_position(name).unwrap()).unwrap();
+        assert_eq!(object.name_bytes(), name);
+        let mut bytes = [0; 8];
+        object.component("data").unwrap().read(&mut bytes).unwrap();
+        assert_eq!(bytes, [byte; 8]);
+    }
+    assert!(file.find("a\u{d7ff}b").is_none());
 }
 
 #[test]

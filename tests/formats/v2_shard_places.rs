@@ -51,6 +51,36 @@ fn a_shard_that_is_in_no_folder_is_missing_by_its_first_name() {
     assert!(error.message().contains(there.path("m-a.zt").to_str().unwrap()), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn behind_a_link_shards_are_beside_the_link_or_beside_its_target() {
+    use std::os::unix::fs::symlink;
+    let (model, folder) = (Sharded::new(), Folder::new());
+    std::fs::create_dir_all(folder.path("d/e")).unwrap();
+    model.write(&folder.path("d/e"));
+    symlink("e/m.zt", folder.path("d/m.zt")).unwrap();
+    for (link, target) in [("m.zt", "d/e/m.zt"), ("x.zt", "d/e/m.zt"), ("y.zt", "d/m.zt")] {
+        symlink(target, folder.path(link)).unwrap();
+        read_all(&File::open_model(folder.path(link), &OpenOptions::default()).unwrap(), &model);
+        let at_open = OpenOptions { shards: Shards::AtOpen, ..OpenOptions::default() };
+        read_all(&File::open(folder.path(link), &at_open).unwrap(), &model);
+        read_all(&File::open_parts(&[folder.path(link)], &OpenOptions::default()).unwrap(), &model);
+    }
+    // The one beside the link rules; what is beside none is missing beside the link.
+    std::fs::write(folder.path("x-b.zt"), &model.b).unwrap();
+    let file = File::open_model(folder.path("x.zt"), &OpenOptions::default()).unwrap();
+    read_all(&file, &model);
+    let labels: Vec<_> = (1..3).map(|part| Path::new(file.part(part).unwrap().label())).collect();
+    assert_eq!(labels, [folder.path("d/e/m-a.zt"), folder.path("x-b.zt")]);
+    std::fs::remove_file(folder.path("d/e/m-a.zt")).unwrap();
+    let file = File::open_model(folder.path("y.zt"), &OpenOptions::default()).unwrap();
+    let error = data(&file, "one").borrow().unwrap_err();
+    assert!(error.message().contains(folder.path("y-a.zt").to_str().unwrap()), "{error}");
+    // A folder that is named has the shards: links are not followed.
+    let error = File::open_model(folder.path("x.zt"), &in_folder(&folder));
+    assert!(data(&error.unwrap(), "one").borrow().is_err());
+}
+
 #[test]
 fn a_folder_that_holds_a_file_and_its_shards_is_that_model() {
     let (model, folder) = (Sharded::new(), Folder::new());

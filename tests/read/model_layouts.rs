@@ -7,7 +7,7 @@ use common::Folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::reader::{part_of_set, ByteSource, File, OpenOptions, Opened, Store};
+use ztensor::reader::{part_of_set, ByteSource, File, Mode, OpenOptions, Opened, Store};
 use ztensor::writer::{Writer, WriterOptions};
 
 /// A safetensors file of tensors of one byte.
@@ -88,11 +88,12 @@ fn index(map: &[(&str, &str)]) -> String {
 }
 
 /// Spellings of numbered names: the names of three files.
-const FORMS: [[&str; 3]; 9] = [
+const FORMS: [[&str; 3]; 10] = [
     ["m-00001-of-00003.EXT", "m-00002-of-00003.EXT", "m-00003-of-00003.EXT"],
     ["m_00001-of-00003.EXT", "m_00002-of-00003.EXT", "m_00003-of-00003.EXT"],
     ["m-00000-of-00003.EXT", "m-00001-of-00003.EXT", "m-00002-of-00003.EXT"],
     ["m-00001-of-000003.EXT", "m-00002-of-000003.EXT", "m-00003-of-000003.EXT"],
+    ["m-00001-OF-00003.EXT", "m-00002-OF-00003.EXT", "m-00003-OF-00003.EXT"],
     ["m-1-of-3.EXT", "m-2-of-3.EXT", "m-3-of-3.EXT"],
     ["m-00001-of-00003.fp16.EXT", "m-00002-of-00003.fp16.EXT", "m-00003-of-00003.fp16.EXT"],
     ["m.fp16-00001-of-00003.EXT", "m.fp16-00002-of-00003.EXT", "m.fp16-00003-of-00003.EXT"],
@@ -299,6 +300,28 @@ fn an_index_rules_whichever_of_its_files_is_named() {
         assert_eq!(file.model_info().unlisted, 0, "the index takes \"b\" from another file");
     }
     assert_eq!(opened(folder.0.join("other.safetensors")), tensors(&[("w", 7)]));
+}
+
+#[test]
+fn an_index_that_is_named_is_looked_at_whole() {
+    let map = index(&[("a", "x.safetensors"), ("b", "y.safetensors")]);
+    let after = |notes: String| map.replace("{\"total_size\": 3}", &format!("{{\"notes\": \"{notes}\"}}"));
+    for size in [0, 60_000, 70_000, 1 << 20] {
+        let folder = folder_of(&[
+            ("x.safetensors", safetensors(&[("a", 1)])),
+            ("y.safetensors", safetensors(&[("b", 2)])),
+            ("weights.json", after("n".repeat(size)).into_bytes()),
+        ]);
+        for mode in [Mode::Auto, Mode::Read] {
+            let options = OpenOptions { mode, ..OpenOptions::default() };
+            let file = File::open_model(folder.0.join("weights.json"), &options).unwrap();
+            assert_eq!(tensors_of(&file), tensors(&[("a", 1), ("b", 2)]), "{size}");
+        }
+        // Larger than an index may be.
+        let small = OpenOptions { max_manifest_size: 1000, ..OpenOptions::default() };
+        let limited = File::open_model(folder.0.join("weights.json"), &small).map(|file| tensors_of(&file));
+        assert_eq!(limited.is_ok(), size == 0);
+    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Scalar {
     /// Whether it can be that without becoming another one.
     fn holds(self, value: Value<'_>) -> bool {
         let Scalar::Number(dtype) = self else {
-            return matches!(value.kind(), Kind::Text(_) | Kind::Bytes(_));
+            return text_of(value).is_some();
         };
         let (unsigned, signed) = (value.as_u64(), value.as_i64());
         match (dtype, value.kind()) {
@@ -219,7 +219,7 @@ impl<'a> Keys<'a> {
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
         for (key, value) in job.attributes() {
             let refused = |why: &str| job.leave_attribute_out(key, &format!("GGUF cannot represent {why}"));
-            let name = match name_of(key) {
+            let name = match text_of(key) {
                 Some(name) if !name.is_empty() => name,
                 _ => {
                     refused("its key")?;
@@ -309,6 +309,12 @@ pub struct Part {
     pub count: u16,
     /// The number of tensors of all files.
     pub tensors: i32,
+}
+
+/// The bytes of a text, or of a byte string that stays one: whoever reads it takes it for a text if it is UTF-8.
+fn text_of(value: Value<'_>) -> Option<&[u8]> {
+    name_of(value)
+        .filter(|bytes| matches!(value.kind(), Kind::Text(_)) || std::str::from_utf8(bytes).is_err())
 }
 
 /// A key's bytes.

@@ -278,6 +278,30 @@ fn older_versions_and_other_containers_lack_more() {
     }
 }
 
+/// Readers of GGUF take bytes that are UTF-8 for a text.
+#[test]
+fn bytes_that_gguf_has_as_texts_are_left_out() {
+    let (_, folder) = input("lossy-bytes");
+    let (from, to) = (folder.join("in.zt"), folder.join("out.gguf"));
+    for (value, is_kept) in [
+        (r#"{"$bytes":"6162"}"#, false),
+        (r#"{"$bytes":""}"#, false),
+        (r#"[{"$bytes":"ff"},{"$bytes":"c3a9"}]"#, false),
+        (r#"[["a"],[{"$bytes":"6162"}]]"#, false),
+        (r#"{"$bytes":"ff61"}"#, true),
+        (r#"["ab",{"$bytes":"ff"}]"#, true),
+        (r#""ab""#, true),
+    ] {
+        write(&from, &json!({}), &json!({ "w": dense(8, &json!({ "dtype": "i8" })) }));
+        run(&[&"attr", &"set", &from, &"k", &value]).good();
+        match is_kept {
+            true => lossless(&from, &to, &[]),
+            false => lossy(&from, &to, &[], &[("attribute", &["attribute \"k\"", "its value"])]),
+        }
+        std::fs::remove_file(&to).unwrap();
+    }
+}
+
 #[test]
 fn what_is_damaged_is_no_loss() {
     let case = Case::new("lossy-damaged");

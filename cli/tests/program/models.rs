@@ -128,7 +128,9 @@ fn what_people_have_in_place_of_a_model_is_named() {
     let mut torn = safetensors(&[("a", 1)]);
     torn.truncate(20);
     torn.resize(8192, 0);
-    let cases: [(&str, &[u8], &[&str]); 14] = [
+    let mut torn_keys = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\x05".to_vec();
+    torn_keys.resize(440, 0);
+    let cases: [(&str, &[u8], &[&str]); 16] = [
         (
             "lfs.safetensors",
             b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
@@ -146,6 +148,8 @@ fn what_people_have_in_place_of_a_model_is_named() {
         ("a.h5", b"\x89HDF\r\n\x1a\n", &["HDF5", "zt convert"]),
         ("zeros.safetensors", &[0; 9000], &["zeros"]),
         ("torn.safetensors", &torn, &["zeros", "not complete"]),
+        ("short.safetensors", &torn[..60], &["zeros", "not complete"]),
+        ("short.gguf", &torn_keys, &["zeros", "not complete"]),
         ("m.safetensors.incomplete", b"\x10\0\0\0\0\0\0\0{\"a\"", &["not complete"]),
     ];
     for (name, bytes, parts) in cases {

@@ -99,11 +99,10 @@ impl Writer<'_> {
             Value::Bytes(span) => self.to.bytes(heap.bytes(span)),
             Value::Latin1(span) => {
                 self.scratch.clear();
-                let text = std::str::from_utf8(heap.bytes(span)).unwrap_or_default();
+                let other = || wrong(format_args!("a text that is encoded as latin1 has other characters"));
+                let text = std::str::from_utf8(heap.bytes(span)).map_err(|_| other())?;
                 for character in text.chars() {
-                    let byte = u8::try_from(u32::from(character)).map_err(|_| {
-                        wrong(format_args!("a text that is encoded as latin1 has other characters"))
-                    })?;
+                    let byte = u8::try_from(u32::from(character)).map_err(|_| other())?;
                     push(self.budget, &mut self.scratch, byte)?;
                 }
                 self.to.bytes(&self.scratch)

@@ -2,7 +2,7 @@
 
 use super::element::Element;
 use super::globals::{Global, Unreadable};
-use super::values::{wrong, Heap, Id, Kind, Storage, Tensor, Value};
+use super::values::{wrong, Heap, Id, Kind, Reason, Storage, Tensor, Value};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
@@ -46,10 +46,10 @@ pub fn storage(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     if heap.text(mark) != Some(b"storage") {
         return Err(refused());
     }
-    let element = match class {
-        Value::Global(Global::Storage(element)) => Some(element),
-        Value::Global(Global::UntypedStorage) => None,
-        Value::Foreign(_) => Some(Element::unknown()),
+    let (element, foreign) = match class {
+        Value::Global(Global::Storage(element)) => (Some(element), None),
+        Value::Global(Global::UntypedStorage) => (None, None),
+        Value::Foreign(id) => (Some(Element::unknown()), Some(id)),
         other => return Err(wrong(format_args!("the class of a storage is {}", other.kind()))),
     };
     let Value::Text(key) = key else {
@@ -61,7 +61,7 @@ pub fn storage(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let count = number(count).ok_or_else(|| {
         broken!(Rule::TorchStorage, "the number of elements of a storage is {}", Shown(count))
     })?;
-    heap.add_storage(Storage { element, key, count })
+    heap.add_storage(Storage { element, foreign, key, count })
 }
 
 /// An integer from 0 to 2^63 - 1.
@@ -222,7 +222,10 @@ fn rebuild_from_type(heap: &mut Heap<'_>, given: &Arguments) -> Result<Value> {
                 _ => None,
             };
             match tensor {
-                Some(tensor) => heap.add_tensor(Tensor { unreadable: Some("torch.subclass"), ..tensor }),
+                Some(tensor) => {
+                    let unreadable = Some(Reason::Known("torch.subclass"));
+                    heap.add_tensor(Tensor { unreadable, ..tensor })
+                }
                 None => Ok(made),
             }
         }
@@ -244,11 +247,11 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
         return Err(wrong(format_args!("a tensor is made of {}, not of a storage", given.get(0).kind())));
     };
     let storage = *heap.storage(id).ok_or_else(|| wrong(format_args!("a storage is not there")))?;
-    let element = match (has_dtype, given.get(6), storage.element) {
-        (true, Value::Global(Global::Dtype(element)), _) => element,
-        (true, Value::Foreign(_), _) => Element::unknown(),
+    let (element, foreign) = match (has_dtype, given.get(6), storage.element) {
+        (true, Value::Global(Global::Dtype(element)), _) => (element, None),
+        (true, Value::Foreign(id), _) => (Element::unknown(), Some(id)),
         (true, other, _) => return Err(wrong(format_args!("the dtype of a tensor is {}", other.kind()))),
-        (false, _, Some(element)) => element,
+        (false, _, Some(element)) => (element, storage.foreign),
         (false, _, None) => return Err(wrong(format_args!("a tensor of an UntypedStorage has no dtype"))),
     };
     let offset = number(given.get(1)).ok_or_else(|| {
@@ -258,10 +261,10 @@ fn rebuild(heap: &mut Heap<'_>, function: Global, arguments: Id) -> Result<Value
     let mut tensor =
         Tensor { storage: Some(id), element: Some(element), offset, numbers, rank, unreadable: None };
     if element.size().is_none() {
-        tensor.unreadable = Some(element.reason());
+        tensor.unreadable = Some(foreign.map_or(Reason::Known(element.reason()), Reason::Foreign));
     } else {
         check_view(heap, &tensor, &storage, element)?;
-        tensor.unreadable = changed_by(heap, given.get(metadata_at))?;
+        tensor.unreadable = changed_by(heap, given.get(metadata_at))?.map(Reason::Known);
     }
     heap.add_tensor(tensor)
 }
@@ -359,7 +362,7 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
             let is_size = |part: &Value| matches!(part, Value::Items(Kind::Tuple, _));
             (None, heap.items(parts).take(MAX_ARGUMENTS).find(is_size).unwrap_or(Value::None))
         }
-        (Unreadable::Nested, Value::Tensor(_), _) | (Unreadable::Unknown, ..) => (None, Value::None),
+        (Unreadable::Nested, Value::Tensor(_), _) | (Unreadable::Unknown(_), ..) => (None, Value::None),
         _ => return Err(unreadable_arguments(reason)),
     };
     let mut shape = [0; MAX_RANK];
@@ -371,7 +374,10 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
     let numbers = heap.add_numbers(shape)?;
     heap.add_numbers(shape)?; // in place of strides, which such a tensor does not need
     let rank = u32::try_from(rank).unwrap_or(0);
-    let unreadable = Some(reason.name());
+    let unreadable = Some(match reason {
+        Unreadable::Unknown(function) => Reason::Foreign(function),
+        other => Reason::Known(other.name()),
+    });
     heap.add_tensor(Tensor { storage: None, element, offset: 0, numbers, rank, unreadable })
 }
 

@@ -6,7 +6,7 @@ use super::element::Element;
 use super::globals::Bare;
 use super::pickle;
 use super::tree::{walk, Visit};
-use super::values::{Heap, Id, Storage, Value};
+use super::values::{Heap, Id, Reason, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Limits};
 use crate::container::regions::Regions;
@@ -119,7 +119,10 @@ impl Visit for Found<'_> {
                 let Some(storage) = self.heap.storage(storage) else { return Ok(()) };
                 self.view(path, &View { storage, element, offset: tensor.offset, shape, strides })
             }
-            (reason, ..) => self.unreadable(path, reason.unwrap_or("torch.unknown"), shape),
+            (reason, ..) => {
+                let reason = self.heap.shown(reason.unwrap_or(Reason::Known("torch.unknown")));
+                self.unreadable(path, reason, shape)
+            }
         }
     }
 
@@ -130,7 +133,11 @@ impl Visit for Found<'_> {
             Some(element) if element.size().is_some() => {
                 self.view(path, &View { storage, element, offset: 0, shape: &shape, strides: &[1] })
             }
-            element => self.unreadable(path, element.map_or("torch.unknown", Element::reason), &shape),
+            element => {
+                let known = Reason::Known(element.map_or("torch.unknown", Element::reason));
+                let reason = storage.foreign.map_or(known, Reason::Foreign);
+                self.unreadable(path, self.heap.shown(reason), &shape)
+            }
         }
     }
 

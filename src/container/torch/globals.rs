@@ -58,8 +58,8 @@ pub enum Unreadable {
     Meta,
     /// Several tensors of different shapes.
     Nested,
-    /// Whatever a later PyTorch rebuilds.
-    Unknown,
+    /// Whatever a later PyTorch rebuilds, by the foreign function at that position.
+    Unknown(u32),
 }
 
 impl Unreadable {
@@ -70,7 +70,7 @@ impl Unreadable {
             Unreadable::Sparse => "torch.sparse",
             Unreadable::Meta => "torch.meta",
             Unreadable::Nested => "torch.nested",
-            Unreadable::Unknown => "torch.unknown",
+            Unreadable::Unknown(_) => "torch.unknown",
         }
     }
 }
@@ -131,13 +131,15 @@ fn of_utils(name: &str) -> Option<Global> {
         "_rebuild_sparse_tensor" | "_rebuild_sparse_csr_tensor" => Some(Global::Rebuild(Unreadable::Sparse)),
         "_rebuild_meta_tensor_no_storage" => Some(Global::Rebuild(Unreadable::Meta)),
         "_rebuild_nested_tensor" => Some(Global::Rebuild(Unreadable::Nested)),
-        name if name.starts_with("_rebuild_")
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') =>
-        {
-            Some(Global::Rebuild(Unreadable::Unknown))
-        }
         _ => None,
     }
+}
+
+/// Whether a name that has no meaning here is that of a function by which a later PyTorch makes a tensor.
+pub fn is_rebuild(module: &[u8], name: &[u8]) -> bool {
+    module == b"torch._utils"
+        && name.starts_with(b"_rebuild_")
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
 /// A name as a message shows it, without quotes.

@@ -5,7 +5,7 @@
 
 use super::calls;
 use super::cursor::Cursor;
-use super::globals;
+use super::globals::{self, Global, Unreadable};
 use super::opcodes as op;
 use super::scalars;
 use super::values::{wrong, Heap, Id, Kind, Span, Value};
@@ -139,9 +139,15 @@ impl<'a> Machine<'a> {
 
     /// What a name stands for.
     fn global(&mut self, module: Span, name: Span) -> Result<Value> {
-        match globals::find(self.heap.bytes(module), self.heap.bytes(name)) {
-            Some(global) => Ok(Value::Global(global)),
-            None => self.heap.add_foreign(module, name),
+        let (module_text, name_text) = (self.heap.bytes(module), self.heap.bytes(name));
+        if let Some(global) = globals::find(module_text, name_text) {
+            return Ok(Value::Global(global));
+        }
+        match self.heap.add_foreign(module, name)? {
+            Value::Foreign(id) if globals::is_rebuild(module_text, name_text) => {
+                Ok(Value::Global(Global::Rebuild(Unreadable::Unknown(id))))
+            }
+            foreign => Ok(foreign),
         }
     }
 

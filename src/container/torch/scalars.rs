@@ -85,10 +85,16 @@ fn size(cursor: &mut Cursor<'_>, opcode: u8) -> Result<u64> {
 fn text(cursor: &mut Cursor<'_>, opcode: u8) -> Result<Value> {
     let size = size(cursor, opcode)?;
     let (span, bytes) = cursor.span(size)?;
-    match std::str::from_utf8(bytes) {
-        Ok(_) => Ok(Value::Text(span)),
-        Err(e) => Err(broken!(Rule::PickleSyntax, "a text is not UTF-8 at byte {} of it", e.valid_up_to())),
+    let mut at = 0usize;
+    // Python writes surrogates that stand by themselves as if they were characters.
+    while let Err(e) = std::str::from_utf8(bytes.get(at..).unwrap_or_default()) {
+        at = at.saturating_add(e.valid_up_to());
+        let [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] = bytes.get(at..).unwrap_or_default() else {
+            return Err(broken!(Rule::PickleSyntax, "a text is not UTF-8 at byte {at} of it"));
+        };
+        at = at.saturating_add(3);
     }
+    Ok(Value::Text(span))
 }
 
 /// A string of Python 2: text, if it can be.

@@ -4,9 +4,9 @@
 //! the same however it grows; texts are ranges of the pickle.
 
 use super::element::Element;
-use super::globals::Global;
+use super::globals::{Bare, Global};
 use crate::container::tables::push;
-use crate::error::{fail, Cause, Error, Result, Rule};
+use crate::error::{fail, Cause, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::table_position;
 
@@ -35,7 +35,7 @@ pub enum Value {
     BigInt(Span),
     /// A float.
     Float(f64),
-    /// UTF-8.
+    /// UTF-8, in which surrogates may stand by themselves: Python's "surrogatepass".
     Text(Span),
     /// Bytes.
     Bytes(Span),
@@ -113,6 +113,8 @@ struct Item {
 pub struct Storage {
     /// What its elements are; none where it counts bytes.
     pub element: Option<Element>,
+    /// Its class, if that is not known here.
+    pub foreign: Option<Id>,
     /// The name of its record.
     pub key: Span,
     /// Elements, or bytes.
@@ -133,7 +135,16 @@ pub struct Tensor {
     /// How many dimensions.
     pub rank: u32,
     /// Why it is not read.
-    pub unreadable: Option<&'static str>,
+    pub unreadable: Option<Reason>,
+}
+
+/// Why a tensor is not read: the name that stands for its dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A name of this library.
+    Known(&'static str),
+    /// The name of a class, dtype or function that is not known here.
+    Foreign(Id),
 }
 
 /// All values of a pickle.
@@ -251,8 +262,23 @@ impl<'a> Heap<'a> {
             Value::Foreign(id) => id,
             _ => return None,
         };
+        self.foreign_at(id)
+    }
+
+    fn foreign_at(&self, id: Id) -> Option<(&'a [u8], &'a [u8])> {
         let (module, name) = self.foreign.get(id as usize)?;
         Some((self.bytes(*module), self.bytes(*name)))
+    }
+
+    /// What is shown of a reason.
+    pub fn shown(&self, reason: Reason) -> ShownReason<'a> {
+        match reason {
+            Reason::Known(name) => ShownReason { module: b"", name: name.as_bytes() },
+            Reason::Foreign(id) => {
+                let (module, name) = self.foreign_at(id).unwrap_or((b"torch", b"unknown"));
+                ShownReason { module, name }
+            }
+        }
     }
 
     /// The first foreign function or class that the pickle names, or a value without a name if one is not made here.
@@ -380,6 +406,25 @@ impl Heap<'_> {
         let value = items.next()?;
         *place = Place { next: items.next, left: items.left };
         Some(value)
+    }
+}
+
+/// A reason as text.
+pub struct ShownReason<'a> {
+    module: &'a [u8],
+    name: &'a [u8],
+}
+
+impl std::fmt::Display for ShownReason<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        /// Each tensor has a copy of it.
+        const MAX_WHOLE: usize = 100;
+        let (module, name) = (self.module, self.name);
+        match module.len().saturating_add(name.len()) > MAX_WHOLE {
+            _ if module.is_empty() => write!(f, "{}", Bare(name)),
+            false => write!(f, "{}.{}", Bare(module), Bare(name)),
+            true => write!(f, "{}.{}", Quoted(module), Quoted(name)), // without their middles
+        }
     }
 }
 

@@ -22,12 +22,9 @@ use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, Result};
 use crate::io::path;
 use crate::memory::Budget;
-use crate::reader::store::Store;
+use crate::reader::store::{follow, Store, MAX_LINKS};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-/// How many symbolic links are followed from one to the next.
-const MAX_LINKS: usize = 16;
 
 /// The files of the model at `path`; with `part` the file at `path` alone.
 #[inline(never)] // its stack frame is gone before the next step
@@ -75,8 +72,8 @@ impl Finder<'_> {
                 Found::Incomplete(why) => incomplete = incomplete.or(Some(why)),
                 Found::Alone => {}
             }
-            let Some(target) = self.store.link_target(&place)? else { break };
-            place = path::join(folder_of(&place), &target)?;
+            let Some(target) = follow(self.store, &place)? else { break };
+            place = target;
         }
         match incomplete {
             Some(why) => Err(why.within(format_args!("{}", path.display()))),

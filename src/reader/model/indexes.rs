@@ -11,7 +11,7 @@ use crate::reader::store::Store;
 use crate::source::with_range;
 use std::path::Path;
 
-/// Bytes of a JSON file that are searched for the key of an index.
+/// Bytes of a JSON file in a folder that are searched for the key of an index.
 const SNIFFED: u64 = 64 << 10;
 /// The most JSON files whose content is looked at. In a folder of more, indexes are known by their names.
 const MAX_SNIFFED: usize = 256;
@@ -35,20 +35,24 @@ pub struct Indexes<'a> {
 }
 
 impl Indexes<'_> {
-    /// Whether the file at a path is an index: by its name, else by its content.
+    /// Whether the file at a path, which is named by itself, is an index: by its name, else by its content.
     pub fn is_index(&self, path: &Path, name: &str) -> Result<bool> {
-        Ok(is_index_name(name) || is_json(name) && self.has_key(path)?)
+        Ok(is_index_name(name) || is_json(name) && self.has_key(path, self.limits.manifest_size)?)
     }
 
-    /// Whether a file begins as an index does.
-    fn has_key(&self, path: &Path) -> Result<bool> {
+    /// Whether a file begins as an index does, and has its key; that is looked for in the front of a file above `whole` bytes.
+    fn has_key(&self, path: &Path, whole: u64) -> Result<bool> {
         let source = match self.store.open(path) {
             Ok(opened) => opened.source,
             Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
             Err(_) => return Ok(false), // whoever opens the path says why it cannot be
         };
-        let size = source.size().min(SNIFFED);
-        self.budget.charge(size, "the start of a JSON file")?;
+        let size = match source.size() {
+            size if size <= whole => size,
+            size => size.min(SNIFFED),
+        };
+        self.budget.raise(self.limits.memory_for(size));
+        self.budget.charge(size, "a JSON file")?;
         let found = with_range(source.as_ref(), 0..size, |bytes| {
             let is_object = bytes.trim_ascii_start().starts_with(b"{");
             Ok(is_object && bytes.windows(KEY.len()).any(|window| window == KEY))
@@ -94,8 +98,8 @@ impl Indexes<'_> {
         let mut found = Vec::new();
         for name in names().filter(|name| !name.starts_with('.')) {
             let path = path::join(folder, Path::new(name))?;
-            let is_index =
-                is_index_name(name) || (is_sniffed || name.contains("index")) && self.has_key(&path)?;
+            let is_index = is_index_name(name)
+                || (is_sniffed || name.contains("index")) && self.has_key(&path, SNIFFED)?;
             if !is_index {
                 continue;
             }

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A file of the model, and its manifest.
 type ReadPart = (FilePart, Manifest);
 
-/// What every thread needs to read the files of a model.
+/// What reads the files of a model, as every thread needs it.
 struct ReadContext<'a> {
     store: &'a dyn Store,
     paths: &'a [PathBuf],
@@ -116,13 +116,14 @@ fn open_files(
     let charged = budget.charge(places, "the parts of the model");
     charged.map_err(|e| e.within(format_args!("{label}")))?;
     let fixed = budget.held();
-    let read = read_all(&ReadContext { store, paths: &files.paths, options, limits, budget: &budget })?;
+    let context = ReadContext { store, paths: &files.paths, options, limits, budget: &budget };
+    let read = read_all(&context)?;
     let shards = match options.shards {
         Shards::Never => None,
         Shards::OfModels | Shards::OnUse | Shards::AtOpen => Some(shards),
     };
     let mut info = ModelInfo::default();
-    let joined = join_all(read, &files, &mut info, options, limits, &budget, fixed);
+    let joined = join_all(read, &files, &mut info, &context, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
     File::of_parts(parts, Some(label), manifest, info, shards, budget, options)
@@ -134,11 +135,10 @@ fn join_all(
     mut read: Vec<ReadPart>,
     files: &ModelFiles,
     info: &mut ModelInfo,
-    options: &OpenOptions,
-    limits: &Limits,
-    budget: &Budget,
+    context: &ReadContext<'_>,
     fixed: u64,
 ) -> Result<(Parts, Manifest)> {
+    let ReadContext { store, options, limits, budget, .. } = *context;
     if !options.part {
         check_splits(&read)?;
     }
@@ -148,7 +148,7 @@ fn join_all(
     };
     let (mut parts, manifest) = join(read, &shown, limits, budget, fixed)?;
     let path_of = |part: usize| files.paths.get(part).map(PathBuf::as_path);
-    add_shards(&mut parts, &manifest, &path_of, options, budget)?;
+    add_shards(store, &mut parts, &manifest, &path_of, options, budget)?;
     Ok((parts, manifest))
 }
 

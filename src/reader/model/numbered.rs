@@ -6,7 +6,7 @@ use crate::error::{try_format, Result};
 const EXTENSIONS: [&str; 8] = ["zt", "safetensors", "gguf", "npz", "bin", "pt", "pth", "ckpt"];
 /// The extensions of numbered files that have an index.
 const INDEXED: [&str; 5] = ["safetensors", "bin", "pt", "pth", "ckpt"];
-/// What stands between the number and the count.
+/// What stands between the number and the count, in any case.
 const BETWEEN: [&str; 2] = ["-of-", "_of_"];
 /// What may stand in front of the number, and behind the count.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
@@ -38,7 +38,8 @@ pub fn part_of_set(name: &str) -> Option<(u32, u32)> {
 impl<'n> NumberedName<'n> {
     pub fn parse(name: &'n str) -> Option<NumberedName<'n>> {
         BETWEEN.iter().find_map(|between| {
-            let at = name.rfind(between)?;
+            let windows = || name.as_bytes().windows(between.len());
+            let at = windows().rposition(|window| window.eq_ignore_ascii_case(between.as_bytes()))?;
             let (front, behind) = (name.get(..at)?, name.get(at..)?);
             let number = digits_at_end(front);
             let count_start = between.len();
@@ -149,6 +150,8 @@ mod tests {
             ("a.b-00001-of-00003-bf16.zt", (1, 3), "a.b-00003-of-00003-bf16.zt"),
             ("00001-of-00003.gguf", (1, 3), "00003-of-00003.gguf"),
             ("m_1_of_3.npz", (1, 3), "m_3_of_3.npz"),
+            ("m-00001-OF-00003.gguf", (1, 3), "m-00003-OF-00003.gguf"),
+            ("m_1_Of_3.npz", (1, 3), "m_3_Of_3.npz"),
             ("m.00001-of-00003.GGUF", (1, 3), "m.00003-of-00003.GGUF"),
             ("a-1-of-2-00001-of-00003.gguf", (1, 3), "a-1-of-2-00003-of-00003.gguf"),
         ];

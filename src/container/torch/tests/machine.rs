@@ -176,7 +176,6 @@ fn what_ends_too_early_is_refused() {
         b"B\0\x01\0\0",
         b"\x95\0\x01\0\0\0\0\0\0N",
         b"X\x01\0\0\0\xff",
-        b"X\x03\0\0\0\xed\xa0\x80",
         b"I\n",
         b"I9223372036854775808\n",
         b"F1.5x\n",
@@ -269,4 +268,25 @@ fn kinds_are_named_in_messages() {
     let kinds = [Value::None, Value::Opaque, Value::Global(Global::Dict), Value::Items(Kind::Dict, 0)]
         .map(Value::kind);
     assert_eq!(kinds, ["None", "a device or a complex number", "a function or class", "a dict"]);
+}
+
+/// Python writes a surrogate that stands by itself as three bytes, which are no UTF-8.
+#[test]
+fn surrogates_by_themselves_are_kept_as_their_bytes() {
+    let of = |bytes: &[u8]| [b"X", &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+    for bytes in [&b"\xed\xa0\x80"[..], b"a\xed\xbf\xbfb\xed\xa0\x80", "\u{e9}\u{d7ff}".as_bytes()] {
+        let pickle = whole([b"}", &of(bytes)[..], &tensor(), b"s"].concat());
+        let budget = Budget::new(MEMORY);
+        let (heap, Value::Items(Kind::Dict, id)) = read(&pickle, &budget).unwrap() else {
+            panic!("{bytes:?}")
+        };
+        assert_eq!(heap.text(heap.items(id).next().unwrap()), Some(bytes));
+        assert!(attributes(dict(&[("x", of(bytes))])).contains("x"));
+    }
+    for bytes in [&b"\xff"[..], b"\xed\xa0", b"\xed\xc0\x80", b"\xed\xa0\x80\x80", b"a\xed\xa0\x80\xed"] {
+        assert_eq!(rule(of(bytes)), Some(Rule::PickleSyntax), "{bytes:?}");
+    }
+    let encoded =
+        [global("_codecs", "encode"), of(b"\xed\xa0\x80"), text("latin1"), b"\x86R".to_vec()].concat();
+    assert_eq!(rule(encoded), Some(Rule::PickleType));
 }

@@ -76,7 +76,7 @@ impl Visit for Listed<'_> {
         let (shape, strides) = self.heap.shape(tensor);
         let path = String::from_utf8_lossy(path);
         let element = tensor.element.map_or("", |element| element.name());
-        let name = tensor.unreadable.unwrap_or(element);
+        let name = tensor.unreadable.map_or(element.to_owned(), |why| self.heap.shown(why).to_string());
         self.lines.push(format!("{path}: {name} {shape:?} by {strides:?} from {}", tensor.offset));
         Ok(())
     }

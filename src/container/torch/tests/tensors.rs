@@ -228,14 +228,21 @@ fn what_is_no_plain_tensor_is_listed() {
     assert!(lines(rebuild("_rebuild_nested_tensor", &[tensor(), tensor(), tensor(), tensor()]))[0]
         .contains("torch.nested []"));
     assert_eq!(rule(rebuild("_rebuild_nested_tensor", &[flag()])), Some(Rule::PickleType));
-    assert!(lines(rebuild("_rebuild_of_a_later_version", &[flag()]))[0].contains("torch.unknown []"));
+    assert!(lines(rebuild("_rebuild_of_a_later_version", &[flag()]))[0]
+        .contains("torch._utils._rebuild_of_a_later_version []"));
     // A class or a type that is not known here.
     let of_cuda = storage("torch.cuda.FloatStorage");
     assert_eq!(lines(&of_cuda), [": storage of 4"]);
     let view = [of_cuda, int(0), ints(&[4]), ints(&[1]), flag(), b"}".to_vec()];
-    assert!(lines(rebuild("_rebuild_tensor_v2", &view))[0].contains("torch.unknown [4]"));
+    assert!(lines(rebuild("_rebuild_tensor_v2", &view))[0].contains("torch.cuda.FloatStorage [4]"));
     let of_dtype = [&view[..], &[global("torch", "float3_new"), b"N".to_vec()]].concat();
-    assert!(lines(rebuild("_rebuild_tensor_v3", &of_dtype))[0].contains("torch.unknown [4]"));
+    assert!(lines(rebuild("_rebuild_tensor_v3", &of_dtype))[0].contains("torch.float3_new [4]"));
+    let long = storage(&format!("m.{}\u{e9}", "C".repeat(1000)));
+    let view = [&[long], &view[1..]].concat();
+    let shown = &lines(rebuild("_rebuild_tensor_v2", &view))[0];
+    assert!(shown.starts_with(": \"m\".\"CCC") && shown.contains("...") && shown.len() < 250, "{shown}");
+    let view = [&[storage("m.\u{e9}")], &view[1..]].concat();
+    assert!(lines(rebuild("_rebuild_tensor_v2", &view))[0].contains("m.\"\u{e9}\" [4]"));
     let plain = [storage("torch.FloatStorage"), int(0), ints(&[4]), ints(&[1]), flag(), b"}".to_vec()];
     let subclass =
         [global("torch._utils", "_rebuild_tensor_v2"), global("my", "Tensor"), tuple(&plain), b"}".to_vec()];
