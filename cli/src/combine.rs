@@ -6,7 +6,7 @@ use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
-use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
+use crate::new_files::{check_free, check_is_zt, check_whole, identity, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
@@ -15,7 +15,6 @@ use std::cmp::Ordering;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
@@ -232,7 +231,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
-    let identity = file_identity(path)?;
+    let old = identity(path);
     check_may_change(path)?;
     check_is_zt(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
@@ -260,7 +259,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     drop(new.open()?); // by itself, as its name may be that of a part
-    if file_identity(path)? != identity {
+    if identity(path) != old {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
     new.publish()?;
@@ -268,16 +267,6 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     report(path, &format!("{} given back", text::size(freed)), &summary)?;
     damage.notes.report();
     Ok(())
-}
-
-/// Size, time of the last change and inode: they differ if another program has written the file.
-fn file_identity(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
-    let found = std::fs::metadata(path).map_err(|e| Failure::at(path, e))?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
-    #[cfg(not(unix))]
-    let number = 0;
-    Ok((found.len(), found.modified().ok(), number))
 }
 
 /// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most that of a huge
