@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
-    /// Open a file by itself, although it is a part of a model
+    /// Open or change a file by itself, although it is a part of a model
     #[arg(long, global = true, display_order = 901)]
     pub part: bool,
     /// Of a model with an index: also tensors that its files hold and the index names nowhere

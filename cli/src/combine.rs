@@ -1,7 +1,7 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
 use crate::arguments::{Add, Chosen, Compact, Merge};
-use crate::edit::check_may_change;
+use crate::edit::{check_is_whole, check_may_change};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -97,6 +97,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_may_change(path)?;
     check_is_zt(path)?;
+    check_is_whole(path)?;
     let file = remote::open(input)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, input, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
@@ -234,6 +235,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let old = identity(path);
     check_may_change(path)?;
     check_is_zt(path)?;
+    check_is_whole(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
