@@ -43,10 +43,26 @@ pub const NOT_UTF8: &str =
 /// The objects that the options choose, in their order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
     let (include, exclude) = (&arguments.include, &arguments.exclude);
-    let chosen = |texts: &[String]| Chosen::of(texts, arguments.meaning, &arguments.input, &[&input.file]);
+    let path = &arguments.input;
+    let chosen = |texts: &[String]| Chosen::some_of(texts, arguments.meaning, path, &[&input.file]);
     let (wanted, unwanted) = (chosen(include)?, chosen(exclude)?);
     let mut choices = Vec::new();
     let rules: Vec<_> = arguments.rename.iter().map(|rule| exact(rule, &input.file)).collect();
+    for rule in &rules {
+        if !input
+            .file
+            .objects()
+            .any(|object| renamed(object.name_bytes(), std::slice::from_ref(rule)).is_some())
+        {
+            let why = match rule {
+                Rename::Whole(old, _) => format!("no object has the name {old:?}, which --rename replaces"),
+                Rename::Around((before, behind), _) => {
+                    format!("no object matches {:?}, which --rename replaces", format!("{before}*{behind}"))
+                }
+            };
+            return Err(Failure::at(path, why));
+        }
+    }
     for object in input.file.objects() {
         let name = object.name_bytes();
         if wanted.has(&object) && !unwanted.names(&object) {
