@@ -249,7 +249,7 @@ pub struct Convert {
     /// Check the input first, and compare all that was written with it before that gets its name
     #[arg(long)]
     pub verify: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    /// Go on past damaged bytes of the input, list them, and give them no new digest
     #[arg(long, conflicts_with = "verify")]
     pub allow_damaged: bool,
     /// Sync file and folder to the disk before the end

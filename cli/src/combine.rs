@@ -35,42 +35,45 @@ impl Damage {
     }
 }
 
-/// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
+/// Copies all objects and returns those that were left out. A signal stops it between two pieces; the output is then as it
+/// was before.
 fn copy_all<'f>(
     writer: &mut Writer,
     objects: &[(Object<'f>, &Path)],
     output: &Path,
     interrupt: &Interrupt,
     damage: &Damage,
-) -> Outcome<()> {
+) -> Outcome<Vec<Object<'f>>> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
     let stored = objects.iter().map(|(object, _)| stored_size(object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
+    let mut left_out = Vec::new();
     for (object, input) in objects {
         interrupt.check()?;
-        let mut is_refused = false;
+        let (mut is_refused, mut is_damaged) = (false, false);
         let mut agree = |loss: Loss, _: &Error| {
             let is_damage = matches!(loss, Loss::Damage | Loss::DamagedObject);
             is_refused |= is_damage && !damage.is_allowed;
-            if is_damage && damage.is_allowed {
-                let reason = damage::reason(loss == Loss::DamagedObject);
-                damage.notes.add(What::Damaged, "object", &crate::names::text(object), reason);
-            }
+            is_damaged |= is_damage;
             is_damage && damage.is_allowed
         };
         let copied = object
             .text_name()
             .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
-        copied.map_err(|e| match is_refused {
+        let is_copied = copied.map_err(|e| match is_refused {
             true => damage::refused(failure(interrupt, input, output, e)),
             false => failure(interrupt, input, output, e),
         })?;
+        if is_damaged {
+            damage.notes.add(What::Damaged, "object", &names::text(object), damage::reason(!is_copied));
+        }
+        left_out.extend((!is_copied).then_some(*object));
         object.components().for_each(|component| elements::release(&component));
         bar.inc(stored_size(object));
     }
     bar.finish_and_clear();
-    interrupt.check()
+    interrupt.check().map(|()| left_out)
 }
 
 fn failure(interrupt: &Interrupt, input: &Path, output: &Path, error: Error) -> Failure {
@@ -118,9 +121,17 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     }
     let damage = Damage::new(arguments.allow_damaged);
     note_unchecked(&damage.notes, &file);
-    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
+    let left_out = copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
+    if let Some(object) = left_out.iter().find(|object| old.find(object.name_bytes()).is_some()) {
+        let why = format!(
+            "object {:?} is damaged, and does not replace the one that is there",
+            names::text(object)
+        );
+        return Err(Failure::at(input, why));
+    }
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
-    let what = format!("{} added", text::count(objects.len() as u64, "object"));
+    let added = objects.len() - left_out.len();
+    let what = format!("{} added", text::count(added as u64, "object"));
     report(path, &what, &summary)?;
     for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
         damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
