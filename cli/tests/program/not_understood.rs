@@ -41,6 +41,24 @@ fn a_tensor_that_cannot_be_read_is_named_or_left_out_and_listed() {
         assert_eq!(names(&to), ["a", "b"]);
     }
     run(&[&"cat", &from, &"old"]).bad(&["old", "ggml.31"]);
+    // What works in place of an array is advised, and nothing else.
+    let types = common::data().join("foreign/valid/amber-all-types-py.gguf");
+    let mut advised = 0;
+    let unread = ["a", "old", "new", "b"].map(|name| (&from, name.to_owned()));
+    for (path, name) in unread.into_iter().chain(names(&types).into_iter().map(|name| (&types, name))) {
+        let to = from.with_file_name("arrays");
+        let arrays = run(&[&"extract", &"--exact", path, &name, &"--to", &to]);
+        let cat =
+            common::zt().args(["cat", "--exact", "--npy"]).arg(path).arg(&name).output().unwrap().stderr;
+        let cat = String::from_utf8(cat).unwrap();
+        let _ = std::fs::remove_dir_all(&to);
+        let raw = run(&[&"extract", &"--exact", &"--raw", path, &name, &"--to", &to]);
+        let _ = std::fs::remove_dir_all(&to);
+        assert_eq!(arrays.err.contains("--raw"), arrays.status == 1 && raw.status == 0, "{arrays:?} {raw:?}");
+        assert_eq!(cat.contains("without --npy"), arrays.err.contains("--raw"), "{cat}");
+        advised += usize::from(arrays.err.contains("--raw"));
+    }
+    assert!(advised > 0);
     run(&[&"ls", &from]).good();
 }
 
