@@ -5,6 +5,7 @@ use crate::edit::{check_is_whole, check_may_change};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::json::name;
 use crate::names;
 use crate::new_files::{check_free, check_is_zt, check_whole, identity, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
@@ -66,7 +67,7 @@ fn copy_all<'f>(
             false => failure(interrupt, input, output, e),
         })?;
         if is_damaged {
-            damage.notes.add(What::Damaged, "object", &names::text(object), damage::reason(!is_copied));
+            damage.notes.add(What::Damaged, "object", &name(object.name_bytes()), damage::reason(!is_copied));
         }
         left_out.extend((!is_copied).then_some(*object));
         object.components().for_each(|component| elements::release(&component));

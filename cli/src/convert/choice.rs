@@ -3,6 +3,7 @@
 use super::input::Input;
 use crate::arguments::{Chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
+use crate::json;
 use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
@@ -22,9 +23,9 @@ impl<'f> Choice<'f> {
         std::str::from_utf8(&self.name).ok()
     }
 
-    /// Its new name for people.
+    /// Its new name for notes.
     pub fn shown_name(&self) -> Cow<'_, str> {
-        names::of_bytes(&self.name)
+        json::name(&self.name)
     }
 
     /// Its name for messages.
