@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Of URLs: certificates of authorities, in PEM, that are trusted as well as the system's
     #[arg(long, value_name = "FILE", global = true, display_order = 900)]
     pub root_certificates: Option<PathBuf>,
-    /// Open a file by itself, although it is a part of a model
+    /// Open or change a file by itself, although it is a part of a model
     #[arg(long, global = true, display_order = 901)]
     pub part: bool,
     /// Of a model with an index: also tensors that its files hold and the index names nowhere
@@ -249,7 +249,7 @@ pub struct Convert {
     /// Check the input first, and compare all that was written with it before that gets its name
     #[arg(long)]
     pub verify: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    /// Go on past damaged bytes of the input, list them, and give them no new digest
     #[arg(long, conflicts_with = "verify")]
     pub allow_damaged: bool,
     /// Sync file and folder to the disk before the end

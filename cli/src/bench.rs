@@ -33,6 +33,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let opened = File::open_model(path, &models::with_choice(&Mode::Read.open_options()))
         .map_err(|e| Failure::at(path, e))?;
+    models::remember(path, &opened);
     let plan = reads::plan(&opened);
     if plan.batches.is_empty() {
         return Err(Failure::at(path, "holds no tensor that could be read"));
@@ -104,6 +105,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
                 "rounds": rounds,
                 "processors": processors,
                 "runs": rows,
+                "notes": models::left_out(path),
             });
             out.json(&format!("{found:#}\n"))?;
         }

@@ -1,12 +1,13 @@
 //! `zt add`, `zt merge` and `zt compact`: objects are copied, as they are encoded, into a `.zt` file.
 
 use crate::arguments::{Add, Chosen, Compact, Merge};
-use crate::edit::check_may_change;
+use crate::edit::{check_is_whole, check_may_change};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::json::name;
 use crate::names;
-use crate::new_files::{check_free, check_is_zt, check_whole, NewFile, NewFiles};
+use crate::new_files::{check_free, check_is_zt, check_whole, identity, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
@@ -15,7 +16,6 @@ use std::cmp::Ordering;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::SystemTime;
 use ztensor::container::SPLIT_KEYS;
 use ztensor::error::{Error, Result};
 use ztensor::model::manifest::Container;
@@ -36,42 +36,45 @@ impl Damage {
     }
 }
 
-/// Copies all objects. A signal stops it between two pieces; the output is then as it was before.
+/// Copies all objects and returns those that were left out. A signal stops it between two pieces; the output is then as it
+/// was before.
 fn copy_all<'f>(
     writer: &mut Writer,
     objects: &[(Object<'f>, &Path)],
     output: &Path,
     interrupt: &Interrupt,
     damage: &Damage,
-) -> Outcome<()> {
+) -> Outcome<Vec<Object<'f>>> {
     let listener = interrupt.clone();
     writer.on_progress(move |_| listener.check().is_ok()).map_err(|e| Failure::at(output, e))?;
     let stored = objects.iter().map(|(object, _)| stored_size(object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), output);
+    let mut left_out = Vec::new();
     for (object, input) in objects {
         interrupt.check()?;
-        let mut is_refused = false;
+        let (mut is_refused, mut is_damaged) = (false, false);
         let mut agree = |loss: Loss, _: &Error| {
             let is_damage = matches!(loss, Loss::Damage | Loss::DamagedObject);
             is_refused |= is_damage && !damage.is_allowed;
-            if is_damage && damage.is_allowed {
-                let reason = damage::reason(loss == Loss::DamagedObject);
-                damage.notes.add(What::Damaged, "object", &crate::names::text(object), reason);
-            }
+            is_damaged |= is_damage;
             is_damage && damage.is_allowed
         };
         let copied = object
             .text_name()
             .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
-        copied.map_err(|e| match is_refused {
+        let is_copied = copied.map_err(|e| match is_refused {
             true => damage::refused(failure(interrupt, input, output, e)),
             false => failure(interrupt, input, output, e),
         })?;
+        if is_damaged {
+            damage.notes.add(What::Damaged, "object", &name(object.name_bytes()), damage::reason(!is_copied));
+        }
+        left_out.extend((!is_copied).then_some(*object));
         object.components().for_each(|component| elements::release(&component));
         bar.inc(stored_size(object));
     }
     bar.finish_and_clear();
-    interrupt.check()
+    interrupt.check().map(|()| left_out)
 }
 
 fn failure(interrupt: &Interrupt, input: &Path, output: &Path, error: Error) -> Failure {
@@ -98,6 +101,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_may_change(path)?;
     check_is_zt(path)?;
+    check_is_whole(path)?;
     let file = remote::open(input)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, input, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
@@ -118,9 +122,17 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     }
     let damage = Damage::new(arguments.allow_damaged);
     note_unchecked(&damage.notes, &file);
-    copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
+    let left_out = copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
+    if let Some(object) = left_out.iter().find(|object| old.find(object.name_bytes()).is_some()) {
+        let why = format!(
+            "object {:?} is damaged, and does not replace the one that is there",
+            names::text(object)
+        );
+        return Err(Failure::at(input, why));
+    }
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
-    let what = format!("{} added", text::count(objects.len() as u64, "object"));
+    let added = objects.len() - left_out.len();
+    let what = format!("{} added", text::count(added as u64, "object"));
     report(path, &what, &summary)?;
     for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
         damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
@@ -232,9 +244,10 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
-    let identity = file_identity(path)?;
+    let old = identity(path);
     check_may_change(path)?;
     check_is_zt(path)?;
+    check_is_whole(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(at_path)?;
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
@@ -260,7 +273,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     drop(new.open()?); // by itself, as its name may be that of a part
-    if file_identity(path)? != identity {
+    if identity(path) != old {
         return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
     }
     new.publish()?;
@@ -268,16 +281,6 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     report(path, &format!("{} given back", text::size(freed)), &summary)?;
     damage.notes.report();
     Ok(())
-}
-
-/// Size, time of the last change and inode: they differ if another program has written the file.
-fn file_identity(path: &Path) -> Outcome<(u64, Option<SystemTime>, u64)> {
-    let found = std::fs::metadata(path).map_err(|e| Failure::at(path, e))?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
-    #[cfg(not(unix))]
-    let number = 0;
-    Ok((found.len(), found.modified().ok(), number))
 }
 
 /// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most that of a huge

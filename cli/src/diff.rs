@@ -8,6 +8,7 @@ use crate::arguments::{Chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::json::name;
 use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::{Output, Tone};
@@ -87,7 +88,7 @@ pub fn between<'f>(
         match result {
             Ok((differences, passed_over)) => {
                 passed_over.into_iter().for_each(|why| {
-                    notes.add(What::NotCompared, "object", &names::text(object), why);
+                    notes.add(What::NotCompared, "object", &name(object.name_bytes()), why);
                 });
                 if !differences.is_empty() {
                     differing.push((*object, differences));
@@ -96,7 +97,7 @@ pub fn between<'f>(
             Err(error) => {
                 unknown += 1;
                 let why = Failure::at_either(path, other_path, error).text();
-                notes.add(What::NotCompared, "object", &names::text(object), why);
+                notes.add(What::NotCompared, "object", &name(object.name_bytes()), why);
             }
         }
     }
@@ -282,11 +283,11 @@ impl Findings<'_> {
 
     pub fn as_json(&self) -> Json {
         fn names<'f>(objects: &[Object<'f>]) -> Vec<std::borrow::Cow<'f, str>> {
-            objects.iter().map(names::text).collect()
+            objects.iter().map(|object| name(object.name_bytes())).collect()
         }
         let differing = self.differing.iter().map(|(object, differences)| {
             let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
-            json!({ "name": names::text(object), "differences": list })
+            json!({ "name": name(object.name_bytes()), "differences": list })
         });
         self.notes.with(json!({
             "same": self.same,

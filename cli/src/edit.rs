@@ -4,7 +4,7 @@ use crate::arguments::{Chosen, Edit};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::text;
+use crate::{models, remote, text};
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::Result;
@@ -39,6 +39,7 @@ fn removed(arguments: &Edit) -> Outcome<Vec<String>> {
         return Ok(arguments.remove.clone());
     }
     check_may_change(path)?;
+    check_is_whole(path)?;
     let file = File::open(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))?;
     let chosen = Chosen::some_of(&arguments.remove, arguments.meaning, path, &[&file])?;
     let names = file.objects().filter(|object| chosen.names(object)).map(|object| object.text_name());
@@ -58,12 +59,34 @@ pub fn check_may_change(path: &Path) -> Outcome<()> {
     }
 }
 
+/// Refuses a file that is a part of a model of several files, which would not fit the others any more.
+pub fn check_is_whole(path: &Path) -> Outcome<()> {
+    let is_zt = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zt"));
+    let options = models::with_choice(&OpenOptions::default());
+    if !is_zt || options.part || !path.is_file() {
+        return Ok(()); // what is wrong with it is said when it is opened
+    }
+    let files = File::model_paths(path, &options).map_err(|e| Failure::at(path, e))?;
+    let is_same =
+        |other: &Path| matches!((other.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let model = match files.as_slice() {
+        [] => return Ok(()),
+        [one] if is_same(one) => return Ok(()),
+        [root] => remote::shown(root),
+        [first, others @ ..] => format!("{} and {} more", remote::shown(first), others.len()),
+    };
+    let why =
+        format!("it is a part of the model {model}, which may not fit it any more; --part changes it alone");
+    Err(Failure::at(path, why))
+}
+
 /// Changes a file, or leaves it as it was: a writer that is dropped does, and a signal waits until the file is one or the
 /// other.
 pub fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
     check_may_change(path)?;
+    check_is_whole(path)?;
     let options = WriterOptions { durable, ..WriterOptions::default() };
     let mut writer = Writer::append(path, &options).map_err(at_path)?;
     edit(&mut writer).map_err(at_path)?;

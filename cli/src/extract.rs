@@ -256,10 +256,11 @@ impl FileNames {
 fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise: &str) -> Outcome<Vec<u8>> {
     let refused = |what: &str| {
         let (name, role) = (names::text(object), component.role());
-        Failure::at(
-            path,
-            format!("object {name:?}: component {role:?}: NumPy cannot represent {what}; {otherwise}"),
-        )
+        // Of an unknown type nobody knows which bytes to write.
+        let otherwise =
+            if component.unreadable().is_none() { format!("; {otherwise}") } else { String::new() };
+        let why = format!("object {name:?}: component {role:?}: NumPy cannot represent {what}{otherwise}");
+        Failure::at(path, why)
     };
     let elements = Elements::of(component).filter(|elements| npy::descr(*elements).is_some());
     let elements =

@@ -10,6 +10,7 @@ use crate::models;
 use crate::names;
 use crate::output::Output;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::path::Path;
 use ztensor::container;
 use ztensor::error::Result;
@@ -76,10 +77,19 @@ pub fn write(
     }
 }
 
+/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are one text. What JSON
+/// escapes by itself stands as it is.
+pub fn name(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),
+        _ => names::of_bytes(bytes),
+    }
+}
+
 fn object_head(object: &Object<'_>) -> Result<String> {
     Ok(format!(
         "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
-        text(&names::text(object))?,
+        text(&name(object.name_bytes()))?,
         object.shape(),
         text(object.format_name())?,
         attributes(object.attributes())?,

@@ -1,6 +1,6 @@
 //! Models of several files: which arguments are one model, and what was left out of those that were opened.
 
-use crate::names;
+use crate::json;
 use crate::notes::{Notes, What};
 use crate::remote;
 use std::collections::HashSet;
@@ -97,7 +97,7 @@ pub fn remember(path: &Path, file: &File) {
 
 /// The names of tensors that the files of a model hold and its index names nowhere, as far as they are kept.
 pub fn unlisted_names(file: &File) -> Vec<String> {
-    file.model_info().unlisted_names.iter().map(|name| names::of_bytes(name).into_owned()).collect()
+    file.model_info().unlisted_names.iter().map(|name| json::name(name).into_owned()).collect()
 }
 
 impl LeftOut {

@@ -10,8 +10,10 @@ use crate::failure::{report, Failure, Outcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 use view::{plain, View};
 use ztensor::error::Error;
+use ztensor::io::file_lock::{self, Lock};
 use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use ztensor::sink::file_sink::FileSink;
 use ztensor::sink::{ByteSink, WriteThreads};
@@ -85,13 +87,18 @@ impl NewFile {
 
     /// Gives it its name.
     pub fn publish(&self) -> Outcome<()> {
-        check_free(&self.path, self.force)?;
-        self.with(FileSink::publish)
+        self.publish_as(self.force)
+    }
+
+    /// Gives it its name, also one that is taken if `replaces` is set.
+    fn publish_as(&self, replaces: bool) -> Outcome<()> {
+        check_free(&self.path, replaces)?;
+        self.with(if replaces { FileSink::publish } else { FileSink::publish_new })
     }
 
     /// Whether it has its name.
     fn is_named(&self) -> bool {
-        self.temporary_path().symlink_metadata().is_err()
+        lock(&self.sink).is_published()
     }
 
     /// The failure of a file that was written and does not open.
@@ -129,6 +136,8 @@ pub struct NewFiles {
     pub root: Option<NewFile>,
     /// Files that only the old root named. They are removed when the new root has its name.
     pub obsolete: Vec<PathBuf>,
+    /// The old root, as it was when the names of the others were chosen.
+    pub old_root: Option<Identity>,
 }
 
 impl NewFiles {
@@ -175,15 +184,29 @@ impl NewFiles {
     }
 
     /// Gives all their names, the root last. Where one cannot have its own, those that have theirs go again. Only a root
-    /// or a single file takes the place of another file.
+    /// or a single file takes the place of another file, and a root only that of the one that was there at the beginning.
+    /// Other programs that do the same in the folder wait meanwhile.
     pub fn publish(self) -> Outcome<()> {
+        let is_one = self.count() == 1;
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
-        all.iter().try_for_each(|file| check_free(&file.path, file.force))?;
+        let Some(entry) = all.last() else { return Ok(()) };
+        let _lock = if is_one { None } else { lock_folder(&entry.path)? };
+        if self.root.is_some() && identity(&entry.path) != self.old_root {
+            return Err(Failure::at(
+                &entry.path,
+                "another program wrote it meanwhile, so nothing is written",
+            ));
+        }
+        let replaces = |file: &NewFile| {
+            let is_root = self.root.as_ref().is_some_and(|root| root.path == file.path);
+            file.force && (is_one || is_root && file.path.symlink_metadata().is_ok())
+        };
+        all.iter().try_for_each(|file| check_free(&file.path, replaces(file)))?;
         let mut made: Vec<&Path> = Vec::new();
         for file in all {
-            let is_new = file.path.symlink_metadata().is_err();
-            let published = file.publish();
-            if is_new && file.is_named() {
+            let replaces = replaces(file);
+            let published = file.publish_as(replaces);
+            if !replaces && file.is_named() {
                 made.push(&file.path);
             }
             if let Err(why) = published {
@@ -201,6 +224,43 @@ impl NewFiles {
         }
         Ok(())
     }
+}
+
+/// How long another program may hold the lock of a folder, which takes it as long as a few files get their names.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Locks the folder of a file until what is returned is dropped. None where folders cannot be opened or locked.
+fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
+    let Ok(folder) = std::fs::File::open(folder_of(path)) else { return Ok(None) };
+    let started = Instant::now();
+    loop {
+        match file_lock::lock(&folder) {
+            Ok(Lock::Held) => return Ok(Some(folder)),
+            Ok(Lock::HeldElsewhere) if started.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Ok(Lock::HeldElsewhere) => {
+                return Err(Failure::at(path, "another program keeps its folder locked; try again"));
+            }
+            Ok(Lock::Unavailable) | Err(_) => return Ok(None),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Size, time of the last change and inode of a file: they differ if another program has written it.
+pub type Identity = (u64, Option<SystemTime>, u64);
+
+/// The identity of the file at a path; none if there is none.
+pub fn identity(path: &Path) -> Option<Identity> {
+    let found = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    Some((found.len(), found.modified().ok(), number))
 }
 
 fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {

@@ -157,15 +157,15 @@ impl Note {
     }
 }
 
-/// What commands say of bytes that do not agree with a checksum of their file.
+/// What commands say of damaged bytes: they do not agree with a checksum of their file, or are none of their type.
 pub mod damage {
     use crate::failure::Failure;
 
     /// Why an object is listed as damaged.
     pub fn reason(left_out: bool) -> &'static str {
         match left_out {
-            false => "the bytes do not agree with a checksum of the input, and get no new digest",
-            true => "the bytes do not agree with a checksum of the input, and are left out",
+            false => "the bytes are damaged, and get no new digest",
+            true => "the bytes are damaged, and are left out",
         }
     }
 

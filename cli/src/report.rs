@@ -8,6 +8,7 @@ use crate::diff;
 use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::models;
 use crate::new_files::check_free;
 use crate::notes::Notes;
 use crate::output::Output;
@@ -30,13 +31,17 @@ pub fn run(arguments: &Report) -> Outcome<()> {
         let why = format!("--diff compares two files, and there are {}", arguments.files.len());
         return Err(Failure::Message(why));
     }
-    let opened = arguments.files.iter().map(|path| remote::open(path));
+    let paths = match arguments.diff {
+        true => arguments.files.iter().map(PathBuf::as_path).collect(), // a model is the same as itself
+        false => models::once(&arguments.files),
+    };
+    let opened = paths.iter().map(|path| remote::open(path));
     let files: Vec<File> = opened.collect::<Outcome<_>>()?;
     check_page_is_none_of(page_path, &arguments.files, &files)?;
     let mut page = Page::create(page_path, arguments.force)?;
     page.put_json(&format!(r#"{{"program":"zt {}","files":["#, env!("CARGO_PKG_VERSION")))?;
     let (mut failed, mut notes) = (false, Vec::new());
-    for (at, (path, file)) in arguments.files.iter().zip(&files).enumerate() {
+    for (at, (path, file)) in paths.iter().zip(&files).enumerate() {
         let stats = match arguments.stats {
             true => {
                 notes.push(stats::passed_over(file.objects()));

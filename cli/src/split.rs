@@ -68,7 +68,8 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     let summary = writer.finish().map_err(failed)?;
     bar.finish_and_clear();
     let count = shards.len();
-    let files = NewFiles { files: shards, root: Some(root), obsolete: members.obsolete };
+    let (obsolete, old_root) = (members.obsolete, members.old_root);
+    let files = NewFiles { files: shards, root: Some(root), obsolete, old_root };
     drop(files.open()?);
     interrupt.check()?;
     files.publish()?;

@@ -5,7 +5,7 @@ mod summary;
 use crate::arguments::{Chosen, Stats};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::names;
+use crate::json;
 use crate::notes::{Notes, What};
 use crate::output::Output;
 use crate::remote;
@@ -156,7 +156,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
         let summary = &found.summary;
         let mut row = json!({
-            "name": names::text(object),
+            "name": json::name(object.name_bytes()),
             "role": component.role(),
             "type": elements::type_name(component),
             "numbers": summary.count,
@@ -175,7 +175,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     };
     let other = |(object, component): &(Object<'_>, Component<'_>)| {
         json!({
-            "name": names::text(object),
+            "name": json::name(object.name_bytes()),
             "role": component.role(),
             "type": elements::type_name(component),
         })

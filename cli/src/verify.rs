@@ -3,7 +3,7 @@
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
-use crate::names;
+use crate::json::name;
 use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
@@ -121,7 +121,7 @@ fn verify(path: &Path, arguments: &Verify) -> Found {
             let component =
                 object.zip(component).and_then(|(object, at)| object.components().find(|c| c.number() == at));
             let broken = Broken {
-                object: object.map(|object| names::text(&object).into_owned()),
+                object: object.map(|object| name(object.name_bytes()).into_owned()),
                 role: component.map(|component| component.role().to_owned()),
                 is_unchecked: error.cause() == Cause::Unsupported && !arguments.require_digests,
                 ..Broken::of(error)

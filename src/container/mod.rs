@@ -72,7 +72,7 @@ use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
-use row::{Canonical, Decode, Encode, Row};
+use row::{Canonical, ContentDigest, Decode, Encode, Row};
 pub use row::{EndSearch, OriginOf, PossibleEnd, Split};
 use std::ffi::CStr;
 
@@ -244,14 +244,22 @@ pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
 
 /// The digest of what a file's objects are, from the bytes of its manifest.
 pub(crate) fn content_digest(frame: &Frame, manifest: &[u8], algorithm: Algorithm) -> Result<Digest> {
-    match row(frame.container).and_then(|row| row.content_digest) {
-        Some(digest) => digest(manifest, frame.manifest.start, algorithm),
-        None => Err(fail!(
+    content_digest_of(frame)?(manifest, frame.manifest.start, algorithm)
+}
+
+/// Refuses a container whose files have no content digest.
+pub(crate) fn check_content_digest(frame: &Frame) -> Result<()> {
+    content_digest_of(frame).map(drop)
+}
+
+fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
+    row(frame.container).and_then(|row| row.content_digest).ok_or_else(|| {
+        fail!(
             Unsupported,
             "a file of {} has no content digest; only zTensor 2 says what it is of",
             frame.container.name()
-        )),
-    }
+        )
+    })
 }
 
 /// The first rule that keeps a file from the canonical form of its container, as the manifest shows it, which is encoded as
@@ -261,10 +269,17 @@ pub(crate) fn canonical_violation(
     manifest: &Manifest,
     encoded: &[u8],
 ) -> Result<Option<String>> {
-    match canonical(frame) {
-        Some(form) => (form.violation)(manifest, frame, encoded),
-        None => Err(fail!(Unsupported, "files of {} have no canonical form", frame.container.name())),
-    }
+    (canonical_form(frame)?.violation)(manifest, frame, encoded)
+}
+
+/// Refuses a container whose files have no canonical form.
+pub(crate) fn check_canonical(frame: &Frame) -> Result<()> {
+    canonical_form(frame).map(drop)
+}
+
+fn canonical_form(frame: &Frame) -> Result<&'static Canonical> {
+    let none = || fail!(Unsupported, "files of {} have no canonical form", frame.container.name());
+    canonical(frame).ok_or_else(none)
 }
 
 /// Bytes of the file's end that are 0 in canonical form.

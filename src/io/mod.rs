@@ -4,7 +4,7 @@
 #[allow(unsafe_code)] // asks the system for what the standard library has no call for
 pub(crate) mod blocks;
 #[allow(unsafe_code)] // locks files
-pub(crate) mod file_lock;
+pub mod file_lock;
 #[allow(unsafe_code)] // asks the system for what is in a folder
 pub(crate) mod folder;
 #[allow(unsafe_code)] // asks the system how large a page is

@@ -117,6 +117,15 @@ mod platform {
             }
         }
 
+        /// Gives it another name as well, which may not be taken.
+        pub fn link_to(&self, to: &SystemPath) -> std::io::Result<()> {
+            // SAFETY: NUL-ended strings that live here.
+            match unsafe { libc::link(self.as_ptr(), to.as_ptr()) } {
+                0 => Ok(()),
+                _ => Err(Error::last_os_error()),
+            }
+        }
+
         /// Removes the file.
         pub fn remove(&self) -> std::io::Result<()> {
             // SAFETY: a NUL-ended string that lives here.
@@ -208,6 +217,11 @@ mod platform {
                 Err(e) if super::windows::is_unknown(&e) => super::windows::move_over(&self.0, &to.0),
                 outcome => outcome,
             }
+        }
+
+        /// Gives it another name as well, which may not be taken.
+        pub fn link_to(&self, to: &SystemPath) -> std::io::Result<()> {
+            std::fs::hard_link(&self.0, &to.0)
         }
 
         /// Removes the file.

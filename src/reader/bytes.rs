@@ -341,7 +341,8 @@ impl<'f> Component<'f> {
         outcome.map_err(|e| self.wrap(e))
     }
 
-    fn verify_digest_inner(&self) -> Result<()> {
+    /// The same without the words that name it.
+    pub(super) fn verify_digest_inner(&self) -> Result<()> {
         if let (None, Some(checksum)) = (self.digest(), self.checksum()) {
             return self.verify_checksum(checksum);
         }

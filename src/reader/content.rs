@@ -16,6 +16,8 @@ impl File {
         let algorithm = found.ok_or_else(|| {
             fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
         })?;
+        // What no file of the container has, a part of the model alone has not either.
+        container::check_content_digest(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no content digest")?;
         let digest = with_range(part.source.as_ref(), part.frame.manifest.clone(), |bytes| {
             container::content_digest(&part.frame, bytes, algorithm)
@@ -28,6 +30,7 @@ impl File {
     /// and what belongs to nothing, and no tensor: digests are taken as the file has them. Unsupported where the container has
     /// no such form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
+        container::check_canonical(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no canonical form")?;
         let (frame, source) = (&part.frame, part.source.as_ref());
         let found =

@@ -53,20 +53,17 @@ impl Verified {
         })
     }
 
-    /// Checks a checksum of the bytes from `start` on once, however many components are views of them.
-    pub fn checksum(
-        &self,
-        component: &Component<'_>,
-        start: u64,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    /// Checks a checksum of the bytes from `start` on once, however many components are views of them. The failure names
+    /// this component, whichever was the first.
+    pub fn checksum(&self, component: &Component<'_>, start: u64) -> Result<()> {
         let place = (component.part_number(), start);
         let found = self.checksums.binary_search_by_key(&place, |(place, _)| *place).ok();
-        let Some((_, outcome)) = found.and_then(|at| self.checksums.get(at)) else { return check() };
-        match outcome.lock().get_or_insert_with(check) {
-            Ok(()) => Ok(()),
-            Err(e) => Err(e.again()),
-        }
+        let Some((_, outcome)) = found.and_then(|at| self.checksums.get(at)) else {
+            return component.verify_digest();
+        };
+        let check = || component.verify_digest_inner();
+        let outcome = outcome.lock().get_or_insert_with(check).as_ref().map_err(Error::again).copied();
+        component.unless_changed(outcome)
     }
 
     /// Checks all bytes of a shard once.

@@ -386,7 +386,7 @@ impl Component<'_> {
     ) -> Result<Unchecked> {
         let checked = match self.digest().map(|text| self.parse_digest(text)) {
             None => match self.checksum() {
-                Some(checksum) => state.verified.checksum(self, checksum.start, || self.verify_digest()),
+                Some(checksum) => state.verified.checksum(self, checksum.start),
                 None => {
                     report.digests_absent = report.digests_absent.saturating_add(1);
                     return unchecked(self.count_not_covered(state, report));

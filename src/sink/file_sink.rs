@@ -107,6 +107,34 @@ impl FileSink {
         Ok(())
     }
 
+    /// As `publish`, but takes no other file's place. A file system without hard links has the look before alone.
+    pub fn publish_new(&mut self) -> Result<()> {
+        if !self.complete {
+            self.complete()?;
+        }
+        match self.temporary.link_to(&self.destination) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(taken()),
+            Err(_) if self.destination.as_path().symlink_metadata().is_ok() => Err(taken()),
+            Err(_) => self.publish(),
+            Ok(()) => {
+                let _ = self.temporary.remove(); // one that stays is a hidden file more
+                self.is_in_place()
+            }
+        }
+    }
+
+    /// It has its name.
+    fn is_in_place(&mut self) -> Result<()> {
+        self.complete = false;
+        self.published = true;
+        self.folder.as_ref().map_or(Ok(()), sync_folder)
+    }
+
+    /// Whether it has its name.
+    pub fn is_published(&self) -> bool {
+        self.published
+    }
+
     /// Where the file is until it is published.
     pub fn temporary_path(&self) -> &Path {
         self.temporary.as_path()
@@ -212,9 +240,13 @@ impl ByteSink for FileSink {
         self.temporary
             .rename_to(&self.destination)
             .map_err(|e| Error::io("could not give the finished file its name", &e))?;
-        self.published = true;
-        self.folder.as_ref().map_or(Ok(()), sync_folder)
+        self.is_in_place()
     }
+}
+
+#[cold]
+fn taken() -> Error {
+    fail!(Io, "another program made a file of this name meanwhile")
 }
 
 #[cold]

@@ -142,7 +142,7 @@ pub struct Extract {
     /// Replace a single file that is there; several files replace none
     #[arg(long)]
     pub force: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input and list them
+    /// Go on past damaged bytes of the input and list them
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -241,7 +241,7 @@ pub struct Add {
     /// Sync the file to the disk before the end
     #[arg(long)]
     pub durable: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    /// Go on past damaged bytes of the input, list them, and give them no new digest
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -258,7 +258,7 @@ pub struct Merge {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    /// Go on past damaged bytes of the input, list them, and give them no new digest
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -289,7 +289,7 @@ pub struct Compact {
     /// Sync file and folder to the disk before the end
     #[arg(long)]
     pub durable: bool,
-    /// Go on past bytes that do not agree with a digest or CRC-32 of the input, list them, and give them no new digest
+    /// Go on past damaged bytes of the input, list them, and give them no new digest
     #[arg(long)]
     pub allow_damaged: bool,
 }

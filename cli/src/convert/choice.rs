@@ -3,6 +3,7 @@
 use super::input::Input;
 use crate::arguments::{Chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
+use crate::json;
 use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
@@ -22,9 +23,9 @@ impl<'f> Choice<'f> {
         std::str::from_utf8(&self.name).ok()
     }
 
-    /// Its new name for people.
+    /// Its new name for notes.
     pub fn shown_name(&self) -> Cow<'_, str> {
-        names::of_bytes(&self.name)
+        json::name(&self.name)
     }
 
     /// Its name for messages.
@@ -43,10 +44,21 @@ pub const NOT_UTF8: &str =
 /// The objects that the options choose, in their order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
     let (include, exclude) = (&arguments.include, &arguments.exclude);
-    let chosen = |texts: &[String]| Chosen::of(texts, arguments.meaning, &arguments.input, &[&input.file]);
+    let path = &arguments.input;
+    let chosen = |texts: &[String]| Chosen::some_of(texts, arguments.meaning, path, &[&input.file]);
     let (wanted, unwanted) = (chosen(include)?, chosen(exclude)?);
     let mut choices = Vec::new();
     let rules: Vec<_> = arguments.rename.iter().map(|rename| Rule::of(rename, &input.file)).collect();
+    for (rule, rename) in rules.iter().zip(&arguments.rename) {
+        let fits = |object: Object<'_>| renamed(object.name_bytes(), std::slice::from_ref(rule)).is_some();
+        if !input.file.objects().any(fits) {
+            let what = match rename {
+                Rename::Whole(old, _) => format!("has the name {old:?}"),
+                Rename::Around((before, behind), _) => format!("matches {:?}", format!("{before}*{behind}")),
+            };
+            return Err(Failure::at(path, format!("no object {what}, which --rename replaces")));
+        }
+    }
     for object in input.file.objects() {
         let name = object.name_bytes();
         if wanted.has(&object) && !unwanted.names(&object) {

@@ -83,16 +83,20 @@ impl Job<'_> {
         self.left_out.borrow().contains(name)
     }
 
-    /// Fails with why bytes are damaged, or notes that the object goes on: `left_out` if it is not in the output.
-    pub fn allow_damage(&self, choice: &Choice<'_>, why: &Error, left_out: bool) -> Outcome<()> {
-        if !self.arguments.allow_damaged {
-            return Err(damage::refused(self.failure(why)));
+    /// Fails with why bytes are damaged, unless --allow-damaged is given.
+    pub fn allow_damage(&self, why: &Error) -> Outcome<()> {
+        match self.arguments.allow_damaged {
+            true => Ok(()),
+            false => Err(damage::refused(self.failure(why))),
         }
+    }
+
+    /// Notes what became of a damaged object: `left_out` if it is not in the output.
+    pub fn note_damage(&self, choice: &Choice<'_>, left_out: bool) {
         self.notes.add(What::Damaged, "object", &choice.shown_name(), damage::reason(left_out));
         if left_out {
             self.left_out.borrow_mut().insert(choice.name.clone());
         }
-        Ok(())
     }
 
     /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is given.
@@ -101,7 +105,9 @@ impl Job<'_> {
         let Some(data) = to.and_then(|to| floats_of(&choice.object, to)) else { return Ok(false) };
         match data.check_source() {
             Err(why) if why.is_damage() && data.for_each_decoded(&mut |_| Ok(())).is_err() => {
-                self.allow_damage(choice, &why, true).map(|()| true)
+                self.allow_damage(&why)?;
+                self.note_damage(choice, true);
+                Ok(true)
             }
             _ => Ok(false),
         }
@@ -115,15 +121,21 @@ impl Job<'_> {
         call: impl FnOnce(&mut dyn FnMut(Loss, &Error) -> bool) -> Result<T, Error>,
     ) -> Outcome<T> {
         let mut refusal = None;
+        let (mut is_damaged, mut is_left_out) = (false, false);
         let done = call(&mut |loss, why| {
             let noun = match (loss, of) {
-                (Loss::Damage | Loss::DamagedObject, Some(choice)) => {
-                    let allowed = self.allow_damage(choice, why, loss == Loss::DamagedObject);
+                (Loss::Damage | Loss::DamagedObject, Some(_)) => {
+                    let allowed = self.allow_damage(why);
+                    is_damaged = true;
+                    is_left_out |= loss == Loss::DamagedObject;
                     return allowed.map_err(|why| refusal = Some(why)).is_ok();
                 }
                 (Loss::Attribute, _) => "attribute",
                 (Loss::Digest, _) => "digest",
-                (Loss::Object | Loss::Damage | Loss::DamagedObject, _) => "object",
+                (Loss::Object | Loss::Damage | Loss::DamagedObject, _) => {
+                    is_left_out = true;
+                    "object"
+                }
             };
             match (self.failure(why), self.arguments.lossy) {
                 (Failure::Message(why), true) => self.notes.add_count(What::LeftOut, noun, 1, why),
@@ -135,7 +147,11 @@ impl Job<'_> {
             }
             refusal.is_none()
         });
-        done.map_err(|e| refusal.unwrap_or_else(|| self.failure(&e)))
+        let done = done.map_err(|e| refusal.unwrap_or_else(|| self.failure(&e)))?;
+        if let Some(choice) = of.filter(|_| is_damaged) {
+            self.note_damage(choice, is_left_out); // once, although it was asked for each component
+        }
+        Ok(done)
     }
 
     /// Looks at what `--dtype` does to an object before it is written: numbers that it would lose are refused or, with

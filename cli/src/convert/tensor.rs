@@ -80,6 +80,8 @@ pub struct Tensor<'f> {
     component: Component<'f>,
     /// What its elements are converted to.
     converted: Option<Dtype>,
+    /// Its bytes are damaged, which is allowed.
+    is_damaged: bool,
     /// Its bytes were compared with the checksums of their file.
     is_checked: Cell<bool>,
 }
@@ -102,12 +104,18 @@ impl<'f> Tensor<'f> {
                             format!("{container} cannot represent attributes of a tensor, as its {key}");
                         job.leave_out("attribute", &choice.shown(), &choice.shown_name(), &why)?;
                     }
+                    if tensor.is_damaged {
+                        job.note_damage(choice, false);
+                    }
                     tensors.push(tensor);
                 }
                 Err(Refusal::Represent(what)) => {
                     job.leave_object_out(choice, &format!("{container} cannot represent {what}"))?;
                 }
-                Err(Refusal::Damaged(why)) => job.allow_damage(choice, &why, true)?,
+                Err(Refusal::Damaged(why)) => {
+                    job.allow_damage(&why)?;
+                    job.note_damage(choice, true);
+                }
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
@@ -147,6 +155,7 @@ impl<'f> Tensor<'f> {
         // Without --allow-damaged the check comes when the bytes are written: it reads them.
         let allows = job.arguments.allow_damaged;
         let checked = if allows { component.check_source() } else { Ok(()) };
+        let is_damaged = checked.is_err();
         if let Err(why) = checked {
             // A member of npz has a CRC-32, which would be a new one of damaged bytes.
             let is_readable = container != "npz" && component.for_each_decoded(&mut |_| Ok(())).is_ok();
@@ -155,13 +164,13 @@ impl<'f> Tensor<'f> {
                 true => return Err(Refusal::Damaged(why)),
                 false => return Err(Refusal::Failed(job.failure(&why))),
             }
-            job.allow_damage(choice, &why, false).map_err(Refusal::Failed)?;
+            job.allow_damage(&why).map_err(Refusal::Failed)?;
         }
         let converted = job.check_dtype(choice).map_err(Refusal::Failed)?;
         elements = converted.map_or(elements, Elements::Plain);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
         let (name, shape, is_checked) = (choice.name.clone(), object.shape(), Cell::new(allows));
-        Ok(Tensor { name, shape, elements, size, component, converted, is_checked })
+        Ok(Tensor { name, shape, elements, size, component, converted, is_damaged, is_checked })
     }
 
     /// Whether `--dtype` converts it.

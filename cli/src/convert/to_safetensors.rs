@@ -35,7 +35,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let total: u64 = tensors.iter().map(|tensor| tensor.size).sum();
     let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
     let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
-    let Members { paths, mut obsolete, .. } = match parts.len() {
+    let Members { paths, mut obsolete, old_root, .. } = match parts.len() {
         1 => Members::alone(output)?,
         count => Members::of_root(&index_path, output, NAME, count, job.arguments.force)?,
     };
@@ -54,7 +54,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         let mut index = Sink::create_at(job, &index_path)?;
         index.write(shards::index(&parts, &paths, total).as_bytes())?;
         written.files.root = index.close()?;
-        written.files.obsolete = obsolete;
+        (written.files.obsolete, written.files.old_root) = (obsolete, old_root);
     }
     Ok(written)
 }

@@ -1,6 +1,6 @@
 //! The names of new files: of which container they are, and which of them belong together.
 
-use super::check_free;
+use super::{check_free, folder_of, identity, Identity};
 use crate::failure::{Failure, Outcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,13 +49,15 @@ pub struct Members {
     pub paths: Vec<PathBuf>,
     /// Files that only the old root named.
     pub obsolete: Vec<PathBuf>,
+    /// The old root, for [`super::NewFiles`].
+    pub old_root: Option<Identity>,
 }
 
 impl Members {
     /// One file, which nothing names.
     pub fn alone(path: &Path) -> Outcome<Members> {
         check_whole(path)?;
-        Ok(Members { names: Vec::new(), paths: vec![path.to_owned()], obsolete: Vec::new() })
+        Ok(Members { names: Vec::new(), paths: vec![path.to_owned()], obsolete: Vec::new(), old_root: None })
     }
 
     /// The members of a model that is called `output`, beside its `root`: `STEM-00001-of-00003.EXTENSION` and so on. If there
@@ -68,10 +70,12 @@ impl Members {
         count: usize,
         force: bool,
     ) -> Outcome<Members> {
+        let old_root = identity(root); // before it is looked at
         let names = |generation| (1..=count).map(move |number| member_name(generation, number, count));
         if root.symlink_metadata().is_err() {
             let paths = without_root(output, extension, count)?;
-            return Ok(Members { names: names(1).collect(), paths, obsolete: Vec::new() });
+            let (names, obsolete) = (names(1).collect(), Vec::new());
+            return Ok(Members { names, paths, obsolete, old_root });
         }
         check_free(root, force)?;
         let (stem, old) = (stem(output, extension), named_by(root));
@@ -80,7 +84,7 @@ impl Members {
             let paths: Vec<_> = names(generation).map(path).collect();
             if paths.iter().all(|path| path.symlink_metadata().is_err() && !old.contains(path)) {
                 let (names, obsolete) = (names(generation).collect(), obsolete(root, &stem, old));
-                return Ok(Members { names, paths, obsolete });
+                return Ok(Members { names, paths, obsolete, old_root });
             }
         }
         Err(Failure::at(root, format!("the folder has {MAX_GENERATIONS} sets of files of this name already")))
@@ -125,8 +129,7 @@ fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
 
 /// All that is in the folder of a file.
 fn neighbours(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten();
     entries.map(|entry| path.with_file_name(entry.file_name()))
 }
 

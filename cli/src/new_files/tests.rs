@@ -32,7 +32,8 @@ fn of_several_files_none_gets_its_name_where_one_cannot() {
         }
         let files = ["a", "b"].map(|name| new_file(&folder.join(name), false)).into();
         let root = Some(new_file(&folder.join("c"), force));
-        let new = NewFiles { files, root, obsolete: vec![folder.join("old")] };
+        let old_root = identity(&folder.join("c"));
+        let new = NewFiles { files, root, obsolete: vec![folder.join("old")], old_root };
         // While they were written somebody else has made something of that name.
         let _ = std::fs::remove_file(folder.join(taken));
         match force {
@@ -50,13 +51,82 @@ fn of_several_files_none_gets_its_name_where_one_cannot() {
 }
 
 #[test]
+fn of_two_commands_that_chose_names_at_once_the_second_changes_nothing() {
+    let (same, other) = (["a", "b"], ["x", "y"]);
+    // The files of the second command, and whether they have a root, which may be there and be replaced.
+    for (names, root, is_old, force) in [
+        (same, None, false, false),
+        (same, None, false, true),
+        (same, Some("c"), false, false),
+        (other, Some("c"), false, true),
+        (same, Some("c"), true, true),
+        (other, Some("c"), true, true),
+    ] {
+        let folder = folder("at-once");
+        let case = format!("{names:?} {root:?} {is_old} {force}");
+        if is_old {
+            std::fs::write(folder.join("c"), "old root").unwrap();
+        }
+        let set = |names: [&str; 2]| {
+            let files = names.map(|name| new_file(&folder.join(name), force)).into();
+            let root = root.map(|name| new_file(&folder.join(name), force));
+            NewFiles { files, root, obsolete: Vec::new(), old_root: identity(&folder.join("c")) }
+        };
+        let (first, second) = (set(same), set(names));
+        first.publish().unwrap();
+        let found = || {
+            let state = names_in(&folder).into_iter().map(|name| {
+                let path = folder.join(&name);
+                (name, std::fs::read(&path).unwrap(), identity(&path))
+            });
+            state.collect::<Vec<_>>()
+        };
+        let visible = || found().into_iter().filter(|(name, ..)| !name.starts_with('.')).collect::<Vec<_>>();
+        let before = visible();
+        assert_eq!(before.len(), 2 + usize::from(root.is_some()), "{case}");
+        let why = second.publish().unwrap_err().text();
+        assert!(why.contains("another program") || why.contains("there already"), "{case}: {why}");
+        assert_eq!(found(), before, "{case}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_replaces_none_is_not_put_over_one_that_came_meanwhile() {
+    let folder = folder("meanwhile");
+    let path = folder.join("a");
+    let new = new_file(&path, false);
+    std::fs::write(&path, "precious").unwrap();
+    assert!(new.with(FileSink::publish_new).unwrap_err().text().contains("another program"));
+    drop(new);
+    assert_eq!(
+        (names_in(&folder), std::fs::read(&path).unwrap()),
+        (vec![String::from("a")], b"precious".to_vec())
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_folder_is_locked_by_one_at_a_time() {
+    let folder = folder("locked");
+    let path = folder.join("a");
+    let Some(held) = lock_folder(&path).unwrap() else { return println!("no locks here") };
+    let other = std::fs::File::open(&folder).unwrap();
+    assert_eq!(file_lock::lock(&other).unwrap(), Lock::HeldElsewhere);
+    drop(held);
+    assert_eq!(file_lock::lock(&other).unwrap(), Lock::Held);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn what_only_the_old_root_named_goes_after_the_new_root_has_its_name() {
     let folder = folder("obsolete");
     std::fs::write(folder.join("m.safetensors"), "old").unwrap();
     std::fs::write(folder.join("old"), "old").unwrap();
     let root = Some(new_file(&folder.join("m.safetensors"), true));
     let files = vec![new_file(&folder.join("a"), false)];
-    NewFiles { files, root, obsolete: vec![folder.join("old")] }.publish().unwrap();
+    let old_root = identity(&folder.join("m.safetensors"));
+    NewFiles { files, root, obsolete: vec![folder.join("old")], old_root }.publish().unwrap();
     assert_eq!(names_in(&folder), ["a", "m.safetensors"]);
     assert_eq!(std::fs::read(folder.join("m.safetensors")).unwrap(), b"m.safetensors");
     std::fs::remove_dir_all(&folder).unwrap();

@@ -21,7 +21,20 @@ fn tensors_are_chosen_and_renamed() {
     assert_eq!(names(&to), ["model.a.weight", "model.b.weight"]);
     convert(&["--rename=model.a.weight=first", "--rename=model.*=*"]).good();
     assert_eq!(names(&to), ["first", "b.weight", "b.bias"]);
-    convert(&["--include=none"]).bad(&["no tensor is chosen"]);
+    let before = std::fs::read(&to).unwrap();
+    for (options, why) in [
+        (&["--include=none"][..], "no object matches \"none\""),
+        (&["--include=none", "--exact"], "no object has the name \"none\""),
+        (&["--include=*.a.*", "--include=none*"], "no object matches \"none*\""),
+        (&["--exclude=none"], "no object matches \"none\""),
+        (&["--exclude=*.a.*", "--exclude=none"], "no object matches \"none\""),
+        (&["--include=*.a.*", "--exclude=*.a.*"], "no tensor is chosen"),
+        (&["--rename=none=x"], "no object has the name \"none\", which --rename replaces"),
+        (&["--rename=*=*", "--rename=none.*=x*"], "no object matches \"none.*\", which --rename replaces"),
+    ] {
+        convert(options).bad(&["in.safetensors: ", why]);
+        assert_eq!(std::fs::read(&to).unwrap(), before, "{options:?}");
+    }
     convert(&["--rename=model.a.weight=x", "--rename=model.b.bias=x"])
         .bad(&["two tensors would have the name \"x\""]);
     convert(&["--no-attributes"]).good();

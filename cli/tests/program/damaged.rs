@@ -246,3 +246,74 @@ fn what_no_digest_covers_is_counted() {
     run(&[&"convert", &to, &again]).good();
     assert_eq!(algorithm(&again), "sha256");
 }
+
+/// A .zt file with two arrays, one of which is damaged: its zstd frame does not decode, or a bool of it is neither 0 nor 1.
+fn undecodable(folder: &Path, spec: &str, of_bools: bool) -> PathBuf {
+    let (from, to) = (folder.join("whole.safetensors"), folder.join("undecodable.zt"));
+    let header = concat!(
+        r#"{"good":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"#,
+        r#""bad":{"dtype":"BOOL","shape":[600],"data_offsets":[8,608]}}"#
+    );
+    let bools: Vec<u8> = (0..600u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 31) as u8).collect();
+    let size = (header.len() as u64).to_le_bytes();
+    std::fs::write(&from, [&size[..], header.as_bytes(), &[1; 8], &bools].concat()).unwrap();
+    let encoding = if of_bools { "--raw" } else { "--zstd" };
+    run(&[&"convert", &"--force", &"--spec", &spec, &encoding, &from, &to]).good();
+    let file = File::open(&to, &OpenOptions::default()).unwrap();
+    let bad = file.find("bad").unwrap().components().next().unwrap();
+    let mut bytes = std::fs::read(&to).unwrap();
+    // The first block of a frame, of a type that there is not; or 2, which is no bool.
+    bytes[bad.offset() as usize + if of_bools { 5 } else { 7 }] |= 6;
+    std::fs::write(&to, bytes).unwrap();
+    to
+}
+
+#[test]
+fn a_damaged_object_is_listed_once_with_what_became_of_it() {
+    let folder = folder("damaged-once");
+    for (spec, of_bools) in [("1.2", false), ("1.2", true), ("2", false), ("2", true)] {
+        let from = undecodable(&folder, spec, of_bools);
+        assert_eq!(run(&[&"verify", &from]).status, 1, "{spec} {of_bools}");
+        let (to, npz, tensors) = (folder.join("to.zt"), folder.join("to.npz"), folder.join("to.safetensors"));
+        let base = folder.join("base.zt");
+        run(&[&"convert", &"--force", &"--rename=*=old.*", &folder.join("whole.safetensors"), &base]).good();
+        let copy = folder.join("copy.zt");
+        std::fs::copy(&from, &copy).unwrap();
+        let commands: [(&Path, &[&dyn AsRef<std::ffi::OsStr>]); 9] = [
+            (&to, &[&"convert", &"--force", &from, &to]),
+            (&to, &[&"convert", &"--force", &from, &to, &"--spec", &"2"]),
+            (&to, &[&"convert", &"--force", &from, &to, &"--digest", &"sha256"]),
+            (&to, &[&"convert", &"--force", &from, &to, &"--dtype", &"f64"]),
+            (&npz, &[&"convert", &"--force", &from, &npz]),
+            (&tensors, &[&"convert", &"--force", &from, &tensors]),
+            (&to, &[&"merge", &"--force", &from, &to]),
+            (&base, &[&"add", &base, &from]),
+            (&copy, &[&"compact", &copy]),
+        ];
+        for (output, words) in commands {
+            let case = words.iter().map(|word| word.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let ran = run(&[words, &[&"--allow-damaged"]].concat());
+            assert_eq!((ran.status, listed(&ran).as_slice()), (0, &["bad"][..]), "{case}: {ran:?}");
+            let is_there = common::names(output).contains(&String::from("bad"));
+            let what = if is_there { "get no new digest" } else { "are left out" };
+            assert!(
+                ran.err.contains(&format!("\"bad\": the bytes are damaged, and {what}\n")),
+                "{case}: {ran:?}"
+            );
+            if words[0].as_ref() == "add" {
+                let added = if is_there { ": 2 objects added" } else { ": 1 object added" };
+                assert!(ran.out.contains(added), "{case}: {ran:?}");
+            }
+        }
+        // A whole object does not go for one that is left out.
+        let whole = folder.join("whole.zt");
+        run(&[&"convert", &"--force", &folder.join("whole.safetensors"), &whole]).good();
+        let before = std::fs::read(&whole).unwrap();
+        let ran = run(&[&"add", &"--replace", &"--allow-damaged", &whole, &from]);
+        if ran.status != 0 {
+            ran.bad(&["\"bad\" is damaged"]);
+            assert_eq!(std::fs::read(&whole).unwrap(), before);
+        }
+        assert_eq!(common::names(&whole).len(), 2);
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{data, run};
+use common::{data, folder, run};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Version;
 use ztensor::model::value::{Attributes, Value};
@@ -82,4 +82,32 @@ fn a_file_without_a_content_digest_ends_with_2_and_a_broken_one_with_1() {
     assert!(ran.err.contains("has no content digest; only zTensor 2"), "{}", ran.err);
     let ran = run(&[&"id", &other, &"nowhere.zt"]);
     assert_eq!(ran.status, 1);
+}
+
+#[test]
+fn of_a_model_of_several_files_each_has_a_content_digest_or_none_has() {
+    let folder = folder("id-parts");
+    let from = data().join("v1.2/py-1.2.3-all-dtypes.zt");
+    for (options, name, has_one) in [
+        (&["--spec=2"][..], "two.zt", true),
+        (&["--spec=1.2"], "one.zt", false),
+        (&["--include=i*"], "m.safetensors", false),
+    ] {
+        let mut whole = common::zt();
+        whole
+            .args(["convert", "--no-attributes", "--shard-size=1"])
+            .args(options)
+            .arg(&from)
+            .arg(folder.join(name));
+        let made = common::Ran::of(whole.output().unwrap());
+        assert_eq!(made.status, 0, "{made:?}");
+        let stem = name.split('.').next().unwrap();
+        let part =
+            common::names_in(&folder).into_iter().find(|n| n.starts_with(&format!("{stem}-00001"))).unwrap();
+        let (model, part) =
+            (run(&[&"id", &folder.join(&part)]), run(&[&"--part", &"id", &folder.join(&part)]));
+        assert_eq!((model.status, part.status), (2, if has_one { 0 } else { 2 }), "{model:?} {part:?}");
+        assert_eq!(model.err.contains("--part"), has_one, "{model:?}");
+        assert!(has_one || model.err.contains("only zTensor 2"), "{model:?}");
+    }
 }

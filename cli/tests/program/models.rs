@@ -54,8 +54,14 @@ fn paths_of_one_model_are_taken_once() {
     assert_eq!(names(&merged), ["a", "b", "c"]);
     let ids = run(&[&"id", a, b, c]);
     assert_eq!(ids.err.lines().count(), 1, "{ids:?}");
-    assert!(ids.err.contains("zt --part"), "{ids:?}");
-    let out = run(&[&"--part", &"verify", a, b, c]).good();
+    assert!(ids.err.contains("only zTensor 2"), "{ids:?}");
+    assert!(!ids.err.contains("--part"), "a part has none either: {ids:?}");
+    let page = folder.join("page.html");
+    let out = run(&[&"report", a, b, c, &"-o", &page]).good();
+    assert!(out.contains("page.html: 1 file, "), "{out}");
+    let out = run(&[&"report", a, b, &"--diff", &"--force", &"-o", &page]).good();
+    assert!(out.contains("page.html: 2 files, "), "{out}");
+    let out = run(&[&"--part", &"verify", a, b, c]).sound();
     assert!(out.contains("3 files: 3 ok"), "{out}");
     let out = run(&[&"ls", b, &"--part"]).good();
     assert!(out.contains("1 object,"), "{out}");
@@ -68,7 +74,7 @@ fn paths_of_one_model_are_taken_once() {
 fn what_is_left_out_is_said_last_and_can_be_included() {
     let folder = with_index("models-left-out");
     let unlisted = "passed over: 1 object: \"vision.w\"";
-    for command in ["ls", "verify", "stats", "info"] {
+    for command in ["ls", "verify", "stats", "info", "bench"] {
         let ran = run(&[&command, &folder]);
         assert_eq!(ran.status, 0, "{ran:?}");
         assert!(ran.err.contains("passed over: 1 file: \"optimizer.pt\""), "{ran:?}");
@@ -97,6 +103,8 @@ fn what_is_left_out_is_said_last_and_can_be_included() {
             (&"optimizer.pt".into(), &"vision.w".into())
         );
     }
+    let json: Value = serde_json::from_str(&run(&[&"bench", &"--json", &"--rounds=1", &folder]).out).unwrap();
+    assert_eq!(json["notes"][1]["names"][0], "vision.w", "{json}");
 }
 
 fn piped(arguments: &[&str], bytes: &[u8]) -> Ran {

@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{folder, names, run};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// A GGUF file of tensors of two floats: a name and a ggml type each.
@@ -41,6 +42,24 @@ fn a_tensor_that_cannot_be_read_is_named_or_left_out_and_listed() {
         assert_eq!(names(&to), ["a", "b"]);
     }
     run(&[&"cat", &from, &"old"]).bad(&["old", "ggml.31"]);
+    // What works in place of an array is advised, and nothing else.
+    let types = common::data().join("foreign/valid/amber-all-types-py.gguf");
+    let mut advised = 0;
+    let unread = ["a", "old", "new", "b"].map(|name| (&from, name.to_owned()));
+    for (path, name) in unread.into_iter().chain(names(&types).into_iter().map(|name| (&types, name))) {
+        let to = from.with_file_name("arrays");
+        let arrays = run(&[&"extract", &"--exact", path, &name, &"--to", &to]);
+        let cat =
+            common::zt().args(["cat", "--exact", "--npy"]).arg(path).arg(&name).output().unwrap().stderr;
+        let cat = String::from_utf8(cat).unwrap();
+        let _ = std::fs::remove_dir_all(&to);
+        let raw = run(&[&"extract", &"--exact", &"--raw", path, &name, &"--to", &to]);
+        let _ = std::fs::remove_dir_all(&to);
+        assert_eq!(arrays.err.contains("--raw"), arrays.status == 1 && raw.status == 0, "{arrays:?} {raw:?}");
+        assert_eq!(cat.contains("without --npy"), arrays.err.contains("--raw"), "{cat}");
+        advised += usize::from(arrays.err.contains("--raw"));
+    }
+    assert!(advised > 0);
     run(&[&"ls", &from]).good();
 }
 
@@ -54,6 +73,23 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
         let info = run(&[&"info", &from, name]).good();
         assert_eq!(info.lines().next(), Some(*name), "{at}");
     }
+    // JSON has them in the same form, so that no two are one text.
+    let json = |words: &[&dyn AsRef<std::ffi::OsStr>]| -> Value {
+        let ran = run(words);
+        serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    };
+    let all = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(all(&json(&[&"ls", &"--json", &from])["objects"]), shown);
+    assert_eq!(all(&json(&[&"stats", &"--json", &from])["tensors"]), shown);
+    let (other, lossy) = (gguf("not-utf8-other", &[(b"a", 0)]), from.with_file_name("lossy.safetensors"));
+    let differences = json(&[&"diff", &"--json", &from, &other]);
+    assert_eq!(differences["only_in_first"].as_array().unwrap(), &shown);
+    let notes = json(&[&"convert", &"--json", &"--lossy", &"--dtype=f16", &from, &lossy])["notes"].clone();
+    let left_out = notes.as_array().unwrap().iter().find(|note| note["what"] == "left out").unwrap();
+    assert_eq!(left_out["names"].as_array().unwrap(), &shown[..3]);
+    assert_eq!(names(&lossy), shown[3..]);
     let to = from.with_file_name("out.zt");
     run(&[&"convert", &from, &to]).bad(&["not UTF-8", "--rename"]);
     let rename = |old: &str, new: &str| format!("--rename={old}={new}");

@@ -346,3 +346,74 @@ fn the_extension_chooses_the_container_and_another_needs_to() {
     run(&[&"convert", &input, &folder.join("m.v1"), &"--to=gguf", &"--shard-size=1"]).good();
     assert!(folder.join("m.v1").exists());
 }
+
+/// Runs both at the same time, and tells which ended well.
+fn at_once(commands: [&[&std::ffi::OsStr]; 2]) -> [Ran; 2] {
+    let children = commands.map(|words| {
+        let pipes = || std::process::Stdio::piped();
+        zt().args(words).stdout(pipes()).stderr(pipes()).spawn().unwrap()
+    });
+    children.map(|child| Ran::of(child.wait_with_output().unwrap()))
+}
+
+#[test]
+fn two_commands_at_once_into_one_place_never_make_a_mixture() {
+    const ROUNDS: usize = 12;
+    let folder = folder("outputs-at-once");
+    let models = [1u8, 2].map(|byte| {
+        let path = folder.join(format!("{byte}.safetensors"));
+        let entry = |at: usize| {
+            format!(r#""t{at}":{{"dtype":"I8","shape":[64],"data_offsets":[{},{}]}}"#, at * 64, at * 64 + 64)
+        };
+        let header = format!("{{{}}}", (0..24).map(entry).collect::<Vec<_>>().join(","));
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[byte; 24 * 64]].concat();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    });
+    let to = folder.join("to");
+    for (words, output, found) in [
+        ("convert --shard-size=64 --force", "m.safetensors", "m.safetensors.index.json"),
+        ("convert --shard-size=64", "m.safetensors", "m.safetensors.index.json"),
+        ("convert --shard-size=64", "m.zt", "m-00001-of-00024.zt"),
+        ("convert --shard-size=64", "m.gguf", "m-00001-of-00024.gguf"),
+        ("split --size=64 --force", "m.zt", "m.zt"),
+        ("split --size=64", "m.zt", "m.zt"),
+        ("convert", "m.zt", "m.zt"),
+        ("extract", "m", "m"),
+    ] {
+        for round in 0..ROUNDS {
+            // With --force every other round begins with an old model.
+            if round % 2 == 0 || !words.contains("--force") {
+                let _ = std::fs::remove_dir_all(&to);
+                std::fs::create_dir_all(&to).unwrap();
+            }
+            let output = to.join(output);
+            let commands = [0, 1].map(|at: usize| {
+                let mut all: Vec<&std::ffi::OsStr> = words.split(' ').map(AsRef::as_ref).collect();
+                all.push(models[at].as_ref());
+                all.extend(words.starts_with("extract").then_some(std::ffi::OsStr::new("--to")));
+                all.push(output.as_ref());
+                all
+            });
+            let ran = at_once([&commands[0], &commands[1]]);
+            let case = format!("{words}, round {round}: {ran:?}");
+            let of_model = |byte: u8| match words {
+                "extract" => (0..24).all(|at| {
+                    let array = std::fs::read(output.join(format!("t{at}.npy"))).unwrap();
+                    array.ends_with(&[byte; 64])
+                }),
+                _ => run(&[&"diff", &models[usize::from(byte) - 1], &to.join(found)]).status == 0,
+            };
+            let is = [of_model(1), of_model(2)];
+            assert!(is[0] != is[1], "{case}: a mixture");
+            let (one, other) = (ran[0].status == 0, ran[1].status == 0);
+            assert!(one || other, "{case}: none went well");
+            // Who replaces nothing is not replaced.
+            if !words.contains("--force") {
+                assert_eq!([one, other], is, "{case}");
+            }
+            let left = names_in(&to);
+            assert!(left.iter().all(|name| !name.starts_with('.')), "{case}: {left:?}");
+        }
+    }
+}

@@ -163,7 +163,8 @@ fn spawn(scene: &Scene, row: &Row) -> Child {
 fn an_interrupt_in_the_middle_leaves_everything_as_it_was() {
     let scene = Scene::new("trouble-interrupt");
     // The first is written, or has its place, long before the second one is.
-    scene.write_safetensors(&[("model.a.weight", "F32", 1 << 20), ("model.b.weight", "F32", 1 << 30)]);
+    let (first, second) = (("model.a.weight", "F32", 1 << 20), ("model.b.weight", "F32", 1 << 30));
+    scene.write_safetensors(&[first, second, ("model.b.bias", "F32", 8)]);
     let small = std::fs::read(scene.path("{zt}")).unwrap();
     write_sparse_zt(&scene);
     let large = std::fs::metadata(scene.path("{zt}")).unwrap().len();

@@ -3,7 +3,9 @@
 use crate::common;
 
 use common::{data, folder, run, valid_files, zt, Ran};
+use serde_json::Value;
 use std::process::Stdio;
+use ztensor::reader::{File, OpenOptions};
 
 #[test]
 fn every_sound_file_of_the_corpus_passes() {
@@ -134,4 +136,35 @@ fn a_model_is_verified_by_any_of_its_files() {
     let missing = data().join("foreign/invalid/amber-set-gguf-missing-second/m-00001-of-00003.gguf");
     let ran = run(&[&"verify", &missing]);
     assert!(ran.status == 1 && ran.err.contains("m-00002-of-00003.gguf"), "{}", ran.err);
+}
+
+#[test]
+fn each_object_of_damaged_shared_bytes_is_named_in_its_own_failure() {
+    let folder = folder("verify-shared");
+    let path = folder.join("shared.pt");
+    let source = data().join("foreign/valid/amber-shared-views.pt");
+    let file = File::open(&source, &OpenOptions::default()).unwrap();
+    let mut bytes = std::fs::read(&source).unwrap();
+    let components: Vec<_> = file.objects().flat_map(|object| object.components()).collect();
+    let first = components.iter().filter(|c| c.stored_size() > 0).map(|c| c.offset()).min().unwrap();
+    bytes[first as usize] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let ran = run(&[&"verify", &"--json", &path]);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let failures = json[0]["failures"].as_array().unwrap();
+    assert!(ran.status == 1 && failures.len() > 1, "{json}");
+    let names: std::collections::BTreeSet<_> =
+        failures.iter().map(|f| f["object"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), failures.len(), "{json}");
+    for failure in failures {
+        let (name, message) = (failure["object"].as_str().unwrap(), failure["message"].as_str().unwrap());
+        assert_eq!(message.matches("object \"").count(), 1, "{message}");
+        assert!(message.contains(&format!(": object {name:?}: component")), "{message}");
+        // A command that reads one of them names that one.
+        let to = folder.join("to.zt");
+        let converted = run(&[&"convert", &"--include", &name, &path, &to]);
+        assert!(converted.err.contains(&format!("object {name:?}")), "{converted:?}");
+    }
+    let lines = run(&[&"verify", &path]).err;
+    assert!(names.iter().all(|name| lines.contains(&format!("object {name:?}: "))), "{lines}");
 }
