@@ -234,7 +234,7 @@ fi
 
 release() { # everything is there, sums and notes agree; what disagrees about the version is named
     sh "$here/release.sh" --dry-run "$out"
-    (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = $((debs + 4)) ] && grep -q '^### Added' notes.md &&
+    (cd "$out/release" && sha256sum --quiet -c SHA256SUMS && [ "$(ls *.crate *.deb *.whl *.tar.xz | wc -l)" = $((debs + 4)) ] && grep -q zTensor notes.md &&
         ! grep -q '^## ' notes.md)
     rm -rf "$out/other"
     mkdir "$out/other"

@@ -397,10 +397,10 @@ def test_loads(path):
     with libztensor.create(path, digest="crc32c") as w:
         w.add("bad", arrays[3])
         w.add("good", arrays[2])
+    with libztensor.open(path) as f, open(path, "r+b") as stream:
+        stream.seek(f["bad"]["data"].offset)
+        stream.write(b"x")
     with libztensor.open(path, mode="read") as f:
-        with open(path, "r+b") as stream:
-            stream.seek(f["bad"]["data"].offset)
-            stream.write(b"x")
         with libztensor.Load([libztensor.Read(o["data"]) for o in f.values()], verify=True, keep_going=True) as load:
             found = {event.number: (event.error, event.last) for event in [load.next(), load.next()]}
             assert isinstance(found[0][0], libztensor.DigestMismatch) and found[1] == (None, True)
