@@ -68,8 +68,8 @@ impl Error {
         Error(ErrorPointer::new(ErrorData { cause: *cause, called: *called, os: *os, text: copied }))
     }
 
-    /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut where both
-    /// are too long, and left out where memory is short.
+    /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut
+    /// where both are too long, and left out where memory is short.
     #[must_use]
     #[cold]
     pub fn within(mut self, context: fmt::Arguments<'_>) -> Self {

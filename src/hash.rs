@@ -1,5 +1,5 @@
-//! Hashing that is seeded anew for each table, so that nobody can choose names that collide, and that asks for no
-//! memory: foldhash's own random seed does, in a way that ends the process where there is none.
+//! Hashing that is seeded anew for each table, so that nobody can choose names that collide, and that asks
+//! for no memory: foldhash's own random seed does, in a way that ends the process where there is none.
 
 use foldhash::fast::SeedableRandomState;
 use foldhash::SharedSeed;
@@ -21,7 +21,8 @@ pub fn state() -> SeedableRandomState {
     SeedableRandomState::with_seed(mix(secret.own ^ mix(table)), &secret.shared)
 }
 
-/// A number that nobody can guess: the system's, or what differs from run to run where the system has none for us.
+/// A number that nobody can guess: the system's, or what differs from run to run where the system has none
+/// for us.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     let seed = if fill(&mut bytes) { u64::from_ne_bytes(bytes) } else { 0 };
@@ -42,8 +43,8 @@ fn mix(n: u64) -> u64 {
 /// Asks the system for random bytes; whether it gave them.
 #[cfg(target_os = "linux")]
 fn fill(bytes: &mut [u8; 8]) -> bool {
-    // SAFETY: memory of that size that lives here. By number, because the C libraries that this library runs with need
-    // not have the function.
+    // SAFETY: memory of that size that lives here. By number, because the C libraries that this library runs
+    // with need not have the function.
     let count =
         unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), libc::GRND_NONBLOCK) };
     usize::try_from(count) == Ok(bytes.len())

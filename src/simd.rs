@@ -9,14 +9,15 @@ pub enum Half {
     Bf16,
 }
 
-/// Widens whole groups of eight to f32; a NaN becomes quiet and keeps its sign and payload. How many bytes of `src`
-/// that were: none where the processor has no instructions for it.
+/// Widens whole groups of eight to f32; a NaN becomes quiet and keeps its sign and payload. How many bytes of
+/// `src` that were: none where the processor has no instructions for it.
 ///
-/// `past_cache` writes the result around the caches: what is larger than they are would only drive everything out of
-/// them, and be read from memory before it is overwritten. It is heeded where `dst` is at a multiple of
-/// [`STREAM_ALIGNMENT`].
+/// `past_cache` writes the result around the caches: what is larger than they are would only drive everything
+/// out of them, and be read from memory before it is overwritten. It is heeded where `dst` is at a multiple
+/// of [`STREAM_ALIGNMENT`].
 ///
-/// `half` has the instruction for f16, too, but calls it for each eight anew, and asks each time whether it is there.
+/// `half` has the instruction for f16, too, but calls it for each eight anew, and asks each time whether it
+/// is there.
 #[cfg(target_arch = "x86_64")]
 pub fn widen(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
     use std::arch::is_x86_feature_detected as has;
@@ -54,8 +55,9 @@ mod x86 {
         _mm256_stream_ps, _mm_loadu_si128, _mm_sfence, _CMP_UNORD_Q,
     };
 
-    /// A loop over groups of eight: 16 bytes are read and 32 written. `dst` is at a multiple of 32 if its bytes go
-    /// `past_cache`. A macro, as a function with the wider one as its argument would not be compiled into the loop.
+    /// A loop over groups of eight: 16 bytes are read and 32 written. `dst` is at a multiple of 32 if its
+    /// bytes go `past_cache`. A macro, as a function with the wider one as its argument would not be compiled
+    /// into the loop.
     macro_rules! loop_over {
         ($src:expr, $dst:expr, $past_cache:expr, $wider:expr) => {{
             let eights = $src.chunks_exact(EIGHT.0).zip($dst.chunks_exact_mut(EIGHT.1));

@@ -1,4 +1,5 @@
-//! A few threads for one call, or for the lifetime of a value; they are joined at its end. No pool, no globals.
+//! A few threads for one call, or for the lifetime of a value; they are joined at its end. No pool, no
+//! globals.
 
 #[allow(unsafe_code)] // shares a value with threads that it waits for
 mod group;
@@ -48,8 +49,8 @@ fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() +
     }
 }
 
-/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system gives them,
-/// waits for all, and returns what the caller's made.
+/// Runs `on_caller` on the caller's thread and `on_workers` on `more` others meanwhile, as far as the system
+/// gives them, waits for all, and returns what the caller's made.
 pub fn with_workers<R>(
     more: usize,
     hooks: ThreadHooks,

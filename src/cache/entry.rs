@@ -41,7 +41,8 @@ pub struct Entry<S> {
     pub waiters: u32,
     /// Distinguishes pins of this entry from those of earlier entries in its place.
     pub generation: u32,
-    /// The priority of its read. When it is ready and was not got since: only reads of the same or a higher priority evict it.
+    /// The priority of its read. When it is ready and was not got since: only reads of the same or a higher
+    /// priority evict it.
     pub priority: Option<u64>,
     /// It was read ahead, and not got since.
     pub is_prefetched: bool,

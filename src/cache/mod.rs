@@ -1,5 +1,5 @@
-//! Slices of models that are larger than memory, in slots of one size: pinned while they are used, read ahead, evicted for
-//! others.
+//! Slices of models that are larger than memory, in slots of one size: pinned while they are used, read
+//! ahead, evicted for others.
 //!
 //! ```text
 //! get        a slice is ready, or read by the caller, or waited for      get.rs
@@ -7,8 +7,9 @@
 //! table      what is in which slot, what is queued, what is evicted      table.rs, queue.rs, evict.rs
 //! ```
 //!
-//! What a slice is and how it is read is the caller's [`slice::Slice`]. Slices are read and dropped without the lock; after
-//! `Cache::new` the cache asks for no memory but what a read takes while it lasts, and a message of a failure.
+//! What a slice is and how it is read is the caller's [`slice::Slice`]. Slices are read and dropped without
+//! the lock; after `Cache::new` the cache asks for no memory but what a read takes while it lasts, and a
+//! message of a failure.
 
 mod entry;
 mod evict;
@@ -96,8 +97,9 @@ impl<S: Slice> Cache<S> {
         self.0.threads() > 0
     }
 
-    /// Pins a slice. If it is not ready, `make` makes it, and it is read: by a thread of the cache if there is a `timeout`,
-    /// which limits the wait, else by the calling thread. If another thread reads it already, the call waits for that.
+    /// Pins a slice. If it is not ready, `make` makes it, and it is read: by a thread of the cache if there
+    /// is a `timeout`, which limits the wait, else by the calling thread. If another thread reads it already,
+    /// the call waits for that.
     pub fn get(
         &self,
         key: &Key,

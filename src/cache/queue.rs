@@ -31,13 +31,13 @@ pub enum Step<S> {
     Full,
 }
 
-/// The entry of a slice that was queued, and the prefetch that had to leave the queue for it; or the slice itself, if there
-/// was no place for it.
+/// The entry of a slice that was queued, and the prefetch that had to leave the queue for it; or the slice
+/// itself, if there was no place for it.
 pub type Queued<S> = std::result::Result<(u32, Option<S>), S>;
 
 impl<S: Slice> Table<S> {
-    /// What the calling thread does to get a slice. `made` is the slice, if it was made; on return it is what has to be
-    /// dropped. `caller_reads`: the calling thread reads the slice if it has to be read.
+    /// What the calling thread does to get a slice. `made` is the slice, if it was made; on return it is what
+    /// has to be dropped. `caller_reads`: the calling thread reads the slice if it has to be read.
     pub fn step(&mut self, key: &Key, made: &mut Option<S>, caller_reads: bool) -> Step<S> {
         if let Some(at) = self.pin_if_ready(key) {
             return Step::Ready(at);

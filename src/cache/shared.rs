@@ -71,7 +71,8 @@ impl<S: Slice> Shared<S> {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // another thread may take the next
                     drop(reading.run(0)); // a failure is for those that wait for it
-                                          // Where every processor reads, who was woken would wait for the end of a time slice.
+                                          // Where every processor reads, who was woken would wait for the end
+                                          // of a time slice.
                     std::thread::yield_now();
                 }
             }

@@ -1,5 +1,5 @@
-//! The state of a cache: which slices are in which slots, which are queued, and which is evicted next. It has no lock and no
-//! threads; `shared.rs` has them.
+//! The state of a cache: which slices are in which slots, which are queued, and which is evicted next. It has
+//! no lock and no threads; `shared.rs` has them.
 
 use super::entry::{Entries, Phase};
 use super::key::Key;
@@ -167,7 +167,8 @@ impl<S: Slice> Table<S> {
         (key, slice)
     }
 
-    /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the failure for them.
+    /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the
+    /// failure for them.
     /// Returns the slice if it leaves the cache.
     pub fn finish(&mut self, at: u32, slot: Slot, slice: S, outcome: &Result<()>, pins: u64) -> Option<S> {
         let waiters = self.entries.get(at).waiters;
@@ -210,8 +211,8 @@ impl<S: Slice> Table<S> {
         error
     }
 
-    /// Drops a slice, or takes its key if it is pinned, read or waited for, so that it is dropped after that. Returns the
-    /// slice if it leaves the cache now.
+    /// Drops a slice, or takes its key if it is pinned, read or waited for, so that it is dropped after that.
+    /// Returns the slice if it leaves the cache now.
     pub fn forget(&mut self, at: u32) -> Option<S> {
         let entry = self.entries.get(at);
         match entry.phase {

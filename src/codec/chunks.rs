@@ -26,8 +26,8 @@ pub(super) fn decode_chunks<F: FrameFormat>(
     chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
 }
 
-/// How many bytes the frames decode to. Only frames whose headers do not declare it are decoded; `step` is called meanwhile
-/// with the number of stored bytes that were decoded.
+/// How many bytes the frames decode to. Only frames whose headers do not declare it are decoded; `step` is
+/// called meanwhile with the number of stored bytes that were decoded.
 ///
 /// More than `limit` bytes are an error, and no more than that are decoded.
 pub(super) fn decode_counted<F: FrameFormat>(

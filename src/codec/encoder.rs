@@ -57,7 +57,8 @@ impl Encoder {
         result.map(drop)
     }
 
-    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more. Returns how many it takes.
+    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more. Returns how
+    /// many it takes.
     pub(crate) fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         self.encoder.encode_to(input, out)
     }

@@ -1,4 +1,5 @@
-//! Entries of a seek table: for each frame the sizes of its stored and its decoded bytes, and perhaps a checksum.
+//! Entries of a seek table: for each frame the sizes of its stored and its decoded bytes, and perhaps a
+//! checksum.
 
 use std::ops::Range;
 

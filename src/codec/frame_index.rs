@@ -1,5 +1,5 @@
-//! Where some of the frames begin, found in one walk over all headers: then a range is found without reading the headers
-//! of all frames again.
+//! Where some of the frames begin, found in one walk over all headers: then a range is found without reading
+//! the headers of all frames again.
 
 use super::entries::EntryRange;
 use super::frames::{KnownSize, StoredPart};
@@ -81,8 +81,8 @@ impl FrameIndex {
         Ok(found)
     }
 
-    /// Keeps the first point, the third and so on. Their number is even, so that the next point to come is one new step
-    /// behind the last that is kept.
+    /// Keeps the first point, the third and so on. Their number is even, so that the next point to come is
+    /// one new step behind the last that is kept.
     fn drop_every_other(&mut self) {
         self.step = self.step.saturating_mul(2);
         let mut keep = false;

@@ -1,4 +1,5 @@
-//! What every codec reports of stored bytes: the frames, which can be decoded one by one, and their declared sizes.
+//! What every codec reports of stored bytes: the frames, which can be decoded one by one, and their declared
+//! sizes.
 
 use super::entries::{Entries, EntryRange};
 use crate::error::{broken, fail, Result};
@@ -160,8 +161,9 @@ pub(super) fn sum(codec: Codec, mut walk: impl Iterator<Item = Result<Header>>) 
     walk.try_fold(KnownSize::NONE, |known, header| known.with(codec, &header?))
 }
 
-/// What is known of the size, and the frames in runs of neighbours. A run ends once it gives `min_size` bytes, so that small
-/// frames take little memory, too. Runs are only those of all frames if each declares its size and the sum is `wanted`.
+/// What is known of the size, and the frames in runs of neighbours. A run ends once it gives `min_size`
+/// bytes, so that small frames take little memory, too. Runs are only those of all frames if each declares
+/// its size and the sum is `wanted`.
 pub(super) fn runs(
     codec: Codec,
     walk: impl Iterator<Item = Result<Header>>,

@@ -4,8 +4,8 @@ use super::frames::{Header, Stored};
 use crate::error::{Error, Result};
 use crate::model::encoding::Codec;
 
-/// An encoding that compresses. Its stored bytes are frames, one behind the other, that can be decoded one by one; where
-/// they are one stream, that is one frame.
+/// An encoding that compresses. Its stored bytes are frames, one behind the other, that can be decoded one by
+/// one; where they are one stream, that is one frame.
 pub(super) trait FrameFormat {
     /// Decodes a frame at once.
     type FrameDecoder: FrameDecoder;
@@ -23,8 +23,9 @@ pub(super) trait FrameFormat {
     /// Whether a seek table is behind all frames: then their headers are not read.
     const HAS_TABLE: bool = false;
 
-    /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized by a header
-    /// alone: what it promises, the rest of the frame must be able to hold. Also asked where there are no bytes at all.
+    /// What the headers of the frame say that begins at `at`, without decoding anything. No memory is sized
+    /// by a header alone: what it promises, the rest of the frame must be able to hold. Also asked where
+    /// there are no bytes at all.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
 }
 
@@ -50,7 +51,8 @@ pub(super) trait StreamDecoder: Sized {
     /// Before the first byte.
     fn new() -> Result<Self>;
 
-    /// Takes from the front of `input` and writes decoded bytes to the front of `out`. Returns how many were written.
+    /// Takes from the front of `input` and writes decoded bytes to the front of `out`. Returns how many were
+    /// written.
     ///
     /// Returns when `out` is full or `input` is used up, whichever comes first. Where `out` was filled,
     /// more may be waiting: call again, with no input if none is left. Fewer bytes than `out` takes
@@ -61,8 +63,8 @@ pub(super) trait StreamDecoder: Sized {
     fn check_end(&self) -> Result<()>;
 }
 
-/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself. The same bytes at the same
-/// level give the same frame, whatever was compressed before.
+/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself. The same bytes at
+/// the same level give the same frame, whatever was compressed before.
 pub(super) trait FrameEncoder: Sized + Send + 'static {
     /// An encoder of that level.
     fn new(level: i32) -> Result<Self>;
@@ -70,8 +72,8 @@ pub(super) trait FrameEncoder: Sized + Send + 'static {
     /// Bytes that a frame of `size` bytes takes at most.
     fn frame_bound(size: usize) -> usize;
 
-    /// Writes one frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes; how many it
-    /// takes.
+    /// Writes one frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes; how
+    /// many it takes.
     fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
 }
 

@@ -1,8 +1,8 @@
 //! The codecs: how stored bytes become decoded ones and back, for each encoding that this version knows.
 //!
-//! Who reads or writes asks for a [`Coding`] first. An encoding that is unknown has none, so that its stored bytes are
-//! never taken for decoded ones. One that is added gets a row in `model::encoding`, and the compiler asks for its
-//! [`FrameFormat`] here.
+//! Who reads or writes asks for a [`Coding`] first. An encoding that is unknown has none, so that its stored
+//! bytes are never taken for decoded ones. One that is added gets a row in `model::encoding`, and the
+//! compiler asks for its [`FrameFormat`] here.
 
 #![cfg_attr(
     not(test),
@@ -81,8 +81,9 @@ impl Codec {
         with_format!(self, F => frames::sum(self, Walk::<F>::from(&mut stored, 0)))
     }
 
-    /// What is known of the size, and the frames in runs that can be decoded side by side. A run ends once it gives
-    /// `min_size` bytes. Runs are only those of all frames if each declares its size and the sum is `wanted`.
+    /// What is known of the size, and the frames in runs that can be decoded side by side. A run ends once it
+    /// gives `min_size` bytes. Runs are only those of all frames if each declares its size and the sum is
+    /// `wanted`.
     pub(crate) fn runs(
         self,
         mut stored: impl Stored,
@@ -107,8 +108,8 @@ impl Codec {
         with_format!(self, F => whole::decode_into::<F>(self, stored, dst))
     }
 
-    /// Fills `dst` with the decoded bytes from `offset` on, of `size` in all. `start` is what [`FrameIndex::seek`] gives for
-    /// them, and `stored` has the stored bytes that it needs.
+    /// Fills `dst` with the decoded bytes from `offset` on, of `size` in all. `start` is what
+    /// [`FrameIndex::seek`] gives for them, and `stored` has the stored bytes that it needs.
     pub(crate) fn decode_range(
         self,
         stored: StoredPart<'_>,
@@ -120,8 +121,8 @@ impl Codec {
         with_format!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
     }
 
-    /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More than `limit`
-    /// bytes are an error, before the sink sees them.
+    /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More
+    /// than `limit` bytes are an error, before the sink sees them.
     pub(crate) fn decode_chunks(
         self,
         stored: &[u8],
@@ -131,8 +132,8 @@ impl Codec {
         with_format!(self, F => chunks::decode_chunks::<F>(self, stored, limit, sink))
     }
 
-    /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more than `limit`
-    /// bytes. `step` is called meanwhile with the stored bytes that were decoded.
+    /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more
+    /// than `limit` bytes. `step` is called meanwhile with the stored bytes that were decoded.
     pub(crate) fn decode_counted(
         self,
         stored: &[u8],

@@ -15,9 +15,9 @@ const SMALL_FRAME: u64 = 1 << 20;
 
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
 ///
-/// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say their size
-/// and are not touched are passed over. A frame of which a part is wanted is decoded up to there, a small one whole.
-/// After an error `dst` has undefined contents.
+/// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say
+/// their size and are not touched are passed over. A frame of which a part is wanted is decoded up to there,
+/// a small one whole. After an error `dst` has undefined contents.
 pub(super) fn decode_range<F: FrameFormat>(
     codec: Codec,
     stored: StoredPart<'_>,
@@ -94,8 +94,8 @@ fn known_part<F: FrameFormat>(
     let FramePart { frame, header, content, skip, take } = *part;
     let outside = || fail!(Internal, "a part of a {} frame is not in it", codec.name());
     if let Some(out) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
-        // There is room for the whole frame, so all of it is decoded; the next frames overwrite what follows the part.
-        // Back-references are read from `out` itself: no window is allocated.
+        // There is room for the whole frame, so all of it is decoded; the next frames overwrite what follows
+        // the part. Back-references are read from `out` itself: no window is allocated.
         let written = decode_frame::<F>(codec, decoder, frame, header, out)?;
         let skip = usize::try_from(skip).map_err(|_| outside())?;
         match skip.checked_add(take).filter(|&end| end <= written) {
@@ -124,7 +124,8 @@ fn known_part<F: FrameFormat>(
     Ok(())
 }
 
-/// Decodes a frame to the front of `out`, which has room for what its header promises. Returns how many bytes it was.
+/// Decodes a frame to the front of `out`, which has room for what its header promises. Returns how many bytes
+/// it was.
 fn decode_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
@@ -150,7 +151,8 @@ pub(super) fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into memory of its own. The walk has checked that its blocks can hold `content` bytes, or its table says so.
+/// Decodes a frame into memory of its own. The walk has checked that its blocks can hold `content` bytes, or
+/// its table says so.
 pub(super) fn whole_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,

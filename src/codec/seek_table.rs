@@ -1,7 +1,8 @@
 //! The table behind the frames of a seekable stream: where each begins and what it decodes to.
 //!
-//! It is a skippable frame at the end: a magic number, its size, an entry for each frame (stored bytes, decoded bytes,
-//! perhaps a checksum), the number of entries, flags that say what they have, and another magic number.
+//! It is a skippable frame at the end: a magic number, its size, an entry for each frame (stored bytes,
+//! decoded bytes, perhaps a checksum), the number of entries, flags that say what they have, and another
+//! magic number.
 
 use super::entries::EntryRange;
 use super::frames::{Header, Stored};
@@ -61,8 +62,8 @@ fn wrong(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::ZstdCorrupt, "its seek table: {what}")
 }
 
-/// Appends the table of frames of those stored bytes, each of which decodes to `frame` bytes, the last one to what is left
-/// of `size`.
+/// Appends the table of frames of those stored bytes, each of which decodes to `frame` bytes, the last one to
+/// what is left of `size`.
 pub(crate) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
     let too_many = || fail!(Limit, "a table of {} frames passes 2^32 bytes", frames.len());
     let entries = u32::try_from(frames.len()).ok().and_then(|count| count.checked_mul(8));

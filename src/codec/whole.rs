@@ -33,7 +33,8 @@ pub(super) fn decode_into<F: FrameFormat>(
         // Back-references are read from `out` itself: no window is allocated.
         let written = match decoder.decode(stored.frame(&header.stored), &header, out)? {
             Decoded::Size(written) => written,
-            // If the header declared a size, there was room for it, and the header is wrong; else the manifest is.
+            // If the header declared a size, there was room for it, and the header is wrong; else the
+            // manifest is.
             Decoded::TooLarge if header.content.is_none() => return Err(longer()),
             Decoded::TooLarge => return Err(broken_promise(codec, &header)),
         };

@@ -1,5 +1,5 @@
-//! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file asks here,
-//! and never which version it is.
+//! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file
+//! asks here, and never which version it is.
 
 use super::write_rules::{WriteRules, NO_RULES};
 use crate::digest::{Algorithm, DigestOf};
@@ -220,8 +220,8 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
     write_rules: &NO_RULES,
 };
 
-/// Checks an object against its layout. The flag demands all that the layout does; otherwise an object that lacks some of
-/// it is not judged.
+/// Checks an object against its layout. The flag demands all that the layout does; otherwise an object that
+/// lacks some of it is not judged.
 pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
 
 /// For a container that has no layouts of its own.

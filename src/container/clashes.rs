@@ -1,4 +1,5 @@
-//! Names that a file gives to several objects: each but the first gets a mark, so that all are listed and found.
+//! Names that a file gives to several objects: each but the first gets a mark, so that all are listed and
+//! found.
 
 use super::tables::{add_text, extend, push};
 use crate::error::{try_format, Result};
@@ -6,7 +7,8 @@ use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{table_position, Manifest, TextId};
 use crate::model::sort::sort_by;
 
-/// Marks the objects whose names clash: "a", "a#2", "a#3". A marked name that is there already is passed over.
+/// Marks the objects whose names clash: "a", "a#2", "a#3". A marked name that is there already is passed
+/// over.
 pub fn mark_objects(manifest: &mut Manifest, budget: &Budget) -> Result<()> {
     let names = |at: usize| {
         let object = manifest.objects.get(at);
@@ -38,8 +40,8 @@ pub fn mark(number: u32) -> Result<String> {
     try_format(format_args!("#{number}"))
 }
 
-/// Which of `count` names were there before, and the number of the mark that makes each of them different from all others.
-/// The result is charged to `budget`.
+/// Which of `count` names were there before, and the number of the mark that makes each of them different
+/// from all others. The result is charged to `budget`.
 pub fn find<'a>(
     count: usize,
     name: &dyn Fn(usize) -> &'a [u8],

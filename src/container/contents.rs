@@ -1,6 +1,7 @@
-//! The rules for what the parts of an object hold: one table for the writer, for copies and for verification. Bools are 0 or
-//! 1, bits behind the last element are 0, the parts of a sparse object belong together, and its positions are in range
-//! and different. Which rules apply is in the row of the container's [`Capabilities`].
+//! The rules for what the parts of an object hold: one table for the writer, for copies and for verification.
+//! Bools are 0 or 1, bits behind the last element are 0, the parts of a sparse object belong together, and
+//! its positions are in range and different. Which rules apply is in the row of the container's
+//! [`Capabilities`].
 
 use super::capabilities::Capabilities;
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -65,8 +66,8 @@ pub enum Positions {
 }
 
 impl Capabilities {
-    /// What is checked of the bytes of a component of that type; `count` is the number of its elements, if that is known. `strict` knows no
-    /// other bools than 0 and 1, whatever the container.
+    /// What is checked of the bytes of a component of that type; `count` is the number of its elements, if
+    /// that is known. `strict` knows no other bools than 0 and 1, whatever the container.
     pub fn element_check(
         &self,
         dtype: Option<Dtype>,
@@ -84,7 +85,8 @@ impl Capabilities {
         ElementCheck { bools, padding }
     }
 
-    /// How many elements a component has by its object's layout, if that is known. `nnz` is that of a sparse object.
+    /// How many elements a component has by its object's layout, if that is known. `nnz` is that of a sparse
+    /// object.
     pub fn count_by_layout(
         &self,
         manifest: &Manifest,
@@ -103,8 +105,8 @@ impl Capabilities {
         }
     }
 
-    /// Checks that the parts of an object, whose sizes are known, make up what its format says. Returns what its positions
-    /// are checked against. `part` finds a component by its role.
+    /// Checks that the parts of an object, whose sizes are known, make up what its format says. Returns what
+    /// its positions are checked against. `part` finds a component by its role.
     pub fn check_parts(
         &self,
         format: Format,
@@ -250,8 +252,8 @@ pub fn storage_count(entry: &Component) -> Result<u64> {
     }
 }
 
-/// How many values it has, where the two parts of a complex number are one; none if the logical type is unknown. Elements
-/// that share bytes may fill their last block in part.
+/// How many values it has, where the two parts of a complex number are one; none if the logical type is
+/// unknown. Elements that share bytes may fill their last block in part.
 pub fn value_count(entry: &Component) -> Result<Option<u64>> {
     let size = storage_count(entry)?.saturating_mul(entry.width() as u64);
     let Some(block) = entry.block() else { return Ok(None) };
@@ -270,8 +272,8 @@ pub fn value_count(entry: &Component) -> Result<Option<u64>> {
     }
 }
 
-/// Whether `found` values take as many bytes as `count`: 4-bit values fill up their last byte. True if the logical type is
-/// unknown.
+/// Whether `found` values take as many bytes as `count`: 4-bit values fill up their last byte. True if the
+/// logical type is unknown.
 fn are_values_of(entry: &Component, found: Option<u64>, count: u64) -> bool {
     found.zip(entry.block()).is_none_or(|(found, block)| block.size(found) == block.size(count))
 }

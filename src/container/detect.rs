@@ -21,7 +21,8 @@ use std::fmt;
 /// Bytes of a file's end that [`detect`] wants to see.
 pub(crate) const END_BYTES: usize = 40;
 
-/// Decides by what is seen of a file: what the first row says that knows it, if the caller allows that container.
+/// Decides by what is seen of a file: what the first row says that knows it, if the caller allows that
+/// container.
 pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     for detect in table.iter().filter_map(|row| row.detect) {
         let found = detect(ends, limits)?;

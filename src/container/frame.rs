@@ -49,10 +49,11 @@ pub enum Detected {
     Frame(Frame),
     /// It is this one; its manifest is in front, and reading it tells where it ends.
     Front(Container),
-    /// It is this one, or the other one that its archives may be; its manifest is at places all over the file.
+    /// It is this one, or the other one that its archives may be; its manifest is at places all over the
+    /// file.
     Scattered(Container),
-    /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More than there
-    /// were, and no more than the file has.
+    /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More
+    /// than there were, and no more than the file has.
     NeedsHead(u64),
 }
 

@@ -1,9 +1,9 @@
-//! Bytes to model and back: which container a file is, where its manifest stands, how it is encoded, which rules it has
-//! to keep. Pure functions over slices; no files, no clock, no panics.
+//! Bytes to model and back: which container a file is, where its manifest stands, how it is encoded, which
+//! rules it has to keep. Pure functions over slices; no files, no clock, no panics.
 //!
-//! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing, [`encode_manifest`]
-//! and [`encode_footer`] make their bytes. What differs beside that is said by [`Capabilities`].
-//! A new container is a folder and a row of the table in this file.
+//! Containers end here. Reading, [`decode`] yields the same [`Manifest`] for all of them; writing,
+//! [`encode_manifest`] and [`encode_footer`] make their bytes. What differs beside that is said by
+//! [`Capabilities`]. A new container is a folder and a row of the table in this file.
 
 #![cfg_attr(
     not(test),
@@ -194,8 +194,8 @@ pub(crate) fn decode_within(
     }
 }
 
-/// The manifest of a container that is read from the front of a file, checked likewise; what it takes is charged to
-/// `budget`, which holds more the longer the manifest is.
+/// The manifest of a container that is read from the front of a file, checked likewise; what it takes is
+/// charged to `budget`, which holds more the longer the manifest is.
 pub(crate) fn decode_front(
     container: Container,
     window: &mut dyn Window,
@@ -262,8 +262,8 @@ fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
     })
 }
 
-/// The first rule that keeps a file from the canonical form of its container, as the manifest shows it, which is encoded as
-/// these bytes; none where it shows none.
+/// The first rule that keeps a file from the canonical form of its container, as the manifest shows it, which
+/// is encoded as these bytes; none where it shows none.
 pub(crate) fn canonical_violation(
     frame: &Frame,
     manifest: &Manifest,
@@ -297,8 +297,8 @@ pub fn validate(manifest: Manifest, frame: &Frame) -> Result<Validated> {
     validate::validate(manifest, frame, capabilities)
 }
 
-/// What a copy of a file notes, so that converting back gives the same file: a map, for a container that is not zTensor
-/// and that says more than objects and attributes.
+/// What a copy of a file notes, so that converting back gives the same file: a map, for a container that is
+/// not zTensor and that says more than objects and attributes.
 pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let origin = row(of.frame.container).and_then(|row| row.origin);
     origin.map_or(Ok(None), |origin| origin(of))
@@ -355,8 +355,8 @@ pub fn decode_encoded(frame: &Frame, bytes: &[u8]) -> Result<Validated> {
     decode(frame, bytes, &Limits { objects: u64::from(u32::MAX), ..Limits::default() })
 }
 
-/// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has it, with
-/// what `attributes` and `objects` change of it, and the objects of `added` behind its own.
+/// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has
+/// it, with what `attributes` and `objects` change of it, and the objects of `added` behind its own.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,

@@ -125,7 +125,8 @@ impl Capabilities {
         }
     }
 
-    /// Whether a reader takes that name of a type, beside that dtype, for one that it knows, or for a wrong one.
+    /// Whether a reader takes that name of a type, beside that dtype, for one that it knows, or for a wrong
+    /// one.
     pub fn knows_type(&self, name: &str, dtype: Option<Dtype>) -> bool {
         let LogicalTypes::Any = self.logical_types else { return false };
         match (Logical::from_name(name).filter(|logical| !logical.is_block_type()), dtype) {
@@ -245,7 +246,8 @@ mod tests {
     use crate::container::{capabilities, version_to_write};
     use crate::model::manifest::Container;
 
-    /// Every encoding that the table has, in every container that is written: none is refused for want of a line here.
+    /// Every encoding that the table has, in every container that is written: none is refused for want of a
+    /// line here.
     #[test]
     fn an_encoding_is_written_where_its_row_says_and_found_by_its_name() {
         let written = Container::ALL.map(capabilities).into_iter().filter(|to| to.number.is_some());

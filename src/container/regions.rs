@@ -14,8 +14,8 @@ pub trait Regions {
     /// The bytes of `range`, which the file has.
     fn bytes(&mut self, range: Range<u64>) -> Result<&[u8]>;
 
-    /// Gives `body` the bytes of each range, in their order; the file has all of them. Those that follow each other
-    /// closely are read together, so they are best in the order of the file.
+    /// Gives `body` the bytes of each range, in their order; the file has all of them. Those that follow each
+    /// other closely are read together, so they are best in the order of the file.
     fn for_each(&mut self, ranges: &[Range<u64>], body: &mut OnRegion<'_>) -> Result<()>;
 }
 

@@ -65,7 +65,8 @@ pub struct OriginOf<'a> {
     pub frame: &'a Frame,
     /// Reads its bytes.
     pub read: ReadAt<'a>,
-    /// Whether the manifest is that of this file alone, with all that it has: else places in it are of no use.
+    /// Whether the manifest is that of this file alone, with all that it has: else places in it are of no
+    /// use.
     pub is_whole: bool,
 }
 
@@ -91,8 +92,8 @@ pub struct EndSearch {
     pub size: usize,
     /// Gives the places in a window, which begins so many bytes into the file.
     pub find: FindEnds,
-    /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise only one that
-    /// is alone is, in a file whose gaps are zero.
+    /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise
+    /// only one that is alone is, in a file whose gaps are zero.
     pub last_wins: bool,
 }
 
@@ -113,7 +114,8 @@ pub type SplitOf = fn(&Manifest) -> Result<Option<Split>>;
 /// The digest of what a file's objects are, from the bytes of its manifest and where these begin.
 pub type ContentDigest = fn(&[u8], u64, Algorithm) -> Result<Digest>;
 
-/// The form in which a container has one file for the same objects; its step is [`Capabilities::canonical_step`].
+/// The form in which a container has one file for the same objects; its step is
+/// [`Capabilities::canonical_step`].
 pub struct Canonical {
     /// The first rule that keeps a file from it, as its manifest shows it, which is encoded as these bytes.
     pub violation: fn(&Manifest, &Frame, &[u8]) -> Result<Option<String>>,
@@ -133,7 +135,8 @@ pub struct Row {
     pub decode: Option<Decode>,
     /// How it is written; none where it is not.
     pub encode: Option<Encode>,
-    /// What a copy of its files records, so that converting back gives the same file; none if nothing is recorded.
+    /// What a copy of its files records, so that converting back gives the same file; none if nothing is
+    /// recorded.
     pub origin: Option<Origin>,
     /// How to find the end that a file had before it was appended to; none if its files are not appended to.
     pub ends: Option<EndSearch>,

@@ -1,4 +1,5 @@
-//! The index of a model in shards, as Hugging Face writes it: `{"metadata": {...}, "weight_map": {tensor: file}}`.
+//! The index of a model in shards, as Hugging Face writes it: `{"metadata": {...}, "weight_map": {tensor:
+//! file}}`.
 
 use super::frame::Limits;
 use super::json::{PassedKeys, Scan};
@@ -153,8 +154,8 @@ impl ShardIndex {
     }
 }
 
-/// Refuses what leads out of the folder of the index. The text is judged and never what it resolves to: caches of
-/// downloads have links in place of files.
+/// Refuses what leads out of the folder of the index. The text is judged and never what it resolves to:
+/// caches of downloads have links in place of files.
 fn check_path(path: &[u8]) -> Result<()> {
     let why = match path {
         [] => "is empty",

@@ -9,7 +9,8 @@ use std::fmt::Display;
 /// The least that a table grows by.
 const MIN_GROWTH: usize = 64;
 
-/// Charges a table that grows from `capacity` entries; both tables are there while one is copied to the other.
+/// Charges a table that grows from `capacity` entries; both tables are there while one is copied to the
+/// other.
 #[cold]
 fn growing<T>(
     budget: &Budget,
@@ -38,7 +39,8 @@ pub fn add<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, entry: T) -> Result
     table.push(entry)
 }
 
-/// Makes room for as many entries as are claimed, unless that is more than opening may take: then it grows as they come.
+/// Makes room for as many entries as are claimed, unless that is more than opening may take: then it grows as
+/// they come.
 pub fn expect<T: Copy>(budget: &Budget, table: &mut HugeVec<T>, claimed: u64) -> Result<()> {
     match usize::try_from(claimed) {
         Ok(claimed) if budget.has(bytes_of::<T>(claimed)) => {

@@ -11,7 +11,8 @@ use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 use crate::model::sort::sort;
 
-/// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that has all of its own rules.
+/// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that
+/// has all of its own rules.
 #[derive(Debug)]
 pub struct Validated(Manifest);
 
@@ -64,7 +65,8 @@ struct Rules<'a> {
 struct Data(Option<TextId>);
 
 impl Data {
-    /// Whether a component has it. One text is kept of a role, nearly always, so that there is nothing to compare.
+    /// Whether a component has it. One text is kept of a role, nearly always, so that there is nothing to
+    /// compare.
     #[inline(always)]
     fn is(self, manifest: &Manifest, c: &Component) -> bool {
         self.0 == Some(c.role) || manifest.texts.get_bytes(c.role) == b"data"

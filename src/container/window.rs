@@ -7,8 +7,8 @@ pub trait Window {
     /// Bytes of the file.
     fn file_size(&self) -> u64;
 
-    /// The bytes from `start` on: at least `least`, which the file has, and more where they are in memory or a read is
-    /// worth it. `start` and `start + least` never become less.
+    /// The bytes from `start` on: at least `least`, which the file has, and more where they are in memory or
+    /// a read is worth it. `start` and `start + least` never become less.
     fn bytes(&mut self, start: u64, least: u64) -> Result<&[u8]>;
 }
 

@@ -39,7 +39,8 @@ pub struct QuantizedForm {
     pub attributes: Attributes,
 }
 
-/// The rules of a container for what is written. They are checked before anything is written, and an error names the rule.
+/// The rules of a container for what is written. They are checked before anything is written, and an error
+/// names the rule.
 #[derive(Debug)]
 pub struct WriteRules {
     /// Checks the name of an object, a component or an attribute; the first argument says of which.
@@ -50,8 +51,9 @@ pub struct WriteRules {
     pub shape: fn(&[u64]) -> Result<()>,
     /// Checks the value of an attribute; the flag says that it is one of the file.
     pub value: fn(Value<'_>, bool) -> Result<()>,
-    /// Checks an object with all of its components, but for their offsets. If the flag is set, it has to have all that its
-    /// layout demands; otherwise an object that lacks some of it, as those of other writers do, passes.
+    /// Checks an object with all of its components, but for their offsets. If the flag is set, it has to have
+    /// all that its layout demands; otherwise an object that lacks some of it, as those of other writers do,
+    /// passes.
     pub object: Option<CheckObject>,
     /// The format of that name; none if it is not known.
     pub format: fn(&str) -> Option<Format>,

@@ -1,4 +1,5 @@
-//! Numbers that a conversion loses: finite ones that become infinite, and those for which an integer type has no value.
+//! Numbers that a conversion loses: finite ones that become infinite, and those for which an integer type has
+//! no value.
 
 use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
 use super::float;

@@ -28,7 +28,8 @@ use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
 
-/// Elements that are converted before they are looked at for losses: at most 16 KiB of f64 and as much of the result.
+/// Elements that are converted before they are looked at for losses: at most 16 KiB of f64 and as much of the
+/// result.
 const PIECE_ELEMENTS: usize = 2048;
 
 /// A result of this size or more would evict everything from the caches, and little of it would stay: it is
@@ -83,8 +84,8 @@ fn size(dtype: Dtype) -> u64 {
 /// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
 /// [`converted_size`] gives. They may be pieces of a conversion that writes `total` bytes in all.
 ///
-/// Returns how many numbers are lost: finite ones that became infinite, and those for which an integer type has no
-/// value. See [`refuse_loss`].
+/// Returns how many numbers are lost: finite ones that became infinite, and those for which an integer type
+/// has no value. See [`refuse_loss`].
 pub(crate) fn convert(
     src: &[u8],
     from: (Dtype, Option<Logical>),
@@ -164,8 +165,8 @@ fn wider(kind: Half, src: &[u8], dst: &mut [u8], total: u64) {
     wider_each(kind, src, dst.get_mut(done.saturating_mul(2)..).unwrap_or_default());
 }
 
-/// 16-bit floats to f32 on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and keeps its sign and
-/// payload there, too.
+/// 16-bit floats to f32 on any processor. Widening is exact, so `half` may do it; a NaN becomes quiet and
+/// keeps its sign and payload there, too.
 fn wider_each(kind: Half, src: &[u8], dst: &mut [u8]) {
     if kind == Half::Bf16 {
         return each(src, dst, |b| float::bf16_to_f32(u16::from_ne_bytes(b)).to_ne_bytes());

@@ -285,8 +285,8 @@ fn every_midpoint_rounds_once() {
     }
 }
 
-/// Every code of both 16-bit floats in rows, wherever they begin, however many are left over, and whether they are
-/// written through the caches or not, is what one alone is; and nothing beside them is touched.
+/// Every code of both 16-bit floats in rows, wherever they begin, however many are left over, and whether
+/// they are written through the caches or not, is what one alone is; and nothing beside them is touched.
 #[test]
 fn rows_of_16_bit_floats_are_widened_as_each_alone() {
     let codes: Vec<u16> = (0..=u16::MAX).collect();

@@ -63,7 +63,8 @@ impl DigestOf {
         }
     }
 
-    /// Whether the text of a digest has the form that it has to have: digests of decoded bytes are in lower case.
+    /// Whether the text of a digest has the form that it has to have: digests of decoded bytes are in lower
+    /// case.
     pub(crate) fn has_form(self, text: &str) -> bool {
         self == DigestOf::Stored || is_lower_case(text.as_bytes())
     }
@@ -286,7 +287,8 @@ pub(crate) fn text_size(algorithm: Algorithm) -> usize {
     }
 }
 
-/// A digest as the manifest has it; no memory is asked for, as there may be one for each of many small tensors.
+/// A digest as the manifest has it; no memory is asked for, as there may be one for each of many small
+/// tensors.
 #[derive(Debug)]
 pub(crate) struct DigestText {
     bytes: [u8; 71], // the longest, of SHA-256
@@ -317,8 +319,8 @@ impl std::ops::Deref for DigestText {
     }
 }
 
-/// The text of a digest for the manifest, in the one form that every release checks: `sha256:` lower case, `crc32c:0x` upper
-/// case.
+/// The text of a digest for the manifest, in the one form that every release checks: `sha256:` lower case,
+/// `crc32c:0x` upper case.
 pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
     match digest {
         Digest::Crc32c(value) => Ok(DigestText::new("crc32c:0x", &value.to_be_bytes(), b"0123456789ABCDEF")),

@@ -88,7 +88,8 @@ impl Drop for ErrorPointer {
     #[inline(never)] // it stands at the end of nearly every function
     fn drop(&mut self) {
         if let Some(data) = self.get_mut() {
-            // SAFETY: it came from the global allocator with the layout of its type, which is what a box frees.
+            // SAFETY: it came from the global allocator with the layout of its type, which is what a box
+            // frees.
             drop(unsafe { Box::from_raw(data) });
         }
     }

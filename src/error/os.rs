@@ -1,11 +1,12 @@
-//! What a failed call of the operating system says. The standard library asks for memory to say it, in a way that ends
-//! the process where there is none, and the C library says it in the host's language; here it is a table.
+//! What a failed call of the operating system says. The standard library asks for memory to say it, in a way
+//! that ends the process where there is none, and the C library says it in the host's language; here it is a
+//! table.
 
 use std::fmt;
 use std::io;
 
-/// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for memory.
-/// Messages show such errors by this alone.
+/// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for
+/// memory. Messages show such errors by this alone.
 pub(crate) struct SystemText<'e>(pub &'e io::Error);
 
 impl fmt::Display for SystemText<'_> {

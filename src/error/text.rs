@@ -40,8 +40,8 @@ pub(super) fn push_bounded(to: &mut String, text: &str, limit: usize) -> bool {
     has_memory
 }
 
-/// Formats into memory that is asked for fallibly, at most `limit` bytes; as far as it came where memory is short.
-/// Long texts are shown without their middle, so that what is said of them is there.
+/// Formats into memory that is asked for fallibly, at most `limit` bytes; as far as it came where memory is
+/// short. Long texts are shown without their middle, so that what is said of them is there.
 pub(super) fn bounded_text(
     arguments: fmt::Arguments<'_>,
     limit: usize,
@@ -79,8 +79,8 @@ pub(super) fn bounded_text(
     }
 }
 
-/// Bytes of a file that ought to be text, as a message shows them: escaped, bytes that are no UTF-8 as `\xff`, and
-/// long ones without their middle.
+/// Bytes of a file that ought to be text, as a message shows them: escaped, bytes that are no UTF-8 as
+/// `\xff`, and long ones without their middle.
 pub(crate) struct Quoted<'b>(pub &'b [u8]);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,5 +1,5 @@
-//! Blocks of a file: whether reads and writes can go past the page cache, their alignment, a second handle for them, and
-//! space that is allocated ahead.
+//! Blocks of a file: whether reads and writes can go past the page cache, their alignment, a second handle
+//! for them, and space that is allocated ahead.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -38,7 +38,8 @@ pub enum DirectAccess {
 }
 
 impl DirectAccess {
-    /// The alignment to try: if it is unknown, one that suits every device; none if there is no direct access.
+    /// The alignment to try: if it is unknown, one that suits every device; none if there is no direct
+    /// access.
     pub fn alignment(self) -> Option<Alignment> {
         match self {
             DirectAccess::Aligned(alignment) => Some(alignment),
@@ -54,8 +55,8 @@ pub struct DirectHandle {
     pub file: File,
     /// What the memory of a write has to be a multiple of; a power of two.
     pub memory: usize,
-    /// What its offset and its size have to be a multiple of; a page at least, so that no page has bytes that were
-    /// written in both ways.
+    /// What its offset and its size have to be a multiple of; a page at least, so that no page has bytes that
+    /// were written in both ways.
     pub block: usize,
 }
 
@@ -72,9 +73,9 @@ mod platform {
     const MAX_PIECES: usize = 1024;
 
     pub fn direct_access(file: &File) -> DirectAccess {
-        // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the path is
-        // empty and ends with NUL. By number, because the C libraries that this library runs with need not have
-        // the function.
+        // SAFETY: an all-zero struct of integers is valid, and the kernel writes no more than it has; the
+        // path is empty and ends with NUL. By number, because the C libraries that this library runs with
+        // need not have the function.
         let alignment_mask = unsafe {
             let mut alignment_mask: libc::statx = std::mem::zeroed();
             let (flags, mask) = (libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN);
@@ -130,8 +131,8 @@ mod platform {
         use libc::{off_t as offset, preadv};
         let at = offset::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
         let count = libc::c_int::try_from(pieces.len().min(MAX_PIECES)).unwrap_or(0);
-        // SAFETY: the standard library promises that its slices for this are the system's `iovec`; each is memory
-        // that may be written, and there are `count` of them.
+        // SAFETY: the standard library promises that its slices for this are the system's `iovec`; each is
+        // memory that may be written, and there are `count` of them.
         let done = unsafe { preadv(file.as_raw_fd(), pieces.as_ptr().cast::<libc::iovec>(), count, at) };
         usize::try_from(done).map_err(|_| std::io::Error::last_os_error())
     }
@@ -180,19 +181,20 @@ mod platform {
     }
 }
 
-/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1; on Windows what its
-/// storage says).
+/// Asks how reads and writes of `file` past the page cache have to be aligned (statx, since Linux 6.1; on
+/// Windows what its storage says).
 pub fn direct_access(file: &File) -> DirectAccess {
     platform::direct_access(file)
 }
 
-/// A second handle on `file` for reading or for writing past the page cache; none where the platform or the file system
-/// has no such thing, an error only for lack of memory.
+/// A second handle on `file` for reading or for writing past the page cache; none where the platform or the
+/// file system has no such thing, an error only for lack of memory.
 pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     platform::reopen(file, access)
 }
 
-/// A second handle on `file` for writes past the page cache, where the platform and the file system have such.
+/// A second handle on `file` for writes past the page cache, where the platform and the file system have
+/// such.
 pub fn open_direct(file: &File) -> Option<DirectHandle> {
     if cfg!(target_vendor = "apple") {
         return None; // such writes were not measured there
@@ -216,7 +218,8 @@ pub fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<usize> {
 /// Whether one call fills many pieces of memory.
 pub(crate) const SCATTERS: bool = platform::SCATTERS;
 
-/// Reads from the file's offset `at` into pieces of memory, one after the other. Returns how many bytes. Only if [`SCATTERS`].
+/// Reads from the file's offset `at` into pieces of memory, one after the other. Returns how many bytes. Only
+/// if [`SCATTERS`].
 pub fn read_scattered_at(file: &File, pieces: &mut [IoSliceMut<'_>], at: u64) -> std::io::Result<usize> {
     platform::read_scattered_at(file, pieces, at)
 }

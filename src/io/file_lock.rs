@@ -1,8 +1,9 @@
 //! The lock that a writer holds on the file that it changes. It stops other writers, and no reader.
 //!
-//! On Unix it is a flock, which belongs to an open file: two handles that are opened separately exclude each other, also in
-//! one process, and duplicates (of a fork, too) share one lock, which ends when the last of them is closed. On Windows it is
-//! a lock on one byte far past the end of any file, as locked bytes cannot be read there.
+//! On Unix it is a flock, which belongs to an open file: two handles that are opened separately exclude each
+//! other, also in one process, and duplicates (of a fork, too) share one lock, which ends when the last of
+//! them is closed. On Windows it is a lock on one byte far past the end of any file, as locked bytes cannot
+//! be read there.
 
 use std::fs::File;
 
@@ -24,7 +25,8 @@ enum Kind {
     Shared,
 }
 
-/// How often the lock is asked for, and the pause between: a reader that looks whether there is a writer holds it for less.
+/// How often the lock is asked for, and the pause between: a reader that looks whether there is a writer
+/// holds it for less.
 const TRIES: u32 = 4;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
@@ -80,7 +82,8 @@ mod platform {
         }
     }
 
-    /// ENOLCK: a server without locks. EBADF: NFS makes a flock one of bytes, which takes a handle for writing.
+    /// ENOLCK: a server without locks. EBADF: NFS makes a flock one of bytes, which takes a handle for
+    /// writing.
     fn has_no_locks(error: &Error) -> bool {
         matches!(error.raw_os_error(), Some(libc::ENOLCK | libc::EBADF))
     }

@@ -5,7 +5,8 @@ use crate::error::Result;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Calls `body` with the name of each entry, in no particular order; false if the path is no folder that can be listed.
+/// Calls `body` with the name of each entry, in no particular order; false if the path is no folder that can
+/// be listed.
 pub fn for_each_name(path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool> {
     platform::for_each_name(&SystemPath::new(path)?, body)
 }

@@ -1,5 +1,5 @@
-//! Paths, and what the system does with them, in memory that is asked for fallibly: the standard library copies a long
-//! path in memory that it cannot do without.
+//! Paths, and what the system does with them, in memory that is asked for fallibly: the standard library
+//! copies a long path in memory that it cannot do without.
 
 use crate::error::Result;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,8 @@ mod platform {
 
         /// The path without symbolic links, of a file that is there.
         pub fn resolved(&self) -> std::io::Result<PathBuf> {
-            // SAFETY: a NUL-ended string that lives here; the answer is in memory that the C library asks for, or NULL.
+            // SAFETY: a NUL-ended string that lives here; the answer is in memory that the C library asks
+            // for, or NULL.
             let found = unsafe { libc::realpath(self.as_ptr(), std::ptr::null_mut()) };
             if found.is_null() {
                 return Err(Error::last_os_error());
@@ -209,8 +210,9 @@ mod platform {
             &self.0
         }
 
-        /// Gives it another name, also where that is taken. The standard library asks Windows for what POSIX says, which
-        /// replaces a file that others have open, too; of 1.85 it asks for nothing else where a file system does not know that.
+        /// Gives it another name, also where that is taken. The standard library asks Windows for what POSIX
+        /// says, which replaces a file that others have open, too; of 1.85 it asks for nothing else where a
+        /// file system does not know that.
         pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
             match std::fs::rename(&self.0, &to.0) {
                 #[cfg(windows)]

@@ -11,7 +11,8 @@ pub fn size_of(file: &File) -> Result<u64> {
     size_and_time(file).map(|(size, _)| size)
 }
 
-/// The size of an open file, and when it was changed last, in nanoseconds since 1970; 0 where that is not known.
+/// The size of an open file, and when it was changed last, in nanoseconds since 1970; 0 where that is not
+/// known.
 pub fn size_and_time(file: &File) -> Result<(u64, i64)> {
     let stat = match stat::of_file(file) {
         Ok(stat) => stat,
@@ -57,7 +58,8 @@ pub fn read_exact_scattered(file: &File, offset: u64, mut pieces: &mut [IoSliceM
     outcome.map(|()| true)
 }
 
-/// Calls `read` with an offset and the number of bytes done, until it has read all `size`; it returns how many it read.
+/// Calls `read` with an offset and the number of bytes done, until it has read all `size`; it returns how
+/// many it read.
 fn exactly(
     mut offset: u64,
     size: usize,

@@ -1,5 +1,5 @@
-//! Whether the system refused a call as such: because of a filter of system calls, a policy, or a kernel or file system that
-//! does not have it. The caller then tries another call, if there is one.
+//! Whether the system refused a call as such: because of a filter of system calls, a policy, or a kernel or
+//! file system that does not have it. The caller then tries another call, if there is one.
 
 /// Whether an error says that the call is not to be had.
 #[cfg(unix)]
@@ -9,8 +9,8 @@ pub fn is_refusal(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
 }
 
-/// Whether an error says that the call is not to be had. Not ERROR_INVALID_FUNCTION, which says of a handle that it is no
-/// file's.
+/// Whether an error says that the call is not to be had. Not ERROR_INVALID_FUNCTION, which says of a handle
+/// that it is no file's.
 #[cfg(windows)]
 pub fn is_refusal(error: &std::io::Error) -> bool {
     use windows_sys::Win32::Foundation::{

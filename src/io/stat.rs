@@ -1,5 +1,5 @@
-//! What the system says of a file: kind, size, permissions, time. Where a filter of system calls refuses statx, which the
-//! standard library asks, fstat and stat still answer; and the other way round.
+//! What the system says of a file: kind, size, permissions, time. Where a filter of system calls refuses
+//! statx, which the standard library asks, fstat and stat still answer; and the other way round.
 
 use super::path::SystemPath;
 use super::refusal::is_refusal;

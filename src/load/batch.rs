@@ -1,5 +1,5 @@
-//! Many requests in one call: their jobs in the order of the files, on some threads, and what the callbacks report
-//! meanwhile.
+//! Many requests in one call: their jobs in the order of the files, on some threads, and what the callbacks
+//! report meanwhile.
 
 use super::executor::{Executor, Listener};
 use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};

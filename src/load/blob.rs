@@ -20,7 +20,8 @@ pub(crate) trait Owner: Sync {
     /// An error, with the words that name the file that has that source.
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
 
-    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by an append.
+    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by
+    /// an append.
     fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()>;
 
     /// What is called on each thread that is started.
@@ -113,7 +114,8 @@ impl<'f> Blob<'f> {
         self.owner.named(self, error)
     }
 
-    /// What reading gave; but an error if the file, which is read and not mapped, was changed since it was opened.
+    /// What reading gave; but an error if the file, which is read and not mapped, was changed since it was
+    /// opened.
     pub(super) fn unless_changed(&self, outcome: Result<()>) -> Result<()> {
         if outcome.as_ref().err().is_none_or(is_of_the_file) {
             if let Some(change) = change_since_open(self.source)? {
@@ -123,8 +125,8 @@ impl<'f> Blob<'f> {
         outcome
     }
 
-    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place` says where in the
-    /// component a byte of `piece` is.
+    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place`
+    /// says where in the component a byte of `piece` is.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         if self.entry.swaps() {
             swap_in_place(piece, self.entry.width());
@@ -140,8 +142,8 @@ impl<'f> Blob<'f> {
         }
     }
 
-    /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that many, which
-    /// are `known` to have so many or at most so many, and is it allowed?
+    /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that
+    /// many, which are `known` to have so many or at most so many, and is it allowed?
     pub fn check_size(&self, codec: Codec, known: KnownSize) -> Result<()> {
         let (size, stored_size) = (self.size, self.entry.stored_size);
         let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
@@ -158,8 +160,8 @@ impl<'f> Blob<'f> {
         Ok(())
     }
 
-    /// Where to begin among its stored bytes for `length` decoded ones from `offset` on. All headers are walked, if not
-    /// now then before, and its frames can have its size.
+    /// Where to begin among its stored bytes for `length` decoded ones from `offset` on. All headers are
+    /// walked, if not now then before, and its frames can have its size.
     pub fn seek(&self, codec: Codec, offset: u64, length: u64) -> Result<Seek> {
         let cache = self.owner.frame_indexes();
         let start = match cache.seek(self.index, offset, length) {

@@ -1,4 +1,5 @@
-//! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes of all.
+//! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes
+//! of all.
 
 use super::request::Job;
 use super::strategy::{Coalescing, ReadStrategy};
@@ -76,8 +77,8 @@ pub fn adjacent<'j, 'a: 'j>(
 pub enum Fetched {
     /// In the bounce from `place` on, a copy of the source from `start` on.
     Contiguous { start: u64, place: usize },
-    /// In the destinations. Those of jobs that have no destination for stored bytes follow each other in the bounce; the next
-    /// begins there.
+    /// In the destinations. Those of jobs that have no destination for stored bytes follow each other in the
+    /// bounce; the next begins there.
     Scattered(usize),
 }
 
@@ -140,8 +141,8 @@ fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
     })
 }
 
-/// The ranges to read: stored bytes go to the jobs' destinations, or to the first `own` bytes of `memory`. With `start`,
-/// the gaps from there on are read, too, into the rest of `memory`.
+/// The ranges to read: stored bytes go to the jobs' destinations, or to the first `own` bytes of `memory`.
+/// With `start`, the gaps from there on are read, too, into the rest of `memory`.
 fn scatter<'m>(
     jobs: &'m mut [Job<'_>],
     start: Option<u64>,
@@ -206,7 +207,8 @@ mod tests {
         adjacent(&jobs[0], jobs.iter(), &limits).count
     }
 
-    /// Else one thread would decode them all: a page of stored bytes may be a hundred megabytes of decoded ones.
+    /// Else one thread would decode them all: a page of stored bytes may be a hundred megabytes of decoded
+    /// ones.
     #[test]
     fn jobs_that_decode_to_many_bytes_are_not_coalesced() {
         assert_eq!(together(100, 2 << 20), 8);

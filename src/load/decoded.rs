@@ -78,7 +78,8 @@ impl Blob<'_> {
         }
     }
 
-    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless it is `lossy`.
+    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless
+    /// it is `lossy`.
     pub fn convert_into(&self, to: Dtype, lossy: bool, dst: &mut [u8]) -> Result<()> {
         let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
         let mut lost = 0u64;

@@ -1,5 +1,5 @@
-//! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those of `run_one`
-//! go through it.
+//! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those
+//! of `run_one` go through it.
 
 use super::coalesce::{adjacent, fetch, Extent};
 use super::oversized::Oversized;
@@ -15,8 +15,8 @@ use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// Reads past the page cache that are under way at once, where the caller leaves it to us: a disk wants more of them than
-/// there may be processors.
+/// Reads past the page cache that are under way at once, where the caller leaves it to us: a disk wants more
+/// of them than there may be processors.
 const MIN_DIRECT_THREADS: usize = 4;
 
 /// What the threads of one batch or load share.
@@ -83,7 +83,8 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Decides how each source is read. `places` are all bytes that will be read, in the order of the sources.
+    /// Decides how each source is read. `places` are all bytes that will be read, in the order of the
+    /// sources.
     pub fn decide(&mut self, places: &[impl StoredSpan]) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
@@ -152,7 +153,8 @@ impl<'a> Executor<'a> {
         bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 
-    /// Does the next job, and those that may be done with it; false if there is none. Calls `listener` for each.
+    /// Does the next job, and those that may be done with it; false if there is none. Calls `listener` for
+    /// each.
     pub fn step(
         &self,
         requests: &[Request<'a>],
@@ -233,7 +235,8 @@ impl<'a> Executor<'a> {
         Ok(Some((strategy, extent)))
     }
 
-    /// Whether reads went past the page cache, and why or why not. Of several sources, that of one whose reads did.
+    /// Whether reads went past the page cache, and why or why not. Of several sources, that of one whose
+    /// reads did.
     pub fn route_taken(&self) -> (bool, &'static CStr) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
         let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);

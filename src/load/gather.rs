@@ -86,8 +86,8 @@ impl Gather {
         first.saturating_mul(stride)..last.saturating_mul(stride).saturating_add(reach)
     }
 
-    /// Fills `dst` with the row-major bytes from `from` on: whole elements. `stored` begins at byte `base` of all stored
-    /// ones and has those that are needed.
+    /// Fills `dst` with the row-major bytes from `from` on: whole elements. `stored` begins at byte `base` of
+    /// all stored ones and has those that are needed.
     pub fn fill(&self, stored: &[u8], base: u64, from: u64, mut dst: &mut [u8]) -> Result<()> {
         let ((plane_rows, row_stride), (_, stride)) = self.plane();
         let row_size = self.row_size();

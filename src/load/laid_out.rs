@@ -1,5 +1,5 @@
-//! Components whose elements are not simply all of their decoded bytes, one after the other: behind a header that is
-//! compressed with them, or with strides.
+//! Components whose elements are not simply all of their decoded bytes, one after the other: behind a header
+//! that is compressed with them, or with strides.
 
 use super::blob::{decoded_limit, Blob, LaidOut};
 use super::decoded::too_long_is_corrupt;
@@ -27,8 +27,8 @@ impl LaidOut<'_> {
         usize::try_from(self.layout.start).ok().and_then(|start| decoded.get(start..)).unwrap_or_default()
     }
 
-    /// Refuses what `wanted` bytes of it may not take, before anything is asked for: a compressed one is decoded whole, and
-    /// by strides few bytes may be many elements.
+    /// Refuses what `wanted` bytes of it may not take, before anything is asked for: a compressed one is
+    /// decoded whole, and by strides few bytes may be many elements.
     pub fn check_size(&self, blob: &Blob<'_>, wanted: u64) -> Result<()> {
         let stored_size = blob.entry.stored_size;
         let decoded_size = if blob.entry.encoding.is_compressed() { self.layout.decoded_size } else { 0 };
@@ -40,7 +40,8 @@ impl LaidOut<'_> {
         }
     }
 
-    /// Decodes all of `stored` and hands it to `sink` a little at a time, checked against its size and its CRC-32.
+    /// Decodes all of `stored` and hands it to `sink` a little at a time, checked against its size and its
+    /// CRC-32.
     fn decode(&self, codec: Codec, stored: &[u8], sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let size = self.layout.decoded_size;
         let mut sum = Crc32::new();
@@ -55,8 +56,9 @@ impl LaidOut<'_> {
         self.layout.checksum.map_or(Ok(()), |expected| sum.check(expected.crc32))
     }
 
-    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the file. `stored` are the
-    /// stored bytes that this takes, and `base` is where the first of them is in the component.
+    /// Fills `dst` with a range of its bytes, of whole elements where it has strides; in the order of the
+    /// file. `stored` are the stored bytes that this takes, and `base` is where the first of them is in the
+    /// component.
     fn fill(
         &self,
         blob: &Blob<'_>,

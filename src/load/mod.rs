@@ -9,9 +9,9 @@
 //!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs, budget.rs
 //! ```
 //!
-//! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without a queue or
-//! memory of its own. [`run`] (batch.rs) does many requests, of one file or of several, and returns when all are done.
-//! A [`Load`] (streaming.rs) delivers what is done while the rest is read:
+//! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without
+//! a queue or memory of its own. [`run`] (batch.rs) does many requests, of one file or of several, and
+//! returns when all are done. A [`Load`] (streaming.rs) delivers what is done while the rest is read:
 //!
 //! ```text
 //! pieces     what is larger than a slot is cut; what is begun first            pieces.rs

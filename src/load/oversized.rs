@@ -1,5 +1,6 @@
-//! Requests of a load that are larger than a slot and cannot be read slot by slot: what is compressed, checked, converted or
-//! strided. Each is made whole in temporary memory, and copied out of it piece by piece.
+//! Requests of a load that are larger than a slot and cannot be read slot by slot: what is compressed,
+//! checked, converted or strided. Each is made whole in temporary memory, and copied out of it piece by
+//! piece.
 
 use super::perform::Performer;
 use super::request::Request;
@@ -38,7 +39,8 @@ impl<'a> Oversized<'a> {
         outcome.map(|()| bytes)
     }
 
-    /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for anything else.
+    /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for
+    /// anything else.
     pub fn fill(&self, performer: &mut Performer<'_, '_>, offset: u64, dst: &mut [u8]) -> Result<()> {
         let (mut state, size) = (self.state.lock(), self.request.size());
         if let Some(error) = &state.failure {

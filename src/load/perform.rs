@@ -1,4 +1,5 @@
-//! One job: its stored bytes are read, hashed, decoded, taken apart, byte-swapped to the host's order, checked, converted.
+//! One job: its stored bytes are read, hashed, decoded, taken apart, byte-swapped to the host's order,
+//! checked, converted.
 
 use super::blob::Blob;
 use super::budget::Budget;
@@ -23,8 +24,8 @@ const HASH_CHUNK: usize = 256 << 10;
 /// Decoded between two steps.
 const DECODED_STEP: u64 = 4 << 20;
 
-/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes would be
-/// copied in the time that a call takes.
+/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes
+/// would be copied in the time that a call takes.
 const MIN_SKIPPED_GAP: u64 = 8 << 10;
 
 /// What all jobs of a batch share.
@@ -115,7 +116,8 @@ impl Performer<'_, '_> {
             self.strategy.count_stored(window.dest_size());
             return take_blocks(blob, window, bytes, dst);
         }
-        // What comes from memory is taken apart while it is hot; what is far apart there is rather read block by block.
+        // What comes from memory is taken apart while it is hot; what is far apart there is rather read block
+        // by block.
         let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
         let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
@@ -134,8 +136,8 @@ impl Performer<'_, '_> {
         Ok(())
     }
 
-    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory, of which `body` takes
-    /// `extra_memory` bytes more.
+    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory, of which
+    /// `body` takes `extra_memory` bytes more.
     pub(super) fn with_stored<T>(
         &mut self,
         blob: &Blob<'_>,

@@ -35,7 +35,8 @@ pub struct Piece {
     pub address: usize,
     /// Whether the consumer has it, and has not given it back.
     pub is_held: bool,
-    /// Of a first piece: how many pieces of the request are not done, and how many had no event that was taken.
+    /// Of a first piece: how many pieces of the request are not done, and how many had no event that was
+    /// taken.
     pub undone: u32,
     pub unreported: u32,
     /// Of a first piece: the request failed, and its failure is an event.
@@ -48,7 +49,8 @@ const MIN_ALIGNED: u64 = 64 << 10;
 /// Pieces are no smaller than this, or than the slots.
 const MIN_PIECE: u64 = 64 << 10;
 
-/// The largest first piece; each next one is about as large as all before it. The consumer is idle until the first is there.
+/// The largest first piece; each next one is about as large as all before it. The consumer is idle until the
+/// first is there.
 const FIRST_PIECE: u64 = 512 << 10;
 
 /// Pieces of an oversized request begin at multiples of this in its temporary memory.
@@ -91,16 +93,16 @@ pub fn split_requests<'a>(
     Ok(SplitRequests { requests, pieces, oversized })
 }
 
-/// The requests of a load, split to pieces: each is a request of its own, of which `pieces` has the state. `oversized` are
-/// those that are read whole into temporary memory first.
+/// The requests of a load, split to pieces: each is a request of its own, of which `pieces` has the state.
+/// `oversized` are those that are read whole into temporary memory first.
 pub struct SplitRequests<'a> {
     pub requests: Vec<Request<'a>>,
     pub pieces: Vec<Piece>,
     pub oversized: Vec<Oversized<'a>>,
 }
 
-/// Splits a request to parts that each fit a slot and are read by one thread. All but the first begin where a block of the
-/// disk does.
+/// Splits a request to parts that each fit a slot and are read by one thread. All but the first begin where a
+/// block of the disk does.
 fn split_to_slots<'a>(
     whole: Request<'a>,
     slot_size: usize,
@@ -122,7 +124,8 @@ fn split_to_slots<'a>(
         }
     };
     let page = PAGE as u64;
-    // A piece is what one thread reads at a time, so that it is still in the processor's cache when it is copied.
+    // A piece is what one thread reads at a time, so that it is still in the processor's cache when it is
+    // copied.
     let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size.max(MIN_PIECE));
     let most = (most / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());

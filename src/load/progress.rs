@@ -1,5 +1,5 @@
-//! The state of a load: which pieces are started, done, reported and given back. [`super::streaming`] has the threads and
-//! the reads.
+//! The state of a load: which pieces are started, done, reported and given back. [`super::streaming`] has the
+//! threads and the reads.
 
 use super::executor::Listener;
 use super::pieces::{place_in_slot, Piece};
@@ -111,8 +111,8 @@ impl Pending {
         self.is_closed = true;
     }
 
-    /// Stops the load, and returns whether there was something to stop: events that nobody has taken count, too, unless the
-    /// load is `ending`.
+    /// Stops the load, and returns whether there was something to stop: events that nobody has taken count,
+    /// too, unless the load is `ending`.
     pub fn cancel(&mut self, ending: bool) -> bool {
         let stops = !self.is_done() || (!ending && !self.events.is_empty());
         if stops {
@@ -147,8 +147,8 @@ impl Pending {
         place_in_slot(ring, slot as usize, used, request).map(|at| (slot, at))
     }
 
-    /// Gives the next pieces a place in the ring, as many as there is space for and as fit the capacity of `placed`; false if
-    /// there is none. The caller makes their jobs, and calls [`Pending::staging_ended`].
+    /// Gives the next pieces a place in the ring, as many as there is space for and as fit the capacity of
+    /// `placed`; false if there is none. The caller makes their jobs, and calls [`Pending::staging_ended`].
     pub fn give_places(
         &mut self,
         ring: &Ring<'_>,

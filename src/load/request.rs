@@ -38,7 +38,8 @@ pub struct BatchOptions {
     pub in_flight: u64,
     /// Check the digests of components that are read whole.
     pub verify: bool,
-    /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their pages' sake.
+    /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their
+    /// pages' sake.
     pub pinned: bool,
 }
 
@@ -123,7 +124,8 @@ impl Part {
 pub struct Wanted {
     /// Converts the elements to this dtype.
     pub convert: Option<Dtype>,
-    /// The conversion may lose numbers: finite ones become infinite, integers the nearest one that the type has.
+    /// The conversion may lose numbers: finite ones become infinite, integers the nearest one that the type
+    /// has.
     pub lossy: bool,
     /// Checks the digest, whatever the options say; only of what is read whole.
     pub verify: bool,
@@ -235,7 +237,8 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// A piece of a request in a ring, `size` bytes from `offset` on, of which that of number `of` is made first.
+    /// A piece of a request in a ring, `size` bytes from `offset` on, of which that of number `of` is made
+    /// first.
     pub(super) fn piece(whole: &Request<'a>, of: u32, offset: u64, size: u64) -> Request<'a> {
         let nothing = Part::Range { offset: 0, length: 0 };
         let wanted = Wanted { convert: None, ..whole.wanted };
@@ -282,7 +285,8 @@ impl<'a> Request<'a> {
         self.size
     }
 
-    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have to be byte-swapped.
+    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have
+    /// to be byte-swapped.
     pub(super) fn covering(&self) -> Range<u64> {
         match &self.part {
             Part::Whole => 0..self.blob.size,
@@ -319,9 +323,11 @@ pub enum JobKind {
     Hash,
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
-    /// Some frames of a compressed component, so many stored bytes, which decode to `dst`, and what a table has of them.
+    /// Some frames of a compressed component, so many stored bytes, which decode to `dst`, and what a table
+    /// has of them.
     Frames { codec: Codec, stored: u64, entries: EntryRange, decoded_start: u64, borrowed: bool },
-    /// All of its stored bytes, out of which the request's part is decoded, and whether their digest is checked.
+    /// All of its stored bytes, out of which the request's part is decoded, and whether their digest is
+    /// checked.
     Decode { codec: Codec, stored: u64, borrowed: bool, has_digest: bool },
     /// All else, by one thread: what has to be looked for, or is of very many pieces.
     Serial,

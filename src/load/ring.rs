@@ -17,7 +17,8 @@ pub struct Ring<'a> {
     _given: std::marker::PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: bytes that are reached by `slice_mut` alone, whose callers see to it that each byte is one thread's.
+// SAFETY: bytes that are reached by `slice_mut` alone, whose callers see to it that each byte is one
+// thread's.
 unsafe impl Send for Ring<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Ring<'_> {}
@@ -65,10 +66,12 @@ impl<'a> Ring<'a> {
     /// Some bytes of a slot, to be filled.
     ///
     /// # Safety
-    /// No other reference to any of these bytes exists as long as this slice, which is dropped before the ring.
+    /// No other reference to any of these bytes exists as long as this slice, which is dropped before the
+    /// ring.
     pub unsafe fn slice_mut(&self, slot: usize, at: usize, size: usize) -> Option<&'a mut [u8]> {
         let start = self.address(slot, at, size)?;
-        // SAFETY: that many bytes, initialised (what C gives counts as such), and no other's as the caller says.
+        // SAFETY: that many bytes, initialised (what C gives counts as such), and no other's as the caller
+        // says.
         Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) })
     }
 }

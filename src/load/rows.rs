@@ -19,7 +19,8 @@ impl<'a> RowsMut<'a> {
     /// `count` rows of `length` bytes, each `stride` bytes behind the one before.
     ///
     /// # Safety
-    /// The rows are memory that is initialised and lent for `'a`, no byte of them is another's, and `stride >= length`.
+    /// The rows are memory that is initialised and lent for `'a`, no byte of them is another's, and
+    /// `stride >= length`.
     pub unsafe fn new(base: NonNull<u8>, count: usize, length: usize, stride: usize) -> RowsMut<'a> {
         RowsMut { next: base, left: count, length, stride, _borrowed: PhantomData }
     }

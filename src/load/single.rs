@@ -1,9 +1,10 @@
-//! A batch of one, on the caller's thread: each job is done when it is cut, so that no queue, no memory and no order of
-//! jobs is needed.
+//! A batch of one, on the caller's thread: each job is done when it is cut, so that no queue, no memory and
+//! no order of jobs is needed.
 //!
-//! Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read into their
-//! place. It spares half of the instructions of a short read; where bytes have to be byte-swapped, looked at, decoded, gathered or
-//! converted, it does not apply, nor where they do not fit: then the jobs say why.
+//! Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read
+//! into their place. It spares half of the instructions of a short read; where bytes have to be byte-swapped,
+//! looked at, decoded, gathered or converted, it does not apply, nor where they do not fit: then the jobs say
+//! why.
 
 use super::blob::Blob;
 use super::perform::{Performer, Shared};

@@ -60,7 +60,8 @@ impl Slab {
         ends.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
     }
 
-    /// Checks a slice against its array: `count[i]` positions of dimension `i` from `start[i]`, every `step[i]`th.
+    /// Checks a slice against its array: `count[i]` positions of dimension `i` from `start[i]`, every
+    /// `step[i]`th.
     #[allow(clippy::arithmetic_side_effects, reason = "only on what the checked products below bound")]
     pub(crate) fn new(
         shape: &[u64],
@@ -122,7 +123,8 @@ impl Slab {
         Ok(slab)
     }
 
-    /// Rows of a row-major array of bytes: `rows` of them, `row_length` bytes each, every `row_stride` from `offset` on.
+    /// Rows of a row-major array of bytes: `rows` of them, `row_length` bytes each, every `row_stride` from
+    /// `offset` on.
     pub(crate) fn rows(offset: u64, rows: u64, row_length: u64, row_stride: u64, size: u64) -> Result<Slab> {
         let last = rows.checked_sub(1).and_then(|last| last.checked_mul(row_stride));
         let end = last.and_then(|last| last.checked_add(offset)?.checked_add(row_length));

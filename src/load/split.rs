@@ -12,8 +12,8 @@ use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
 use std::sync::atomic::Ordering;
 
-/// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the page cache
-/// longer ones may, too.
+/// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the
+/// page cache longer ones may, too.
 pub(super) const MAX_SHORT_READ: usize = 64 << 10;
 
 /// More pieces than this of one slab are left to one thread.
@@ -87,8 +87,8 @@ pub fn plan<'a>(
     Ok(jobs)
 }
 
-/// Adds the jobs that fill `dst` with what a request asks for; it learns how many they are. Where that fails they count as
-/// one, which is to fail.
+/// Adds the jobs that fill `dst` with what a request asks for; it learns how many they are. Where that fails
+/// they count as one, which is to fail.
 pub fn add_jobs<'a>(
     jobs: &mut Vec<Job<'a>>,
     number: u32,
@@ -224,7 +224,8 @@ pub fn split_packed<'a>(
                 Part::Whole if !has_digest => blob.stored().cached_reader()?,
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
             };
-            // What is read of a run mostly fits a thread's bounce: fresh memory for each took a sixth of the time.
+            // What is read of a run mostly fits a thread's bounce: fresh memory for each took a sixth of the
+            // time.
             let most = if borrowed { u64::MAX } else { capacity as u64 };
             let runs = match headers {
                 Some(headers) => frame_runs(blob, codec, headers, options.chunk_size.min(most))?,

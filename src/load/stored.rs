@@ -37,7 +37,8 @@ impl<'s> StoredBytes<'s> {
         for_each_chunk(self.source, self.range(), body)
     }
 
-    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there costs little.
+    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there
+    /// costs little.
     fn is_in_page_cache(&self) -> bool {
         /// The system reads as much ahead and more, so that it is in memory as a whole or not at all.
         const READ_AT_ONCE: u64 = 64 << 10;
@@ -46,8 +47,8 @@ impl<'s> StoredBytes<'s> {
         here(range.end.saturating_sub(1)) && (self.size <= READ_AT_ONCE || here(range.start))
     }
 
-    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads, as disks
-    /// and networks like it.
+    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads,
+    /// as disks and networks like it.
     pub fn reader(&self) -> Result<StoredReader<'s>> {
         if let Some(bytes) = self.borrow() {
             return Ok(StoredReader::Borrowed(bytes));

@@ -1,8 +1,8 @@
 //! Decides whether a read goes through the page cache, or past it because the bytes are not in memory.
 //!
-//! Fast path: direct reads of what is not in memory. 2.05 GiB that were evicted take 1.25 s, by buffered reads 2.88 s.
-//! They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory, nor for file systems that do
-//! not report that they have them; then all goes through the page cache.
+//! Fast path: direct reads of what is not in memory. 2.05 GiB that were evicted take 1.25 s, by buffered
+//! reads 2.88 s. They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory,
+//! nor for file systems that do not report that they have them; then all goes through the page cache.
 
 use super::request::{BatchOptions, Direct, StoredSpan};
 use super::split::MAX_SHORT_READ;
@@ -21,14 +21,16 @@ const MIN_DIRECT_BATCH: u64 = 16 << 20;
 /// Shorter reads than this go through the page cache.
 const MIN_DIRECT_READ: u64 = 128 << 10;
 
-/// Most short reads that are coalesced: with the gaps between them, as many ranges as one call of Linux takes.
+/// Most short reads that are coalesced: with the gaps between them, as many ranges as one call of Linux
+/// takes.
 const MAX_COALESCED: usize = 512;
 
-/// Most short reads that are coalesced for a slow source, where a request takes longer than a look at so many jobs.
+/// Most short reads that are coalesced for a slow source, where a request takes longer than a look at so many
+/// jobs.
 const MAX_COALESCED_SLOW: usize = 4096;
 
-/// How many places of a large batch are sampled to estimate how much of it is in memory. Of a small batch it is one in each
-/// mebibyte.
+/// How many places of a large batch are sampled to estimate how much of it is in memory. Of a small batch it
+/// is one in each mebibyte.
 const RESIDENCY_SAMPLES: u64 = 48;
 
 /// How much of a batch is in memory, by the sample.
@@ -77,7 +79,8 @@ pub struct Coalescing {
     pub max_total: u64,
     /// Bytes that go to temporary memory instead of a destination.
     pub max_temporary: u64,
-    /// Bytes that all of them deliver: decoding may take longer than the read, and is better done by several threads.
+    /// Bytes that all of them deliver: decoding may take longer than the read, and is better done by several
+    /// threads.
     pub max_delivered: u64,
     /// How many reads.
     pub max_count: usize,
@@ -148,8 +151,8 @@ impl<'a> ReadStrategy<'a> {
         Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
-    /// The limits for coalesced reads by one of so many threads, whose bounce buffer has `capacity` bytes. None if coalescing
-    /// is no use.
+    /// The limits for coalesced reads by one of so many threads, whose bounce buffer has `capacity` bytes.
+    /// None if coalescing is no use.
     pub fn coalescing(&self, capacity: usize, threads: usize) -> Option<Coalescing> {
         let profile = self.source.profile();
         let Profile { gap: max_gap, largest_request, read_many, .. } = profile;
@@ -167,7 +170,8 @@ impl<'a> ReadStrategy<'a> {
         let slow = Coalescing { max_delivered: u64::MAX, max_count: MAX_COALESCED_SLOW, ..usual };
         Some(match read_many {
             _ if largest_request == 0 => return None,
-            // Longer reads pay on a disk than in memory, and most direct reads go through the bounce buffer anyway.
+            // Longer reads pay on a disk than in memory, and most direct reads go through the bounce buffer
+            // anyway.
             _ if self.may_go_direct() => Coalescing { max_short: 1 << 20, ..usual },
             // A longer read takes hardly more time alone.
             _ if profile.gathers() && read_many != ReadMany::Anywhere => {
@@ -222,8 +226,8 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// Decides whether a job's bytes are read directly or through the page cache. To be called once for each job, as it
-    /// samples what is in memory, and counts.
+    /// Decides whether a job's bytes are read directly or through the page cache. To be called once for each
+    /// job, as it samples what is in memory, and counts.
     pub fn route(&self, offset: u64, size: u64) -> Route<'_> {
         let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
         let via_cache = |in_memory| Route { direct: None, in_memory };
@@ -273,8 +277,8 @@ impl<'a> ReadStrategy<'a> {
         self.source.read_at(offset, dst)
     }
 
-    /// How many bytes of a long component are read at a time: `hot`, so that they are in the processor's cache when they are
-    /// used, unless the source takes as long for a read of few bytes as for one of many.
+    /// How many bytes of a long component are read at a time: `hot`, so that they are in the processor's
+    /// cache when they are used, unless the source takes as long for a read of few bytes as for one of many.
     pub fn worth_a_read(&self, route: Route<'_>, hot: usize) -> usize {
         match self.source.profile() {
             _ if route.is_direct() => BOUNCE_SIZE,
@@ -292,9 +296,9 @@ impl<'a> ReadStrategy<'a> {
         self.source.page_cache().and_then(|cache| cache.resident(offset))
     }
 
-    /// The bytes from `offset` on, lent, if they are in memory: a caller who needs a few bytes of each page needs no call for
-    /// them, and no copy of the rest. The last byte is always asked for: a mapped file that was cut short while it was open
-    /// has it no more (see [`crate::source::map`]).
+    /// The bytes from `offset` on, lent, if they are in memory: a caller who needs a few bytes of each page
+    /// needs no call for them, and no copy of the rest. The last byte is always asked for: a mapped file that
+    /// was cut short while it was open has it no more (see [`crate::source::map`]).
     pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
         let end = offset.checked_add(size)?;
         let bytes = self.source.slice(offset..end)?;
@@ -316,7 +320,8 @@ impl<'a> ReadStrategy<'a> {
         bounce.part(place)
     }
 
-    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and returns where they are there.
+    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and returns
+    /// where they are there.
     pub fn fetch_place(
         &self,
         route: Route<'_>,
@@ -361,7 +366,8 @@ fn stored_bytes(places: &[impl StoredSpan]) -> u64 {
     places.iter().map(StoredSpan::stored_bytes).fold(0, u64::saturating_add)
 }
 
-/// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not report it.
+/// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not
+/// report it.
 fn sample(
     cache: Option<&dyn PageCache>,
     places: &[impl StoredSpan],

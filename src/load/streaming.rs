@@ -1,6 +1,6 @@
-//! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots of a ring.
-//! A slot is filled again only when the consumer has given it back, so that a slow consumer takes no more memory than the
-//! ring.
+//! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots
+//! of a ring. A slot is filled again only when the consumer has given it back, so that a slow consumer takes
+//! no more memory than the ring.
 
 use super::executor::{Executor, Listener, Scratch, SourceStats};
 use super::pieces::{self, Order, SplitRequests};
@@ -188,15 +188,16 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Called when a consumer that did jobs returns: if there are no workers, another consumer that waits takes over.
+    /// Called when a consumer that did jobs returns: if there are no workers, another consumer that waits
+    /// takes over.
     fn hand_over_work(&self, pending: &Pending) {
         if pending.threads == 0 && self.is_workable(pending) {
             self.consumers.notify_one();
         }
     }
 
-    /// Gives a piece back: its memory, in that slot, may be filled again. A piece that was given back or was never lent is
-    /// ignored.
+    /// Gives a piece back: its memory, in that slot, may be filled again. A piece that was given back or was
+    /// never lent is ignored.
     pub fn release(&self, piece: u32, slot: u32) {
         let mut pending = self.pending.lock();
         let wakes = pending.release(piece, slot);
@@ -260,8 +261,8 @@ impl<'a> Load<'a> {
         self.wake_all();
     }
 
-    /// Whether no job is left to be taken, and none will be made. The caller holds the lock of `pending`: a stop changes the
-    /// state under that lock before it wakes those that wait.
+    /// Whether no job is left to be taken, and none will be made. The caller holds the lock of `pending`: a
+    /// stop changes the state under that lock before it wakes those that wait.
     fn is_finished(&self, pending: &Pending) -> bool {
         pending.is_done()
             || self.executor.is_stopped()
@@ -322,8 +323,8 @@ impl<'a> Load<'a> {
             for Placed { piece, slot, at } in placed {
                 let Some(request) = self.requests.get(*piece as usize) else { continue };
                 let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
-                // SAFETY: a place that was given to this piece alone, in a slot that is not filled again before the piece is
-                // given back, which is after all of its jobs are done.
+                // SAFETY: a place that was given to this piece alone, in a slot that is not filled again
+                // before the piece is given back, which is after all of its jobs are done.
                 match unsafe { ring.slice_mut(*slot as usize, *at, size) } {
                     Some(dst) => {
                         let Executor { sources, options, .. } = &self.executor;
@@ -355,7 +356,8 @@ impl<'a> Load<'a> {
             1 => self.consumers.notify_one(),
             _ => self.consumers.notify_all(),
         }
-        // If every processor is busy with reads, the consumer that was woken would wait for the end of a time slice.
+        // If every processor is busy with reads, the consumer that was woken would wait for the end of a time
+        // slice.
         if notifications.events > 0 && notifications.no_event_taken && !notifications.is_last {
             std::thread::yield_now();
         }

@@ -1,4 +1,5 @@
-//! Requests that are read into temporary memory first: what is converted in part or after a check, and rows with gaps.
+//! Requests that are read into temporary memory first: what is converted in part or after a check, and rows
+//! with gaps.
 
 use super::blob::LaidOut;
 use super::perform::{Performer, Shared};
@@ -22,8 +23,8 @@ const OPTIONS: BatchOptions = BatchOptions {
 };
 
 impl Request<'_> {
-    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of a component whose elements
-    /// are gathered.
+    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of a
+    /// component whose elements are gathered.
     pub(super) fn extra_memory(&self) -> u64 {
         let is_slab = matches!(self.part, Part::Slab(_));
         if is_slab && self.blob.coding == Coding::Raw && !self.blob.is_laid_out {
@@ -105,7 +106,8 @@ impl Performer<'_, '_> {
     }
 }
 
-/// Copies or converts decoded bytes to their place, of `all` that the request delivers. Returns how many numbers are lost.
+/// Copies or converts decoded bytes to their place, of `all` that the request delivers. Returns how many
+/// numbers are lost.
 fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<u64> {
     match request.wanted.convert {
         Some(to) => convert(decoded, request.blob.element_type()?, to, dst, all),

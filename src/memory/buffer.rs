@@ -41,7 +41,8 @@ impl AlignedBuffer {
         Ok(AlignedBuffer { memory: Backing::Heap(heap), size })
     }
 
-    /// `size` bytes to be filled and handed out, of the host's allocator if there is one; then they are not zeroed.
+    /// `size` bytes to be filled and handed out, of the host's allocator if there is one; then they are not
+    /// zeroed.
     pub fn handed_out(size: usize, allocator: Option<HostAllocator>) -> Result<Self> {
         match allocator.filter(|_| size > 0) {
             None => AlignedBuffer::zeroed(size),
@@ -49,7 +50,8 @@ impl AlignedBuffer {
         }
     }
 
-    /// Keeps the first `size` bytes, and gives the others back to the system, where that takes no copying; whether it did.
+    /// Keeps the first `size` bytes, and gives the others back to the system, where that takes no copying;
+    /// whether it did.
     pub fn shrink(&mut self, size: usize) -> bool {
         let Backing::System(pages) = &mut self.memory else { return false };
         let done = pages.shrink(size);

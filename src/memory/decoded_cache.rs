@@ -46,7 +46,8 @@ impl DecodedCache {
     /// Inserts a buffer. Returns the bytes of that number: of another buffer, if one was inserted before.
     #[allow(unsafe_code)]
     pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
-        // A buffer that is not inserted is dropped after the lock is released, as a parameter is: freeing it may call the host.
+        // A buffer that is not inserted is dropped after the lock is released, as a parameter is: freeing it
+        // may call the host.
         let mut buffers = self.lock();
         buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
         let kept = match buffers.entry(number) {

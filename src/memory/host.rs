@@ -26,8 +26,8 @@ unsafe impl Sync for HostAllocator {}
 
 impl HostAllocator {
     /// # Safety
-    /// Both may be called with `context` from any thread, several at once, as long as a copy of this or memory of it is
-    /// there. Neither unwinds. What `allocate` gives is nobody else's until `free` has it.
+    /// Both may be called with `context` from any thread, several at once, as long as a copy of this or
+    /// memory of it is there. Neither unwinds. What `allocate` gives is nobody else's until `free` has it.
     pub unsafe fn new(context: *mut c_void, allocate: AllocateCallback, free: FreeCallback) -> HostAllocator {
         HostAllocator { context, allocate, free }
     }
@@ -64,8 +64,8 @@ unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `size` bytes of the host's, which are this one's alone. What they held does not matter: they are given
-        // out after they were written, and memory that came from C counts as initialised here.
+        // SAFETY: `size` bytes of the host's, which are this one's alone. What they held does not matter:
+        // they are given out after they were written, and memory that came from C counts as initialised here.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.size) }
     }
 

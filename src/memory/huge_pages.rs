@@ -1,13 +1,13 @@
-//! A fast path: memory from the system on huge pages. Small ones come one by one as they are touched, which takes 40 %
-//! of the time in which a file of 100,000 objects is opened (13.4 ms instead of 7.8), and without it that row would be
-//! above 4 times the walk. It does not apply below 2 MiB, off Linux, nor where the kernel has no huge page to give: then
-//! the same memory is on small pages.
+//! A fast path: memory from the system on huge pages. Small ones come one by one as they are touched, which
+//! takes 40 % of the time in which a file of 100,000 objects is opened (13.4 ms instead of 7.8), and without
+//! it that row would be above 4 times the walk. It does not apply below 2 MiB, off Linux, nor where the
+//! kernel has no huge page to give: then the same memory is on small pages.
 
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
 
-/// Bytes of a huge page of Linux: one entry of a page table instead of 512, cleared in one go. Only whole ones at
-/// their multiples count.
+/// Bytes of a huge page of Linux: one entry of a page table instead of 512, cleared in one go. Only whole
+/// ones at their multiples count.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed pages of the system.
@@ -55,7 +55,8 @@ fn ask(size: usize) -> Result<MmapMut> {
 #[cfg(target_os = "linux")]
 fn cut(map: &mut MmapMut, size: usize) -> bool {
     let in_place = memmap2::RemapOptions::new();
-    // SAFETY: what is cut off is anonymous memory that is borrowed no longer, since `map` is borrowed to be changed.
+    // SAFETY: what is cut off is anonymous memory that is borrowed no longer, since `map` is borrowed to be
+    // changed.
     unsafe { map.remap(size, in_place) }.is_ok()
 }
 

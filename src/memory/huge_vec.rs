@@ -1,5 +1,5 @@
-//! A growing table of plain entries. A large one is on huge pages: the system gives memory in small pages one by one
-//! as they are touched, which took a third of the time in which a file of 100,000 objects is opened.
+//! A growing table of plain entries. A large one is on huge pages: the system gives memory in small pages one
+//! by one as they are touched, which took a third of the time in which a file of 100,000 objects is opened.
 
 use super::buffer::{AlignedBuffer, ALIGNMENT};
 use super::huge_pages::HUGE_PAGE;
@@ -60,7 +60,8 @@ impl<T: Copy> HugeVec<T> {
         let mut memory = AlignedBuffer::zeroed(size.ok_or_else(|| Error::out_of_memory(usize::MAX))?)?;
         let capacity = memory.as_slice().len() / Self::SIZE;
         let first = NonNull::from(memory.as_mut_slice()).cast::<T>();
-        // SAFETY: both have as many entries, at places that are aligned for them, and are not the same memory.
+        // SAFETY: both have as many entries, at places that are aligned for them, and are not the same
+        // memory.
         unsafe { first.copy_from_nonoverlapping(self.first, self.filled) };
         (self.first, self.capacity, self.memory) = (first, capacity, Some(memory));
         Ok(())
@@ -84,7 +85,8 @@ impl<T: Copy> HugeVec<T> {
         if self.capacity.saturating_sub(self.filled) < entries.len() {
             self.try_reserve(entries.len())?;
         }
-        // SAFETY: the table owns room for so many behind the filled ones, which `entries`, borrowed, cannot be.
+        // SAFETY: the table owns room for so many behind the filled ones, which `entries`, borrowed, cannot
+        // be.
         unsafe {
             NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(self.filled), entries.len())
         };
@@ -102,7 +104,8 @@ impl<T: Copy> HugeVec<T> {
         }
         let mut end = self.filled;
         for entries in slices {
-            // SAFETY: the table owns room for all of them behind the filled ones, which no slice, borrowed, can be.
+            // SAFETY: the table owns room for all of them behind the filled ones, which no slice, borrowed,
+            // can be.
             unsafe {
                 NonNull::from(entries).cast().copy_to_nonoverlapping(self.first.add(end), entries.len())
             };
@@ -128,7 +131,8 @@ impl<T: Copy> HugeVec<T> {
         if self.capacity.saturating_sub(self.filled) < count {
             self.try_reserve(count)?;
         }
-        // SAFETY: the table owns room for so many behind the filled entries, aligned; they need not be initialised.
+        // SAFETY: the table owns room for so many behind the filled entries, aligned; they need not be
+        // initialised.
         let spare = unsafe {
             std::slice::from_raw_parts_mut(
                 self.first.add(self.filled).as_ptr().cast::<MaybeUninit<T>>(),
@@ -151,8 +155,8 @@ impl<T: Copy> Deref for HugeVec<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: that many entries were written, side by side in memory that the table owns; an empty table's place is
-        // aligned, which is all that a slice of none asks for.
+        // SAFETY: that many entries were written, side by side in memory that the table owns; an empty
+        // table's place is aligned, which is all that a slice of none asks for.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.filled) }
     }
 }

@@ -44,8 +44,8 @@ impl SlotMemory {
     /// Memory of the caller's for `count` slots.
     ///
     /// # Safety
-    /// `first` has `stride * count` writable bytes that nobody else touches until this is dropped, but what the caller
-    /// of [`SlotMemory::address`] may.
+    /// `first` has `stride * count` writable bytes that nobody else touches until this is dropped, but what
+    /// the caller of [`SlotMemory::address`] may.
     pub unsafe fn of_caller(
         first: NonNull<u8>,
         stride: usize,
@@ -80,8 +80,8 @@ impl SlotMemory {
 
     /// A slot's bytes, to be written. What they hold is undefined.
     pub fn bytes<'a>(&'a self, slot: &'a mut Slot) -> &'a mut [u8] {
-        // SAFETY: as many bytes are there, and they are reached through this slot alone, which is borrowed. What they
-        // held does not matter: memory that came from C counts as initialised here.
+        // SAFETY: as many bytes are there, and they are reached through this slot alone, which is borrowed.
+        // What they held does not matter: memory that came from C counts as initialised here.
         unsafe { std::slice::from_raw_parts_mut(self.address(slot).as_ptr(), self.stride) }
     }
 }

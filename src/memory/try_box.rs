@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use std::alloc::{alloc, alloc_zeroed, Layout};
 
-/// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn ...>`.
+/// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn
+/// ...>`.
 pub fn try_box<T>(value: T) -> Result<Box<T>> {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
@@ -27,7 +28,8 @@ pub fn try_box<T>(value: T) -> Result<Box<T>> {
 /// Zero bytes have to be a valid value of the type.
 pub unsafe trait OfZeros {}
 
-// SAFETY: it has integers, arrays of integers and an enum of one byte whose `Start` is 0. `new` sets them all to 0, too.
+// SAFETY: it has integers, arrays of integers and an enum of one byte whose `Start` is 0. `new` sets them all
+// to 0, too.
 unsafe impl OfZeros for miniz_oxide::inflate::core::DecompressorOxide {}
 
 /// A value made where it stays: it takes no stack, however large it is.

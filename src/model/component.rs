@@ -22,8 +22,8 @@ pub struct RareNames {
 }
 
 impl RareNames {
-    /// Whether it has none. Compared field by field: as a whole it took a third of the time in which an object
-    /// with a digest is opened.
+    /// Whether it has none. Compared field by field: as a whole it took a third of the time in which an
+    /// object with a digest is opened.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let RareNames { digest, dtype, logical, encoding, layout, shard } = self;
@@ -49,8 +49,8 @@ pub enum LogicalType {
     Other,
 }
 
-/// One blob on disk and how to read it. Small, as an open file has one for each: [`Component::size`] and what else
-/// is yes or no share their memory.
+/// One blob on disk and how to read it. Small, as an open file has one for each: [`Component::size`] and what
+/// else is yes or no share their memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
     /// Its name within the object.

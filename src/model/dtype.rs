@@ -66,8 +66,8 @@ const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) 
     LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::None }
 }
 
-/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the table. The comment of a
-/// row is the header's.
+/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the
+/// table. The comment of a row is the header's.
 macro_rules! types {
     (
         $(#[$about:meta])* $kind:ident: $row:ident;
@@ -158,15 +158,16 @@ types! {
     U16 = 11 storage(Name::new(c"u16"), "uint16", 16, Class::Unsigned);
     /// Unsigned, 1 byte.
     U8 = 12 storage(Name::new(c"u8"), "uint8", 8, Class::Unsigned);
-    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored. Verification
-    /// refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
+    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored.
+    /// Verification refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
     Bool = 13 storage(Name::new(c"bool"), "bool", 8, Class::Bool);
 }
 
 const NEW_IN_1_2: Origin = Origin::Spec(None);
 
 types! {
-    /// A logical type: what the storage elements mean. Those up to [`Logical::Complex128`] are in spec 1.2 section 2.
+    /// A logical type: what the storage elements mean. Those up to [`Logical::Complex128`] are in spec 1.2
+    /// section 2.
     Logical: LogicalRow;
     /// 8-bit float, 4 exponent bits, finite: stored as u8.
     F8E4m3fn = 1 logical(Name::new(c"f8_e4m3fn"), Origin::Spec(Some("f8_e4m3")), Dtype::U8, (1, 1), 10, Numbers::Float8(Float8::E4m3fn));
@@ -230,7 +231,8 @@ impl Dtype {
         self.bits() as usize / 8
     }
 
-    /// Whether elements that are stored big-endian, or little-endian, have to be byte-swapped to be in the host's order.
+    /// Whether elements that are stored big-endian, or little-endian, have to be byte-swapped to be in the
+    /// host's order.
     pub const fn swaps(self, stored_big_endian: bool) -> bool {
         self.size() > 1 && stored_big_endian != cfg!(target_endian = "big")
     }
@@ -292,7 +294,8 @@ impl Logical {
         }
     }
 
-    /// Whether objects are made of its blocks: then their format names it, and no field of the component does.
+    /// Whether objects are made of its blocks: then their format names it, and no field of the component
+    /// does.
     pub const fn is_block_type(self) -> bool {
         self.ggml_type().is_some()
     }

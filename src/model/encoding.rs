@@ -22,8 +22,8 @@ struct EncodingWithCodec {
     codec: CodecRow,
 }
 
-/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the table. A row without a
-/// codec stores bytes as they are. The comment of a row is the header's.
+/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the
+/// table. A row without a codec stores bytes as they are. The comment of a row is the header's.
 macro_rules! encodings {
     ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal $(, $codec:expr)?;)*) => {
         /// How stored bytes become the component's bytes. The values are the numbers in C.

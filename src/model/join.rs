@@ -36,8 +36,9 @@ impl Manifest {
         self.values.try_reserve_exact(sum(|m| m.values.size()))
     }
 
-    /// Appends the objects of `other` for which `is_shown`; [`Manifest::reserve_for`] has made room for them. The container,
-    /// the version and the file's attributes stay those of the first manifest. Returns the version of `other`.
+    /// Appends the objects of `other` for which `is_shown`; [`Manifest::reserve_for`] has made room for them.
+    /// The container, the version and the file's attributes stay those of the first manifest. Returns the
+    /// version of `other`.
     pub fn append(&mut self, other: &Manifest, is_shown: &dyn Fn(usize) -> bool) -> Result<Option<TextId>> {
         let moved = Moved {
             text: u32::try_from(self.texts.size()).map_err(|_| too_large())?,
@@ -149,7 +150,8 @@ mod tests {
     use crate::model::dtype::Dtype;
     use crate::model::value::{Kind, ValueBuilder};
 
-    /// A manifest of `count` objects, each with `count` components, an attribute and texts that are not usual.
+    /// A manifest of `count` objects, each with `count` components, an attribute and texts that are not
+    /// usual.
     fn manifest(prefix: &str, count: u32) -> Manifest {
         let mut m = Manifest::default();
         m.container = Some(crate::model::manifest::Container::Npz);

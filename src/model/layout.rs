@@ -8,7 +8,8 @@ pub(crate) const MAX_RANK: usize = 64;
 pub struct Checksum {
     /// The sum.
     pub crc32: u32,
-    /// The first byte of the file that it is of; of a compressed component it is of the decoded bytes, all of them.
+    /// The first byte of the file that it is of; of a compressed component it is of the decoded bytes, all of
+    /// them.
     pub start: u64,
     /// How many.
     pub size: u64,
@@ -21,16 +22,16 @@ pub struct Layout {
     pub decoded_size: u64,
     /// The first byte of its elements; of a raw component the first stored one.
     pub start: u64,
-    /// The first of its strides in `Manifest::strides`, one for each dimension: how many elements lie between two that
-    /// follow each other. None where they are row-major.
+    /// The first of its strides in `Manifest::strides`, one for each dimension: how many elements lie between
+    /// two that follow each other. None where they are row-major.
     pub strides: Option<u32>,
     /// The archive's checksum of its bytes, if there is one.
     pub checksum: Option<Checksum>,
 }
 
 impl Layout {
-    /// The distance from the first element to the last in memory, in elements; none if it does not fit in 64 bits or there
-    /// are no elements.
+    /// The distance from the first element to the last in memory, in elements; none if it does not fit in 64
+    /// bits or there are no elements.
     pub fn reach(shape: &[u64], strides: &[u64]) -> Option<u64> {
         let mut steps = shape.iter().zip(strides);
         steps.try_fold(0u64, |sum, (count, stride)| {

@@ -1,7 +1,8 @@
 //! Unicode's normal form C (composed), in which names are in a canonical file.
 
-/// Characters, from the first to the last of each range, that a text in that form has not, or only in some places: those that
-/// are composed of others, that may be composed with the one before them, or that have an order among such. Of Unicode 14.
+/// Characters, from the first to the last of each range, that a text in that form has not, or only in some
+/// places: those that are composed of others, that may be composed with the one before them, or that have an
+/// order among such. Of Unicode 14.
 #[rustfmt::skip]
 const DOUBTFUL: [(u32, u32); 255] = [
     (0x300, 0x34e), (0x350, 0x36f), (0x374, 0x374), (0x37e, 0x37e), (0x387, 0x387), (0x483, 0x487),
@@ -51,7 +52,8 @@ const DOUBTFUL: [(u32, u32); 255] = [
     (0x1e2ae, 0x1e2ae), (0x1e2ec, 0x1e2ef), (0x1e8d0, 0x1e8d6), (0x1e944, 0x1e94a), (0x2f800, 0x2fa1d),
 ];
 
-/// Whether a text has no character that would have to be looked at with its neighbours to tell: then it is in that form.
+/// Whether a text has no character that would have to be looked at with its neighbours to tell: then it is in
+/// that form.
 pub fn is_surely_composed(text: &str) -> bool {
     text.is_ascii() || !text.chars().any(is_doubtful)
 }

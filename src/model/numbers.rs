@@ -1,4 +1,5 @@
-//! Converts between numbers of an attribute and elements of a dtype in memory, in the host's byte order. Nothing is rounded.
+//! Converts between numbers of an attribute and elements of a dtype in memory, in the host's byte order.
+//! Nothing is rounded.
 
 use super::dtype::Dtype;
 use super::value::{read_wide, Kind, Value, ValueBuilder};
@@ -22,8 +23,8 @@ pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) 
     to.number(dtype, element.get(..dtype.size()).unwrap_or_default())
 }
 
-/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is changed only if the
-/// dtype can hold all of them.
+/// Fills `dst` with the items of an array, or with one number or bool. `dst` has room for all, and is changed
+/// only if the dtype can hold all of them.
 pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()> {
     let Kind::Array(items) = value.kind() else { return read_each(std::iter::once(value), dtype, dst) };
     let Some(records) = items.elements(dtype) else {

@@ -1,5 +1,5 @@
-//! Sorting in place, without memory. One copy of the code for all types: the standard library's is compiled for each type and
-//! order anew, which were 230 KB of the library.
+//! Sorting in place, without memory. One copy of the code for all types: the standard library's is compiled
+//! for each type and order anew, which were 230 KB of the library.
 
 use std::cmp::Ordering;
 
@@ -13,8 +13,8 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts by `order`, in O(n log n) comparisons, `2 n` if the items are in order or reversed. If `order` contradicts itself, the
-/// result is in some order.
+/// Sorts by `order`, in O(n log n) comparisons, `2 n` if the items are in order or reversed. If `order`
+/// contradicts itself, the result is in some order.
 pub fn sort_by<T>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     let end = items.len();
     let items: &mut dyn Items = &mut Ordered { items, order };
@@ -51,8 +51,8 @@ impl<T, F: Fn(&T, &T) -> Ordering> Items for Ordered<'_, T, F> {
     }
 }
 
-/// Recurses only into the smaller half, so at most as deep as a length has bits. `depth`: how many partitions may be nested
-/// before heap sort takes over, which no order of the items makes slow.
+/// Recurses only into the smaller half, so at most as deep as a length has bits. `depth`: how many partitions
+/// may be nested before heap sort takes over, which no order of the items makes slow.
 fn quick_sort(items: &mut dyn Items, mut start: usize, mut end: usize, mut depth: u32) {
     const MAX_INSERTION_SORT: usize = 12;
     while end - start > MAX_INSERTION_SORT {
@@ -144,7 +144,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// In the order of their numbers, backwards, all the same, few different ones, ascending and descending, and mixed.
+    /// In the order of their numbers, backwards, all the same, few different ones, ascending and descending,
+    /// and mixed.
     fn arrangements(count: u64) -> impl Iterator<Item = Vec<u64>> {
         let mixed = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let all: [&dyn Fn(u64) -> u64; 6] =
@@ -175,8 +176,8 @@ mod tests {
         assert_eq!((texts[0], texts[3]), ("ab", ""));
     }
 
-    /// An item gets its value when it has to be one of two, the lowest that is left: what makes any quicksort slow. The first three
-    /// have theirs, so that the items are in no order from the start.
+    /// An item gets its value when it has to be one of two, the lowest that is left: what makes any quicksort
+    /// slow. The first three have theirs, so that the items are in no order from the start.
     #[test]
     fn no_arrangement_takes_many_comparisons() {
         const COUNT: usize = 4096;

@@ -123,8 +123,8 @@ impl IndexCheck<'_> {
     }
 }
 
-/// A check that column indices rise within each row, given in order: an index that is not above the one before it begins
-/// a row.
+/// A check that column indices rise within each row, given in order: an index that is not above the one
+/// before it begins a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowOrder {
     previous: Option<u64>,
@@ -139,8 +139,8 @@ impl RowOrder {
         self.previous.replace(column).is_some_and(|previous| previous >= column)
     }
 
-    /// Checks that a row begins at index number `at`. `pointer` returns a row pointer by its number; they never decrease.
-    /// Calls come with rising numbers.
+    /// Checks that a row begins at index number `at`. `pointer` returns a row pointer by its number; they
+    /// never decrease. Calls come with rising numbers.
     pub(crate) fn check_row_start(
         &mut self,
         at: u64,
@@ -291,8 +291,8 @@ pub enum LayoutCheck {
     Groups(Groups),
 }
 
-/// The sizes of a quantized_group object's parts, and its attributes about them. Attributes that are absent or of another kind
-/// are not checked.
+/// The sizes of a quantized_group object's parts, and its attributes about them. Attributes that are absent
+/// or of another kind are not checked.
 #[derive(Default)]
 pub(crate) struct QuantizedSizes<'a> {
     pub shape: &'a [u64],
@@ -315,7 +315,8 @@ pub(crate) fn parse_packing(text: &str) -> Option<(u64, Dtype)> {
 }
 
 impl QuantizedSizes<'_> {
-    /// Checks that there is room for every weight, a scale for every group, and as many zero points as needed.
+    /// Checks that there is room for every weight, a scale for every group, and as many zero points as
+    /// needed.
     pub(crate) fn check(&self) -> Result<()> {
         let rule = Rule::QuantizedGeometry;
         let Some(weights) = element_count(self.shape) else {

@@ -1,7 +1,8 @@
-//! A fast path: whether a short text is UTF-8. The standard library looks for long runs of ASCII and branches at each
-//! byte, which costs 110 instructions and several wrong guesses for a token of a vocabulary, of ten bytes. Here each byte
-//! is a row of a table that says which state follows which, and a shift picks it. A GGUF file with 536,000 such texts
-//! opens in two thirds of the time. It does not apply to long texts, of which the standard library checks more at once.
+//! A fast path: whether a short text is UTF-8. The standard library looks for long runs of ASCII and branches
+//! at each byte, which costs 110 instructions and several wrong guesses for a token of a vocabulary, of ten
+//! bytes. Here each byte is a row of a table that says which state follows which, and a shift picks it. A
+//! GGUF file with 536,000 such texts opens in two thirds of the time. It does not apply to long texts, of
+//! which the standard library checks more at once.
 
 /// Longer texts are left to the standard library.
 const MAX_SHORT: usize = 64;
@@ -19,8 +20,8 @@ const WRONG: u64 = 1;
 const ONE: u64 = 2;
 const TWO: u64 = 3;
 const THREE: u64 = 4;
-/// After a byte behind which some bytes are not allowed: they would make a longer form than needed, a surrogate, or a
-/// character above U+10FFFF.
+/// After a byte behind which some bytes are not allowed: they would make a longer form than needed, a
+/// surrogate, or a character above U+10FFFF.
 const AFTER_E0: u64 = 5;
 const AFTER_ED: u64 = 6;
 const AFTER_F0: u64 = 7;

@@ -1,5 +1,5 @@
-//! Components that share the same bytes of the file, as tied weights do: what is known of the bytes for one holds for all.
-//! A file may name the same bytes a million times; they are read once.
+//! Components that share the same bytes of the file, as tied weights do: what is known of the bytes for one
+//! holds for all. A file may name the same bytes a million times; they are read once.
 
 use crate::error::Result;
 use crate::model::manifest::Component;
@@ -8,15 +8,15 @@ use crate::model::sort::sort;
 /// Which components share their bytes.
 #[derive(Default)]
 pub(super) struct Aliases {
-    /// For each component the number of its range, from 1, if several components share it; 0 if not. Empty if no two
-    /// components share a range.
+    /// For each component the number of its range, from 1, if several components share it; 0 if not. Empty if
+    /// no two components share a range.
     ranges: Vec<u32>,
     count: usize,
 }
 
 impl Aliases {
-    /// Finds them; `part_of` is the number of the file that a component is in. Takes `n log n` comparisons, or `n` if the
-    /// components are in the order of their offsets.
+    /// Finds them; `part_of` is the number of the file that a component is in. Takes `n log n` comparisons,
+    /// or `n` if the components are in the order of their offsets.
     pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<Aliases> {
         let stored = || (0u32..).zip(components).filter(|(_, c)| c.stored_size > 0);
         let mut next = (0, 0);

@@ -54,7 +54,8 @@ pub enum Selection<'a> {
 }
 
 impl File {
-    /// Reads all requests, of whichever open files; `stats` is filled also on failure. The first failure stops the rest.
+    /// Reads all requests, of whichever open files; `stats` is filled also on failure. The first failure
+    /// stops the rest.
     pub fn read_batch(
         requests: &mut [Request<'_>],
         options: &BatchOptions,

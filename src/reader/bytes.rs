@@ -62,8 +62,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The decoded size. If neither manifest nor shape gives it, the frame headers do, or else decoding once. The answer is
-    /// kept, also a failure that is the file's fault.
+    /// The decoded size. If neither manifest nor shape gives it, the frame headers do, or else decoding once.
+    /// The answer is kept, also a failure that is the file's fault.
     pub fn size(&self) -> Result<u64> {
         self.decoded_size().map_err(|e| self.wrap(e))
     }
@@ -73,8 +73,8 @@ impl<'f> Component<'f> {
         self.entry.size().or_else(|| self.file.lazy_sizes.as_ref()?.kept(self.index))
     }
 
-    /// The decoded size. If only decoding can find it, `progress` is called with the stored bytes that were decoded and all
-    /// of them; false stops it.
+    /// The decoded size. If only decoding can find it, `progress` is called with the stored bytes that were
+    /// decoded and all of them; false stops it.
     pub fn measure(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<u64> {
         let total = self.stored_size();
         let mut step = |done| match progress(done, total) {
@@ -117,7 +117,8 @@ impl<'f> Component<'f> {
         codec.known_size(self.stored()?.reader()?)
     }
 
-    /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes through here.
+    /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes
+    /// through here.
     #[inline]
     pub(super) fn coding(&self) -> Result<Coding> {
         if self.entry.dtype.is_none() {
@@ -312,7 +313,8 @@ impl<'f> Component<'f> {
             converted.clear();
             converted.try_reserve(in_memory(size)?)?;
             converted.resize(in_memory(size)?, 0);
-            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk were all.
+            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk
+            // were all.
             let lost = convert::convert(chunk, from, to, &mut converted, size)?;
             body(chunk, &converted, lost)
         })
@@ -354,8 +356,8 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Whether a copy of its stored bytes may keep its digest in a container whose digests are `of` stored or of decoded
-    /// bytes. True if it has no digest.
+    /// Whether a copy of its stored bytes may keep its digest in a container whose digests are `of` stored or
+    /// of decoded bytes. True if it has no digest.
     pub(crate) fn can_keep_digest(&self, of: DigestOf) -> Result<bool> {
         let own = digest_of(self.entry);
         let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
@@ -366,7 +368,8 @@ impl<'f> Component<'f> {
         Ok(is_sha256 && self.is_raw() && of.has_form(text))
     }
 
-    /// The algorithm of its digest; none where there is no digest, or it is of one that this version does not know.
+    /// The algorithm of its digest; none where there is no digest, or it is of one that this version does not
+    /// know.
     pub(crate) fn digest_algorithm(&self) -> Option<Algorithm> {
         self.parse_digest(self.digest()?).ok()?.algorithm()
     }
@@ -395,7 +398,8 @@ impl<'f> Component<'f> {
         self.file.manifest.layout(self.entry)?.checksum
     }
 
-    /// Checks the CRC-32 of an archive: by decoding a compressed component, else by reading the bytes that it is of.
+    /// Checks the CRC-32 of an archive: by decoding a compressed component, else by reading the bytes that it
+    /// is of.
     fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
         if self.entry.encoding.is_compressed() {
             return self.blob()?.for_each_decoded(&mut |_| Ok(()));

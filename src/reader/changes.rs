@@ -1,5 +1,6 @@
-//! A file that somebody changes while it is open. A call that has read asks once whether the file's size or time is another
-//! one; then what was read may be of both. A file that only grew by an append has all that it had.
+//! A file that somebody changes while it is open. A call that has read asks once whether the file's size or
+//! time is another one; then what was read may be of both. A file that only grew by an append has all that it
+//! had.
 
 use super::file::File;
 use super::manifest::read_manifest;

@@ -1,5 +1,5 @@
-//! The content digest of a file, which does not depend on where its bytes are (`container::content_digest`), and its
-//! canonical form.
+//! The content digest of a file, which does not depend on where its bytes are (`container::content_digest`),
+//! and its canonical form.
 
 use super::file::File;
 use super::parts::FilePart;
@@ -9,8 +9,9 @@ use crate::error::{fail, try_format, Result};
 use crate::source::with_range;
 
 impl File {
-    /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`. Reads the manifest and
-    /// no tensor: digests are taken as the file has them. Unsupported where the container has none or a component lacks its digest.
+    /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`.
+    /// Reads the manifest and no tensor: digests are taken as the file has them. Unsupported where the
+    /// container has none or a component lacks its digest.
     pub fn content_digest(&self, algorithm: &str) -> Result<String> {
         let found = [Algorithm::Sha256, Algorithm::Xxh3].into_iter().find(|known| known.name() == algorithm);
         let algorithm = found.ok_or_else(|| {
@@ -26,9 +27,9 @@ impl File {
         try_format(format_args!("{}", &*to_text(&digest)?))
     }
 
-    /// The first rule that keeps the file from the canonical form of its container; none where nothing does. Reads the manifest
-    /// and what belongs to nothing, and no tensor: digests are taken as the file has them. Unsupported where the container has
-    /// no such form.
+    /// The first rule that keeps the file from the canonical form of its container; none where nothing does.
+    /// Reads the manifest and what belongs to nothing, and no tensor: digests are taken as the file has them.
+    /// Unsupported where the container has no such form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
         container::check_canonical(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no canonical form")?;

@@ -1,7 +1,8 @@
-//! Fast path: before mapped bytes are copied to a file, their pages are populated, 16 MiB with one call. Else each write
-//! meets pages that are not mapped yet; the system then drops the part of a large page that it has copied, fills the rest
-//! with zeros, fetches the pages and begins again: `zt convert` of a file in the page cache takes 1.44 of the processor time
-//! of `cp` instead of 0.94. It is not for bytes that are not mapped, nor for fewer than 256 KiB.
+//! Fast path: before mapped bytes are copied to a file, their pages are populated, 16 MiB with one call. Else
+//! each write meets pages that are not mapped yet; the system then drops the part of a large page that it has
+//! copied, fills the rest with zeros, fetches the pages and begins again: `zt convert` of a file in the page
+//! cache takes 1.44 of the processor time of `cp` instead of 0.94. It is not for bytes that are not mapped,
+//! nor for fewer than 256 KiB.
 
 use crate::error::Result;
 use crate::load::StoredBytes;

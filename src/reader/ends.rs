@@ -24,8 +24,8 @@ pub struct ReadEnds {
 }
 
 impl ReadEnds {
-    /// Reads both ends. Of the tail, no more bytes are read beyond those that are needed for sure than a quarter of the
-    /// memory that opening the file may take.
+    /// Reads both ends. Of the tail, no more bytes are read beyond those that are needed for sure than a
+    /// quarter of the memory that opening the file may take.
     pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<ReadEnds> {
         let (size, most) = (source.size(), limits.memory.unwrap_or(u64::MAX) / 4);
         let guess = if is_callback_source(source) { TAIL_GUESS.min(most) } else { 0 };

@@ -38,8 +38,8 @@ pub struct File {
     pub(super) allocator: Option<HostAllocator>,
     /// What messages call a model; a file has the label of its only part.
     pub(super) label: Option<String>,
-    /// Decoded sizes that the manifest does not declare, found when first asked for; see `Component::size`. None where it
-    /// declares all.
+    /// Decoded sizes that the manifest does not declare, found when first asked for; see `Component::size`.
+    /// None where it declares all.
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
@@ -69,8 +69,8 @@ impl File {
         self.parts.first.capabilities()
     }
 
-    /// The version as the file, or the first part of a model, says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where files
-    /// say none.
+    /// The version as the file, or the first part of a model, says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; ""
+    /// where files say none.
     pub fn version(&self) -> &str {
         self.manifest.version_text()
     }
@@ -90,7 +90,8 @@ impl File {
         self.parts.get(index)
     }
 
-    /// Its only file that has a manifest. If there are several, the error says that a model `cannot` what was asked for.
+    /// Its only file that has a manifest. If there are several, the error says that a model `cannot` what was
+    /// asked for.
     pub(crate) fn only_part(&self, cannot: &str) -> Result<&FilePart> {
         match self.manifest_count() {
             1 => Ok(&self.parts.first),
@@ -116,8 +117,8 @@ impl File {
         self.parts.iter()
     }
 
-    /// Its identity, as it was when it was opened: of a model, the bytes of all parts, the latest change, and the hash of
-    /// their hashes. Reads the manifests; of shards the sizes and digests that these have.
+    /// Its identity, as it was when it was opened: of a model, the bytes of all parts, the latest change, and
+    /// the hash of their hashes. Reads the manifests; of shards the sizes and digests that these have.
     pub fn identity(&self) -> Result<Identity> {
         let mut identity = self.parts.first.identity()?;
         if self.part_count() > 1 {
@@ -135,8 +136,8 @@ impl File {
         Ok(identity)
     }
 
-    /// How its bytes are reached: never [`Mode::Auto`]. Bytes in memory are as good as mapped, those of any other source
-    /// are read. [`Mode::Read`] where the parts of a model are reached in several ways.
+    /// How its bytes are reached: never [`Mode::Auto`]. Bytes in memory are as good as mapped, those of any
+    /// other source are read. [`Mode::Read`] where the parts of a model are reached in several ways.
     pub fn mode(&self) -> Mode {
         self.mode
     }

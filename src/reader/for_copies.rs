@@ -8,7 +8,8 @@ use crate::error::{broken, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
 
-/// Identifies the stored bytes of a component and how they are decoded: two components with equal values have equal elements.
+/// Identifies the stored bytes of a component and how they are decoded: two components with equal values have
+/// equal elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
     bytes: (u64, usize, u64, u64),
@@ -49,8 +50,8 @@ impl Component<'_> {
         self.stored().is_ok_and(|stored| stored.borrow().is_some())
     }
 
-    /// Whether the headers of its frames give `size` as the decoded size; false if they give none, an error if they give
-    /// another. True for raw components.
+    /// Whether the headers of its frames give `size` as the decoded size; false if they give none, an error
+    /// if they give another. True for raw components.
     pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
         let codec = match Coding::of(self.entry.encoding) {
             Some(Coding::Compressed(codec)) => codec,

@@ -1,4 +1,5 @@
-//! The front of a file, read through a window that moves on: how long a manifest is may be known when it was read.
+//! The front of a file, read through a window that moves on: how long a manifest is may be known when it was
+//! read.
 
 use crate::container::Window;
 use crate::error::Result;

@@ -15,16 +15,16 @@ pub struct NameIndex {
 }
 
 impl NameIndex {
-    /// Bytes of memory for so many names: positions in a table of a power of two, at most seven eighths full, and a
-    /// byte beside each.
+    /// Bytes of memory for so many names: positions in a table of a power of two, at most seven eighths full,
+    /// and a byte beside each.
     pub fn size(names: usize) -> u64 {
         let places =
             (names as u64).saturating_mul(8).div_ceil(7).checked_next_power_of_two().unwrap_or(u64::MAX);
         places.saturating_mul(bytes_of::<u32>(1).saturating_add(1)).saturating_add(64)
     }
 
-    /// Looks at every name once. `duplicate` is called for two objects of one name: it returns an error, or the first one is
-    /// the one that is found (0.1).
+    /// Looks at every name once. `duplicate` is called for two objects of one name: it returns an error, or
+    /// the first one is the one that is found (0.1).
     pub fn build(manifest: &Manifest, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
         let name_at = |at: u32| {
@@ -59,7 +59,8 @@ impl NameIndex {
     }
 }
 
-/// The hash of the bytes alone: `hash_one` of a slice hashes its length, too, which a single name does not need.
+/// The hash of the bytes alone: `hash_one` of a slice hashes its length, too, which a single name does not
+/// need.
 #[inline(always)]
 fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();

@@ -1,5 +1,5 @@
-//! Tells whether some bytes of a file are one CBOR map, without decoding it: it looks at the heads of items only, and
-//! stops reading at the first one that shows that they are not.
+//! Tells whether some bytes of a file are one CBOR map, without decoding it: it looks at the heads of items
+//! only, and stops reading at the first one that shows that they are not.
 
 use crate::error::Result;
 use crate::memory::zeroed;

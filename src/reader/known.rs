@@ -23,11 +23,12 @@ pub(super) struct NumberFormat {
 /// How bytes are decoded, and to how many.
 pub(super) type Decoding = (Encoding, Option<u64>);
 
-/// What is known of bytes that several components share. Each list has what was checked and found to be right.
+/// What is known of bytes that several components share. Each list has what was checked and found to be
+/// right.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Their digests, and for digests of decoded bytes how they are decoded. Two different digests of one algorithm and one
-    /// decoding cannot both be here, as one of them fails.
+    /// Their digests, and for digests of decoded bytes how they are decoded. Two different digests of one
+    /// algorithm and one decoding cannot both be here, as one of them fails.
     pub(super) digests: Vec<(Digest, Option<Decoding>)>,
     /// The sizes that they decode to, and whether their bools were checked.
     pub(super) contents: Vec<(Encoding, u64, bool)>,
@@ -37,8 +38,8 @@ pub(super) struct Facts {
     pub(super) largest: Vec<(NumberFormat, Vec<u64>)>,
     /// As column indices: the row pointers within whose rows they rise, by part, position and number format.
     pub(super) rows: Vec<(NumberFormat, PartAndStart, NumberFormat)>,
-    /// As coordinates: the ranks of shapes in which no two are of the same element. Coordinates that are in range of two
-    /// shapes of one rank are different in both or in neither.
+    /// As coordinates: the ranks of shapes in which no two are of the same element. Coordinates that are in
+    /// range of two shapes of one rank are different in both or in neither.
     pub(super) cells: Vec<(NumberFormat, u32)>,
 }
 

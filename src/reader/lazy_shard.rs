@@ -1,4 +1,5 @@
-//! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first read.
+//! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first
+//! read.
 
 use super::ends::ReadEnds;
 use super::manifest::read_after_ends;
@@ -41,8 +42,8 @@ pub struct ShardOpener {
     /// What opens files; none if shards are not to be opened, or the store has gone.
     pub store: Option<Box<dyn Store + Send>>,
     pub limits: Limits,
-    /// Memory of the file and of its open shards. A thread locks it while it reads the manifest of a shard, so that the
-    /// manifests of several shards together take no more memory than the largest.
+    /// Memory of the file and of its open shards. A thread locks it while it reads the manifest of a shard,
+    /// so that the manifests of several shards together take no more memory than the largest.
     pub budget: Mutex<Budget>,
     /// The advice that each shard gets when it is opened.
     pub advice: Advice,
@@ -92,8 +93,8 @@ impl LazyShard {
         self.opened.get().map_or(&Elsewhere, |opened| opened.source.as_ref())
     }
 
-    /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the failure of the
-    /// time when there was one.
+    /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the
+    /// failure of the time when there was one.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
@@ -198,7 +199,8 @@ fn shards_disabled() -> Error {
     )
 }
 
-/// The failure of a shard that is not a valid file. A failure of another cause (I/O, memory, a limit) keeps that cause.
+/// The failure of a shard that is not a valid file. A failure of another cause (I/O, memory, a limit) keeps
+/// that cause.
 #[cold]
 fn invalid_shard(label: &str, error: Error) -> Error {
     match error.cause() {

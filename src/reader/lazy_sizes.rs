@@ -13,8 +13,8 @@ pub struct LazySizes {
     /// Components of the same bytes, which have the same size.
     pub(super) aliases: Aliases,
     components: usize,
-    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure. Empty where shapes give all
-    /// sizes.
+    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure. Empty where
+    /// shapes give all sizes.
     sizes: Vec<AtomicU64>,
     failures: Mutex<Vec<Error>>,
 }

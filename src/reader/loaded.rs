@@ -38,8 +38,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The decoded bytes as [`Component::load`] gives them, read as a batch of this one request, with tag 0. Of lent bytes
-    /// only the digest is read, if that is asked for.
+    /// The decoded bytes as [`Component::load`] gives them, read as a batch of this one request, with
+    /// tag 0. Of lent bytes only the digest is read, if that is asked for.
     pub fn load_with(
         &self,
         options: &BatchOptions,

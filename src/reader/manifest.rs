@@ -11,15 +11,17 @@ use crate::model::manifest::{Container, Manifest};
 use crate::source::ByteSource;
 use std::cell::Cell;
 
-/// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's bytes.
+/// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's
+/// bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
     let ends = ReadEnds::read(source, limits)?;
     read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e, None)
 }
 
-/// Reads the manifest of a file whose ends were read, as [`read_manifest`] does; its memory is charged to `budget`. A failure
-/// whose cause may be the file's last bytes goes through `explain`; one of a complete manifest that claims more than a
-/// limit does not. `kept_hash` receives the hash of a manifest that an append would clear.
+/// Reads the manifest of a file whose ends were read, as [`read_manifest`] does; its memory is charged to
+/// `budget`. A failure whose cause may be the file's last bytes goes through `explain`; one of a complete
+/// manifest that claims more than a limit does not. `kept_hash` receives the hash of a manifest that an
+/// append would clear.
 pub fn read_after_ends(
     source: &dyn ByteSource,
     mut ends: ReadEnds,
@@ -93,7 +95,8 @@ fn read_in_frame(
     Ok((frame, validated.into_inner()))
 }
 
-/// The record in the file's first bytes, if the append has written behind the old end. Until it does, the file is whole.
+/// The record in the file's first bytes, if the append has written behind the old end. Until it does, the
+/// file is whole.
 fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
     AppendRecord::find(head).filter(|record| record.tail.end != file_size)
 }

@@ -15,8 +15,8 @@ impl<'f> Object<'f> {
         data.sizes_as(to).map(|(_, size)| size).map_err(|e| data.wrap(e))
     }
 
-    /// Fills the front of `dst` with its numbers as elements of `to` and returns how many bytes these are. The bytes behind
-    /// them are not touched.
+    /// Fills the front of `dst` with its numbers as elements of `to` and returns how many bytes these are.
+    /// The bytes behind them are not touched.
     pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<usize> {
         let data = self.numbers()?;
         let size = data.size_to_read(to, dst.len()).map_err(|e| data.wrap(e))?;

@@ -217,8 +217,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Where its bytes come from. If they are in a shard that is not open: the source of the file that names the shard, as
-    /// the shard is likely to have one like it.
+    /// Where its bytes come from. If they are in a shard that is not open: the source of the file that names
+    /// the shard, as the shard is likely to have one like it.
     pub(super) fn likely_source(&self) -> &'f dyn ByteSource {
         let shard = match self.entry.is_in_shard() {
             true => self.file.part(self.part_number()).filter(|part| part.is_open()),

@@ -88,7 +88,8 @@ impl File {
         File::of_one(part, manifest, None, None, budget, options)
     }
 
-    /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as a file does.
+    /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as
+    /// a file does.
     pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
@@ -169,7 +170,8 @@ impl File {
     }
 }
 
-/// What an open file has beside its manifest: the index of names, and sizes that are found later, where there are such.
+/// What an open file has beside its manifest: the index of names, and sizes that are found later, where there
+/// are such.
 fn side_tables(
     parts: &Parts,
     manifest: &Manifest,
@@ -205,8 +207,8 @@ pub(super) fn open_part(
     }
 }
 
-/// Reads the manifest of a source that `label` is the name of in messages. With a word on how it ends where it does not end
-/// as a file does, if that is to be `explained`.
+/// Reads the manifest of a source that `label` is the name of in messages. With a word on how it ends where
+/// it does not end as a file does, if that is to be `explained`.
 fn read_part(
     source: Box<dyn ByteSource>,
     label: String,
@@ -237,8 +239,8 @@ fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(
     Ok((part, manifest))
 }
 
-/// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C borrows, decoded
-/// sizes that are found later, and places that are sorted.
+/// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C
+/// borrows, decoded sizes that are found later, and places that are sorted.
 fn side_memory(manifest: &Manifest) -> u64 {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));

@@ -61,7 +61,8 @@ pub struct OpenOptions {
     pub thread_hooks: ThreadHooks,
     /// Where memory for decoded bytes that are handed out comes from; none for the library's own.
     pub allocator: Option<HostAllocator>,
-    /// What may be opened: the bits of containers ([`Container::bit`](crate::model::manifest::Container::bit)); 0 for all.
+    /// What may be opened: the bits of containers
+    /// ([`Container::bit`](crate::model::manifest::Container::bit)); 0 for all.
     pub containers: u32,
     /// What messages call the file; none for its path or how it is opened.
     pub name: Option<String>,

@@ -9,14 +9,15 @@ use crate::model::value::{Attributes, OwnedValue, Value};
 const OF_KEYS: [&str; 4] = ["container", "version", "byte_order", "keys"];
 
 impl File {
-    /// The attribute of a `.zt` file that says what it was made from, so that converting back gives the same file.
+    /// The attribute of a `.zt` file that says what it was made from, so that converting back gives the same
+    /// file.
     pub const ORIGIN: &'static str = "ztensor.origin";
 
     /// Under this key that attribute says of how many files it speaks, where these were written as one model.
     pub const ORIGIN_PARTS: &'static str = "parts";
 
-    /// What that attribute is: of a file of another container what it would be, where there is anything to say. Of a
-    /// model it is that of its first file.
+    /// What that attribute is: of a file of another container what it would be, where there is anything to
+    /// say. Of a model it is that of its first file.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
         if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
@@ -76,8 +77,8 @@ impl File {
         Ok(attributes)
     }
 
-    /// The keys of its attributes that speak of its first file alone, and are not to be copied: which file of a model that
-    /// is. Files that were written as one model have the attributes of the whole in the first.
+    /// The keys of its attributes that speak of its first file alone, and are not to be copied: which file of
+    /// a model that is. Files that were written as one model have the attributes of the whole in the first.
     pub fn part_keys(&self) -> &'static [&'static str] {
         match self.is_of_all(self.attributes().and_then(|map| map.get(Self::ORIGIN))) {
             true => &[],

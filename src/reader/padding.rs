@@ -6,7 +6,8 @@ use crate::model::manifest::Component;
 use crate::model::sort::sort;
 use std::ops::Range;
 
-/// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave no gap.
+/// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave
+/// no gap.
 pub(super) fn gaps(
     components: &[Component],
     hidden: &[Range<u64>],

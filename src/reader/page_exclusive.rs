@@ -1,4 +1,5 @@
-//! Components whose pages are their own: the system can be told to give these back, and nothing else goes with them.
+//! Components whose pages are their own: the system can be told to give these back, and nothing else goes
+//! with them.
 
 use super::parts::FilePart;
 use crate::error::Result;

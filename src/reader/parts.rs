@@ -41,8 +41,8 @@ pub struct FilePart {
     pub(super) lazy_shard: Option<Box<LazyShard>>,
 }
 
-/// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a single file is
-/// reached without a look into a list.
+/// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a
+/// single file is reached without a look into a list.
 pub struct Parts {
     pub(super) first: FilePart,
     others: Vec<FilePart>,
@@ -103,8 +103,8 @@ impl FilePart {
         container::capabilities(self.container)
     }
 
-    /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is not open, the one
-    /// where it is looked for first.
+    /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is
+    /// not open, the one where it is looked for first.
     pub fn path(&self) -> Option<&[u8]> {
         let path = self.opened().map_or(&self.path, |opened| &opened.path);
         Some(path.as_slice()).filter(|path| !path.is_empty())
@@ -127,7 +127,8 @@ impl FilePart {
         bytes.ok_or_else(|| self.named(why()))
     }
 
-    /// Its identity, as it was when it was opened. Reads the manifest, where an append would not have cleared it.
+    /// Its identity, as it was when it was opened. Reads the manifest, where an append would not have cleared
+    /// it.
     pub fn identity(&self) -> Result<Identity> {
         let modified = self.opened().map_or(self.modified, |opened| opened.modified);
         let manifest_hash = self.find_manifest_hash().map_err(|e| self.named(e))?;
@@ -149,7 +150,8 @@ impl FilePart {
         self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
     }
 
-    /// Where the record is of an append that is under way and that keeps this file as it is; empty without one.
+    /// Where the record is of an append that is under way and that keeps this file as it is; empty without
+    /// one.
     pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
         if self.source().page_cache().is_none() || self.capabilities().old_ends_stay {
             return Ok(0..0);
@@ -160,7 +162,8 @@ impl FilePart {
         Ok(start..if keeps { start.saturating_add(AppendRecord::SIZE as u64) } else { start })
     }
 
-    /// Whether it ends at its old end as it did when it was opened. Reads the manifest or the hash that the file has of it.
+    /// Whether it ends at its old end as it did when it was opened. Reads the manifest or the hash that the
+    /// file has of it.
     pub(super) fn has_its_end(&self) -> Result<bool> {
         let (source, frame) = (self.source(), self.frame());
         match frame.manifest_hash {

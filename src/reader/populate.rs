@@ -1,6 +1,6 @@
-//! Fast path: ZT_ADVICE_POPULATE for a large file is done by several threads. With two threads 2 GB take 0.86 of the time
-//! that it takes to map and touch them; one thread takes 1.06. It is not for less than 8 MiB, nor for a file that was opened
-//! with one thread. Any other advice is one call.
+//! Fast path: ZT_ADVICE_POPULATE for a large file is done by several threads. With two threads 2 GB take 0.86
+//! of the time that it takes to map and touch them; one thread takes 1.06. It is not for less than 8 MiB, nor
+//! for a file that was opened with one thread. Any other advice is one call.
 
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
@@ -11,7 +11,8 @@ use std::ops::Range;
 /// Bytes that a thread populates with one call: a few times what one page table of the processor covers.
 const POPULATE_STEP: u64 = 16 << 20;
 
-/// Advises the system what will be done with the bytes of `range`, piece by piece where there are several threads.
+/// Advises the system what will be done with the bytes of `range`, piece by piece where there are several
+/// threads.
 pub(super) fn advise(
     source: &dyn ByteSource,
     range: Range<u64>,

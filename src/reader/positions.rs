@@ -1,5 +1,5 @@
-//! Checks that the positions of a sparse object rise within each row, or that no two are equal, if the container demands it.
-//! That they are in range was checked before.
+//! Checks that the positions of a sparse object rise within each row, or that no two are equal, if the
+//! container demands it. That they are in range was checked before.
 
 use super::known::Verified;
 use super::object::{Component, Object};
@@ -96,7 +96,8 @@ impl Object<'_> {
         checked.map_err(|e| csr.indices.wrap(e))
     }
 
-    /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for each entry.
+    /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for
+    /// each entry.
     pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
         if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());

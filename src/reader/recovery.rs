@@ -1,11 +1,12 @@
 //! Finds where a file that has no valid footer ended before: an append was killed, or is under way.
 //!
-//! An append of this library writes an [`AppendRecord`] into the file's head, where no appended byte can be. If there is
-//! a record, it decides, whatever the file ends in. Files without a record (cut short, or left by writers that keep none)
-//! are searched for places where a whole file could end. Such a place may be in the data, every byte of which somebody may
-//! have chosen. So a place is the answer only if it is the only one in the file, and all bytes that its manifest has no use
-//! for are zero; in every other case the caller decides. Some containers keep every old end when they are appended to: they
-//! have no record, and the last place is the answer.
+//! An append of this library writes an [`AppendRecord`] into the file's head, where no appended byte can be.
+//! If there is a record, it decides, whatever the file ends in. Files without a record (cut short, or left by
+//! writers that keep none) are searched for places where a whole file could end. Such a place may be in the
+//! data, every byte of which somebody may have chosen. So a place is the answer only if it is the only one in
+//! the file, and all bytes that its manifest has no use for are zero; in every other case the caller decides.
+//! Some containers keep every old end when they are appended to: they have no record, and the last place is
+//! the answer.
 
 use super::index::NameIndex;
 use super::item_extent::{is_one_map, ByteBudget};
@@ -30,8 +31,8 @@ pub struct Location {
 /// How far back from the end of a file an open looks. A repair looks everywhere.
 const SEARCH_LIMIT: u64 = 256 << 20;
 
-/// Whether a failure can come from a tail that is no tail: there is no footer, or the last bytes happen to be the footer's
-/// magic, and the size or the manifest before them is none.
+/// Whether a failure can come from a tail that is no tail: there is no footer, or the last bytes happen to be
+/// the footer's magic, and the size or the manifest before them is none.
 fn is_tail_error(error: &Error) -> bool {
     match error.cause() {
         Cause::Limit => true, // the manifest size may be no size
@@ -99,7 +100,8 @@ pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) ->
     search.decide(source, limits)
 }
 
-/// The append record in a file's head. The append is unfinished if the file does not end where the record says.
+/// The append record in a file's head. The append is unfinished if the file does not end where the record
+/// says.
 pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
     let mut head = [0; HEAD_BYTES];
     if source.size() < head.len() as u64 {
@@ -302,7 +304,8 @@ fn end_search_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> 
     Ok(container::end_search(&head))
 }
 
-/// Checks that a file may be cut to `end`: that it is long enough, and that no append record says another end.
+/// Checks that a file may be cut to `end`: that it is long enough, and that no append record says another
+/// end.
 pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<()> {
     let size = source.size();
     if end > size {

@@ -89,8 +89,8 @@ fn places(store: &dyn Store, root: &Path, follows_links: bool) -> Result<Vec<Pat
     Ok(places)
 }
 
-/// Where a shard is looked for: beside the first of `roots` beside which it is, else beside the first of them. None if there
-/// are no roots.
+/// Where a shard is looked for: beside the first of `roots` beside which it is, else beside the first of
+/// them. None if there are no roots.
 fn find_path(
     store: &dyn Store,
     roots: &[PathBuf],
@@ -250,8 +250,8 @@ impl File {
         Ok(part.size())
     }
 
-    /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm is unknown.
-    /// `step` is called with the bytes that were looked at.
+    /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm
+    /// is unknown. `step` is called with the bytes that were looked at.
     #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn verify_shard(
         &self,

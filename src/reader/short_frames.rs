@@ -1,4 +1,5 @@
-//! Finds compressed components whose frames are too short for the shape of their object, when a file is opened.
+//! Finds compressed components whose frames are too short for the shape of their object, when a file is
+//! opened.
 
 use super::aliases::Aliases;
 use super::file::File;
@@ -7,8 +8,9 @@ use crate::codec::{Codec, Coding, KnownSize};
 use crate::error::{broken, Cause, Result, Rule};
 use crate::model::manifest;
 
-/// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense one the shape gives it. If
-/// the component is so small that a look costs next to nothing, frames that cannot fill the shape are an error at open.
+/// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense one the shape
+/// gives it. If the component is so small that a look costs next to nothing, frames that cannot fill the
+/// shape are an error at open.
 pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
     // The sizes of bytes that several components share, once they are known.
     let mut shared_sizes: Vec<Option<Option<KnownSize>>> = Vec::new();

@@ -21,10 +21,10 @@ impl File {
 }
 
 impl Component<'_> {
-    /// Checks the bytes against the component's digest or against the CRC-32 of an archive's member. If the file has
-    /// neither, checks the digest of the shard and the checksums of compressed frames. Bytes that several components
-    /// share are read once, also if calls for other components come later. A digest of an unknown algorithm is not
-    /// checked.
+    /// Checks the bytes against the component's digest or against the CRC-32 of an archive's member. If the
+    /// file has neither, checks the digest of the shard and the checksums of compressed frames. Bytes that
+    /// several components share are read once, also if calls for other components come later. A digest of an
+    /// unknown algorithm is not checked.
     pub fn check_source(&self) -> Result<()> {
         let known = self.file.source_checks()?;
         let claim = self.digest().map(|text| self.parse_digest(text));
@@ -64,7 +64,8 @@ impl Component<'_> {
         of == DigestOf::Stored || self.entry.encoding == Encoding::Raw
     }
 
-    /// Whether a copy that keeps the stored bytes can get a new digest: a digest of decoded bytes needs a known encoding.
+    /// Whether a copy that keeps the stored bytes can get a new digest: a digest of decoded bytes needs a
+    /// known encoding.
     pub(crate) fn can_be_digested(&self, of: DigestOf) -> bool {
         self.digests_stored_bytes(of) || self.coding().is_ok()
     }

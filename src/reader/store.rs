@@ -27,7 +27,8 @@ pub struct Opened {
 
 /// Files by their paths. Any number of threads may ask at once.
 pub trait Store: Sync {
-    /// Gives `body` the name of each file in a folder, in no particular order; false where the path is no folder.
+    /// Gives `body` the name of each file in a folder, in no particular order; false where the path is no
+    /// folder.
     fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool>;
 
     /// The file at a path.

@@ -1,5 +1,5 @@
-//! Checks the contents of sparse and quantized objects, a decoded chunk at a time, so that the memory that it takes does
-//! not depend on the file.
+//! Checks the contents of sparse and quantized objects, a decoded chunk at a time, so that the memory that it
+//! takes does not depend on the file.
 
 use super::file::File;
 use super::known::Verified;
@@ -46,7 +46,8 @@ impl<'f> Component<'f> {
         contents::value_count(&self.sized_entry()?).map(drop)
     }
 
-    /// Checks that it has the size that the shape takes, if its object is made of blocks. Opening the file checked others.
+    /// Checks that it has the size that the shape takes, if its object is made of blocks. Opening the file
+    /// checked others.
     pub(super) fn check_shape_size(&self) -> Result<()> {
         match self.object().format() {
             format @ Format::Blocks(_) => {
@@ -78,8 +79,8 @@ impl<'f> Component<'f> {
 }
 
 impl Component<'_> {
-    /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False also if no other component shares its
-    /// bytes: then they have to be checked anyway.
+    /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False also if no other
+    /// component shares its bytes: then they have to be checked anyway.
     fn is_below(&self, verified: &Verified, bounds: &[u64], length: u64) -> Result<bool> {
         let largest = || {
             let mut largest = Vec::new();
@@ -229,7 +230,8 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     Ok(())
 }
 
-/// Refuses bools among attributes whose byte is neither 0 nor 1. The nesting of values has a limit, so this recursion has.
+/// Refuses bools among attributes whose byte is neither 0 nor 1. The nesting of values has a limit, so this
+/// recursion has.
 fn check_attribute_bools(value: Value<'_>) -> Result<()> {
     if let Kind::Array(items) = value.kind() {
         let may_have = match items.element() {

@@ -35,8 +35,8 @@ impl Verified {
         Ok(verified)
     }
 
-    /// Opens the file that a component's bytes are in. A shard that cannot be opened is tried once, not for each component
-    /// in it: it may take all of its manifest to find that it is broken.
+    /// Opens the file that a component's bytes are in. A shard that cannot be opened is tried once, not for
+    /// each component in it: it may take all of its manifest to find that it is broken.
     pub fn open(&self, component: &Component<'_>) -> Result<()> {
         if !component.entry.is_in_shard() {
             return component.source().map(drop);
@@ -53,8 +53,8 @@ impl Verified {
         })
     }
 
-    /// Checks a checksum of the bytes from `start` on once, however many components are views of them. The failure names
-    /// this component, whichever was the first.
+    /// Checks a checksum of the bytes from `start` on once, however many components are views of them. The
+    /// failure names this component, whichever was the first.
     pub fn checksum(&self, component: &Component<'_>, start: u64) -> Result<()> {
         let place = (component.part_number(), start);
         let found = self.checksums.binary_search_by_key(&place, |(place, _)| *place).ok();
@@ -86,7 +86,8 @@ impl Verified {
         self.facts.get(at)
     }
 
-    /// Runs `check` unless `fact` is known of the bytes of `component`, and adds it to `list`. Other threads wait meanwhile.
+    /// Runs `check` unless `fact` is known of the bytes of `component`, and adds it to `list`. Other threads
+    /// wait meanwhile.
     fn once<K: PartialEq>(
         &self,
         component: &Component<'_>,
@@ -157,7 +158,8 @@ impl Verified {
         )
     }
 
-    /// Counts the bytes that are decoded for pairs of indices and row pointers: a file may have one blob in many pairs.
+    /// Counts the bytes that are decoded for pairs of indices and row pointers: a file may have one blob in
+    /// many pairs.
     fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
         let limit = decoded_limit(indices.source()?.size(), indices.file.max_decoded_size);
         let more = indices.size()?.saturating_add(indptr.size()?);
@@ -177,8 +179,9 @@ impl Verified {
         self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
-    /// Whether the numbers in each run are below the bound of the run, of which `bounds` has one each. `largest` finds the
-    /// largest of each run. None if no other component shares the bytes, so that it is no use to keep the largest.
+    /// Whether the numbers in each run are below the bound of the run, of which `bounds` has one each.
+    /// `largest` finds the largest of each run. None if no other component shares the bytes, so that it is no
+    /// use to keep the largest.
     pub fn all_below(
         &self,
         component: &Component<'_>,

@@ -13,8 +13,8 @@ use crate::threads;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Called for each failure, with the position of its object and, among all components of the file, of its component; none
-/// where the failure is of neither. False stops. One thread at a time calls it.
+/// Called for each failure, with the position of its object and, among all components of the file, of its
+/// component; none where the failure is of neither. False stops. One thread at a time calls it.
 pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
 
 /// What the threads of one verification share.
@@ -42,8 +42,8 @@ struct VerifyState<'a> {
 }
 
 impl File {
-    /// Verifies up to the first failure. `progress` is called with the bytes done and the bytes in all, and may stop it.
-    /// `report` is filled also on failure.
+    /// Verifies up to the first failure. `progress` is called with the bytes done and the bytes in all, and
+    /// may stop it. `report` is filled also on failure.
     pub fn verify(
         &self,
         options: &VerifyOptions,
@@ -53,9 +53,9 @@ impl File {
         self.verify_all(options, progress, None, report)
     }
 
-    /// Verifies all, and calls `on_failure` for every failure and for everything that could not be checked. The outcome is
-    /// the first failure in file order; without a failure, the first thing that could not be checked. Without `on_failure`,
-    /// as [`File::verify`].
+    /// Verifies all, and calls `on_failure` for every failure and for everything that could not be checked.
+    /// The outcome is the first failure in file order; without a failure, the first thing that could not be
+    /// checked. Without `on_failure`, as [`File::verify`].
     pub fn verify_all(
         &self,
         options: &VerifyOptions,
@@ -229,8 +229,8 @@ impl<'a> VerifyState<'a> {
         }
     }
 
-    /// Calls `on_failure`, and sets `first` if this is the first failure. Returns the first failure if verification stops
-    /// here.
+    /// Calls `on_failure`, and sets `first` if this is the first failure. Returns the first failure if
+    /// verification stops here.
     fn record_failure(
         &self,
         object: Option<usize>,
@@ -261,7 +261,8 @@ impl<'a> VerifyState<'a> {
         Some(continues)
     }
 
-    /// Counts something that could not be checked, and keeps the first in file order. An error if `on_failure` asks to stop.
+    /// Counts something that could not be checked, and keeps the first in file order. An error if
+    /// `on_failure` asks to stop.
     fn record_unchecked(
         &self,
         object: Option<usize>,
@@ -436,8 +437,8 @@ impl Component<'_> {
         checked.map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// Checks that it decodes to its size, that this is a whole number of elements, and that they keep the rules of its
-    /// container for bools and for bits that belong to no element.
+    /// Checks that it decodes to its size, that this is a whole number of elements, and that they keep the
+    /// rules of its container for bools and for bits that belong to no element.
     fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
     }

@@ -1,5 +1,5 @@
-//! Views: all components of an object, checked, so that an engine can index them without checks of its own. Their bytes are
-//! lent if possible, else decoded once into memory that the file keeps.
+//! Views: all components of an object, checked, so that an engine can index them without checks of its own.
+//! Their bytes are lent if possible, else decoded once into memory that the file keeps.
 
 use super::loaded::Loaded;
 use super::object::{Component, Object};
@@ -161,8 +161,8 @@ impl<'f> Object<'f> {
         Ok(view)
     }
 
-    /// The parts of an object that is made of codes with scales, checked to fit each other: of a quantized_group, or of
-    /// another layout that its container has for them.
+    /// The parts of an object that is made of codes with scales, checked to fit each other: of a
+    /// quantized_group, or of another layout that its container has for them.
     pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
         if let Format::Other(_) = self.format() {
             if let LayoutCheck::Groups(groups) = self.check_layout(true)? {

@@ -1,8 +1,8 @@
 //! An existing file that grows behind its end, such that no kill and no power cut loses it.
 //!
 //! What the file ends in while an append is under way is made by whoever appends, so nothing is read from it.
-//! A record in the file's head, where no component can be, says that an append is under way and where the file
-//! ended before. The steps, each on the disk before the next one begins:
+//! A record in the file's head, where no component can be, says that an append is under way and where the
+//! file ended before. The steps, each on the disk before the next one begins:
 //!
 //! | step | what is on the disk then | what the file is after a kill or a power cut |
 //! |---|---|---|
@@ -11,20 +11,22 @@
 //! | 3. clear the record, sync | old file, what is new | the new file, from the moment that the record is gone |
 //! | 4. overwrite the old manifest and footer with zeros | new file, any part of the old manifest as padding | the new file |
 //!
-//! Where nothing of the file may change there is no record and no step 1, 3 and 4: what is new is on the disk before its
-//! footer is, and until then the file ends in no footer, so that a repair cuts it back to the last one that is whole.
+//! Where nothing of the file may change there is no record and no step 1, 3 and 4: what is new is on the disk
+//! before its footer is, and until then the file ends in no footer, so that a repair cuts it back to the last
+//! one that is whole.
 //!
-//! A disk may write in any order between two syncs. Within step 1 nothing but the record changes, and the file
-//! still ends in its old footer, whatever part of the record is there. Within step 2 the record is whole. Within
-//! step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are synced whether or
-//! not the append is to be durable; step 4 is if it is.
+//! A disk may write in any order between two syncs. Within step 1 nothing but the record changes, and the
+//! file still ends in its old footer, whatever part of the record is there. Within step 2 the record is
+//! whole. Within step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are
+//! synced whether or not the append is to be durable; step 4 is if it is.
 //!
-//! The file is locked as long as the sink lives. That nobody has changed or replaced it is checked before step 1, and again
-//! before the new end counts: at the end of step 2, or, without a record, before the footer is written.
+//! The file is locked as long as the sink lives. That nobody has changed or replaced it is checked before
+//! step 1, and again before the new end counts: at the end of step 2, or, without a record, before the footer
+//! is written.
 //!
-//! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place. Where
-//! a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added, the old
-//! manifest and footer once more behind them, sync, then steps 3 and 4.
+//! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place.
+//! Where a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added,
+//! the old manifest and footer once more behind them, sync, then steps 3 and 4.
 
 use super::buffered_file::BufferedFile;
 use super::byte_sink::ByteSink;
@@ -87,8 +89,8 @@ enum FileEnd {
 pub struct AppendSink {
     writer: Option<BufferedFile>,
     place: Place,
-    /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new one from the
-    /// moment that the new footer is on the disk.
+    /// None if the old bytes must not change: then the old end is not cleared either, and the file is the new
+    /// one from the moment that the new footer is on the disk.
     record: Option<HeadRecord>,
     /// The old manifest and footer.
     tail: Range<u64>,
@@ -220,8 +222,8 @@ impl AppendSink {
         }
     }
 
-    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it. `reached` is what the file
-    /// ends in then, also after a failure.
+    /// Overwrites what was added with zeros, and puts the old manifest and footer behind it. `reached` is
+    /// what the file ends in then, also after a failure.
     fn end_validly(&self, file: &File, reached: &mut FileEnd) -> Result<()> {
         let mut seeker: &File = file;
         let end = seeker.seek(SeekFrom::End(0)).map_err(|e| Error::io("could not find its end", &e))?;
@@ -249,8 +251,8 @@ impl AppendSink {
     }
 }
 
-/// Ends a file at `end`, where it ended before an append that was killed; then clears the append's record, if it
-/// has one.
+/// Ends a file at `end`, where it ended before an append that was killed; then clears the append's record, if
+/// it has one.
 pub fn cut_back(file: &File, end: Option<u64>, record: Option<u64>) -> Result<()> {
     if let Some(end) = end {
         file.set_len(end).map_err(|e| Error::io("could not cut it back", &e))?;
@@ -268,8 +270,8 @@ fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
 
-/// Gives a file that is as it was the time that it had, so that whoever has it open sees no change. Where that is refused
-/// it has a new time.
+/// Gives a file that is as it was the time that it had, so that whoever has it open sees no change. Where
+/// that is refused it has a new time.
 fn set_modified(file: &File, nanoseconds: i64) {
     if let Some(since) = u64::try_from(nanoseconds).ok().filter(|since| *since > 0) {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(since));
@@ -291,8 +293,8 @@ fn sync(file: &File, failed: &str) -> Result<()> {
     file.sync_all().map_err(|e| Error::io(failed, &e))
 }
 
-/// Overwrites a range with zero bytes: the manifest of 100,000 objects in 12 calls, or, where there is no memory for that, in
-/// 3,000.
+/// Overwrites a range with zero bytes: the manifest of 100,000 objects in 12 calls, or, where there is no
+/// memory for that, in 3,000.
 fn zero(file: &File, range: Range<u64>) -> Result<()> {
     const ZEROS: [u8; COPY_CHUNK] = [0; COPY_CHUNK];
     seek(file, range.start)?;

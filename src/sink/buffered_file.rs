@@ -1,10 +1,12 @@
-//! A file that is written front to back: small writes are gathered in a buffer, large ones go directly, in calls of 4 MiB.
+//! A file that is written front to back: small writes are gathered in a buffer, large ones go directly, in
+//! calls of 4 MiB.
 //!
-//! The page cache keeps a file in pages as large as the calls that wrote it, up to what the processor maps with one
-//! entry, where they begin at multiples of their size. Whoever maps the file later pays for each of them: 2 GB that came
-//! in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24, of 8 KiB in 82. So large calls end at
-//! multiples of 4 MiB in the file. What is gathered ends at multiples of 1 MiB: 200 MB in tensors of 4 KiB then took 49 ms,
-//! with 256 KiB 55, and with 4 MiB, which leave the processor's cache before they are written, 50.
+//! The page cache keeps a file in pages as large as the calls that wrote it, up to what the processor maps
+//! with one entry, where they begin at multiples of their size. Whoever maps the file later pays for each of
+//! them: 2 GB that came in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24, of 8 KiB
+//! in 82. So large calls end at multiples of 4 MiB in the file. What is gathered ends at multiples of 1 MiB:
+//! 200 MB in tensors of 4 KiB then took 49 ms, with 256 KiB 55, and with 4 MiB, which leave the processor's
+//! cache before they are written, 50.
 
 use super::write_all::{write_all, WithoutFileSizeSignal};
 use crate::error::Result;
@@ -25,7 +27,8 @@ pub struct BufferedFile {
     file: File,
     /// The file's position: behind what is written.
     position: u64,
-    /// What is gathered, fewer bytes than there are up to the next multiple of [`BUFFER_SIZE`], behind padding.
+    /// What is gathered, fewer bytes than there are up to the next multiple of [`BUFFER_SIZE`], behind
+    /// padding.
     memory: Vec<u8>,
     /// Bytes of padding, so that what follows begins at a multiple of [`LINE`].
     padding: usize,

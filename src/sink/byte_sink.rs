@@ -13,7 +13,8 @@ pub trait ByteSink: Send {
         threads.write_and_work(|| self.write(bytes))
     }
 
-    /// What was written has to reach its destination before what follows: a footer, which makes the file valid.
+    /// What was written has to reach its destination before what follows: a footer, which makes the file
+    /// valid.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
@@ -21,7 +22,8 @@ pub trait ByteSink: Send {
     /// Publishes what was written. The sink cannot be used after that, even if it fails.
     fn publish(&mut self) -> Result<()>;
 
-    /// After writing or publishing failed: restores the destination. The error of a failure says what state it is in.
+    /// After writing or publishing failed: restores the destination. The error of a failure says what state
+    /// it is in.
     fn roll_back(&mut self) -> Result<()> {
         Ok(())
     }
@@ -34,7 +36,8 @@ pub struct WriteThreads<'w> {
     pub count: usize,
     /// The host's functions around each.
     pub hooks: ThreadHooks,
-    /// Other work to be done meanwhile. Any thread may call it, and the caller's calls it last; it runs only once.
+    /// Other work to be done meanwhile. Any thread may call it, and the caller's calls it last; it runs only
+    /// once.
     pub other_work: Option<&'w (dyn Fn() + Sync)>,
 }
 

@@ -1,8 +1,9 @@
-//! A new file that is written past the page cache in whole blocks: from the caller's memory if it is aligned as the device
-//! needs it, else through buffers of the sink.
+//! A new file that is written past the page cache in whole blocks: from the caller's memory if it is aligned
+//! as the device needs it, else through buffers of the sink.
 //!
-//! An incomplete block waits in a buffer, so that each block is written once; only the file's last bytes go through the page
-//! cache. If the system turns out not to take such writes, the same bytes are written through the page cache.
+//! An incomplete block waits in a buffer, so that each block is written once; only the file's last bytes go
+//! through the page cache. If the system turns out not to take such writes, the same bytes are written
+//! through the page cache.
 
 use super::byte_sink::WriteThreads;
 use super::write_all::WithoutFileSizeSignal;
@@ -18,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const WRITE_BUFFER_SIZE: usize = HUGE_PAGE;
 /// Buffers, and so threads that write at once: one is filled while the other is written.
 pub(crate) const WRITE_BUFFERS: usize = 2;
-/// The most bytes that one call writes from the caller's memory. The system splits them and has all pieces under way.
+/// The most bytes that one call writes from the caller's memory. The system splits them and has all pieces
+/// under way.
 const MAX_UNBUFFERED: usize = 8 << 20;
 
 /// A file that is written front to back in whole blocks.
@@ -64,7 +66,8 @@ impl WriteBuffer {
 }
 
 impl DirectSink {
-    /// Writes to `file`, to which nothing was written yet; none if it has no direct writes, or for lack of memory.
+    /// Writes to `file`, to which nothing was written yet; none if it has no direct writes, or for lack of
+    /// memory.
     pub fn with_file(file: &File) -> Option<DirectSink> {
         let direct = blocks::open_direct(file)
             .filter(|u| u.block <= WRITE_BUFFER_SIZE && u.memory <= WRITE_BUFFER_SIZE)?;
@@ -123,7 +126,8 @@ impl DirectSink {
         Ok(PendingWrites { buffers, unbuffered, rest, at, tail, failure: None })
     }
 
-    /// Writes what is pending, piece by piece, until nothing is left. Any number of threads may do so at once.
+    /// Writes what is pending, piece by piece, until nothing is left. Any number of threads may do so at
+    /// once.
     fn write_pending(&self, all: &Mutex<PendingWrites<'_>>) {
         let mut pending = all.lock();
         let unbuffered = pending.unbuffered;
@@ -162,7 +166,8 @@ impl DirectSink {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Allocates the file up to `end`: it then has few extents, and writes do not wait for its size to change.
+    /// Allocates the file up to `end`: it then has few extents, and writes do not wait for its size to
+    /// change.
     fn preallocate(&mut self, end: u64) {
         let _quiet = WithoutFileSizeSignal::new();
         if end > self.allocated {
@@ -212,8 +217,8 @@ fn could_not(all: usize, error: &std::io::Error) -> Error {
     Error::io("", error).within(format_args!("could not write {all} bytes"))
 }
 
-/// What a call has to write. Each piece has its own offset, so that several threads may write at once. Without a buffer
-/// there is nothing.
+/// What a call has to write. Each piece has its own offset, so that several threads may write at once.
+/// Without a buffer there is nothing.
 #[derive(Default)]
 struct PendingWrites<'b> {
     buffers: Vec<WriteBuffer>,

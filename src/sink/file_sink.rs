@@ -78,8 +78,8 @@ impl FileSink {
         }
     }
 
-    /// Decides whether to write past the page cache, by which a large durable file is on the disk sooner. Called before
-    /// `more` bytes are written.
+    /// Decides whether to write past the page cache, by which a large durable file is on the disk sooner.
+    /// Called before `more` bytes are written.
     fn decide(&mut self, more: usize) -> Result<()> {
         let Some(writer) = self.writer.as_mut().filter(|w| self.undecided && w.would_write(more)) else {
             return Ok(());
@@ -92,8 +92,8 @@ impl FileSink {
         }
     }
 
-    /// All bytes were written: they are in the file, and on the disk where it is to be durable. It is closed and lacks
-    /// only its name, so that publishing finds the disk full no more.
+    /// All bytes were written: they are in the file, and on the disk where it is to be durable. It is closed
+    /// and lacks only its name, so that publishing finds the disk full no more.
     pub fn complete(&mut self) -> Result<()> {
         let mut writer = self.writer.take().ok_or_else(closed)?;
         match self.direct.take() {
@@ -107,7 +107,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// As `publish`, but takes no other file's place. A file system without hard links has the look before alone.
+    /// As `publish`, but takes no other file's place. A file system without hard links has the look before
+    /// alone.
     pub fn publish_new(&mut self) -> Result<()> {
         if !self.complete {
             self.complete()?;
@@ -141,8 +142,8 @@ impl FileSink {
     }
 }
 
-/// The permissions of the file that is replaced, which the new one gets. If they cannot be found out it is an error, since the
-/// file may have been private.
+/// The permissions of the file that is replaced, which the new one gets. If they cannot be found out it is an
+/// error, since the file may have been private.
 fn kept_permissions(destination: &SystemPath) -> Result<Option<Permissions>> {
     match stat::of_path(destination) {
         Ok(stat) => Ok(Some(stat.permissions)),

@@ -1,4 +1,5 @@
-//! A file that a writer is about to change: its lock, and what shows that somebody else has changed or replaced it.
+//! A file that a writer is about to change: its lock, and what shows that somebody else has changed or
+//! replaced it.
 
 use super::byte_sink::{ByteSink, WriteThreads};
 use super::file_sink::FileSink;
@@ -11,8 +12,8 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// An open file with its lock, which ends when the file is closed. A file system without locks has the checks of
-/// [`Place`] alone.
+/// An open file with its lock, which ends when the file is closed. A file system without locks has the checks
+/// of [`Place`] alone.
 pub struct HeldFile {
     file: File,
     place: Place,

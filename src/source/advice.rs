@@ -57,8 +57,8 @@ fn failed(advice: Advice, error: &std::io::Error) -> Error {
     }
 }
 
-/// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at `address`: from the first byte
-/// of a page on, which is mapped, too, and may be in front of ours.
+/// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at
+/// `address`: from the first byte of a page on, which is mapped, too, and may be in front of ours.
 #[cfg(any(unix, windows))]
 fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {
     let start = usize::try_from(range.start).ok()?.min(size);
@@ -83,8 +83,8 @@ mod platform {
     pub fn advise(map: &[u8], range: &Range<u64>, advice: Advice) -> Result<()> {
         let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
         let (address, length) = (map.as_ptr().with_addr(pages.start).cast_mut().cast(), pages.len());
-        // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it, as what
-        // is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
+        // SAFETY: pages of our own mapping of a file; none of these changes a byte that is seen through it,
+        // as what is dropped is read again when it is touched. Where it was changed, `map` drops nothing.
         let reported = |kernel| checked(advice, unsafe { libc::madvise(address, length, kernel) });
         match advice {
             Advice::Normal => reported(libc::MADV_NORMAL),
@@ -116,8 +116,8 @@ mod platform {
         let Some(pages) = pages_of(map.as_ptr().addr(), map.len(), range, page_size()) else { return Ok(()) };
         let address: *mut c_void = map.as_ptr().with_addr(pages.start).cast_mut().cast();
         let length = pages.len();
-        // SAFETY, here and below: pages of our own mapping of a file; none of these changes a byte that is seen through it,
-        // as what is dropped is read again when it is touched.
+        // SAFETY, here and below: pages of our own mapping of a file; none of these changes a byte that is
+        // seen through it, as what is dropped is read again when it is touched.
         let done = match advice {
             Advice::Normal => return Ok(()),
             // Reading every page here would end the process where the file cannot be read.
@@ -167,7 +167,8 @@ use libc::{off64_t as Offset, posix_fadvise64 as fadvise};
 #[cfg(all(target_os = "linux", not(target_env = "gnu")))]
 use libc::{off_t as Offset, posix_fadvise as fadvise};
 
-/// First byte and length of a range of a file; none for an empty one, as the system takes a length of 0 for all the rest.
+/// First byte and length of a range of a file; none for an empty one, as the system takes a length of 0 for
+/// all the rest.
 #[cfg(target_os = "linux")]
 fn file_place(base: u64, range: &Range<u64>) -> Option<(Offset, Offset)> {
     let length = range.end.checked_sub(range.start).filter(|length| *length > 0)?;
@@ -214,7 +215,8 @@ const MAX_READ_ADVICE: u64 = 1 << 30;
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_AHEAD: u64 = 1 << 40;
 
-/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end, and [`MAX_READ_AHEAD`].
+/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end,
+/// and [`MAX_READ_AHEAD`].
 #[cfg(any(target_vendor = "apple", test))]
 fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);
@@ -226,8 +228,8 @@ fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = 
     })
 }
 
-/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`. SEQUENTIAL and NONE make
-/// it read ahead in the whole open file, as it does by default.
+/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`. SEQUENTIAL
+/// and NONE make it read ahead in the whole open file, as it does by default.
 #[cfg(target_vendor = "apple")]
 pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
     use std::io::Error as IoError;

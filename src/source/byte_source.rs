@@ -18,8 +18,8 @@ pub trait ByteSource: Send + Sync {
     /// These bytes, if they can be borrowed without copying.
     fn slice(&self, range: Range<u64>) -> Option<&[u8]>;
 
-    /// These bytes as C borrows them, if that is possible: those of [`ByteSource::slice`], or of a private mapping that the
-    /// caller may change.
+    /// These bytes as C borrows them, if that is possible: those of [`ByteSource::slice`], or of a private
+    /// mapping that the caller may change.
     fn borrow(&self, range: Range<u64>) -> Option<&[u8]> {
         self.slice(range)
     }

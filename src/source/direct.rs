@@ -125,10 +125,10 @@ impl DirectFile {
         platform::reason(self.refusal.load(Ordering::Relaxed))
     }
 
-    /// Fills `dst` with the bytes from `offset` on: directly if `dst` is `pinned` and aligned, else through `bounce`. (Small
-    /// pages are scattered: each is a descriptor for the device, which was measured to take up to twice as long.)
-    /// False if the read fails, for whatever reason; then `dst` is undefined, and the caller reads through the page cache,
-    /// whose error, if it fails as well, is the one to report.
+    /// Fills `dst` with the bytes from `offset` on: directly if `dst` is `pinned` and aligned, else through
+    /// `bounce`. (Small pages are scattered: each is a descriptor for the device, which was measured to take
+    /// up to twice as long.) False if the read fails, for whatever reason; then `dst` is undefined, and the
+    /// caller reads through the page cache, whose error, if it fails as well, is the one to report.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
         let start = self.base.saturating_add(offset);
         let end = start.saturating_add(dst.len() as u64);

@@ -1,5 +1,5 @@
-//! Positioned reads from an open file: nothing is read through a mapping, so a file that is cut short meanwhile is
-//! an error and not a signal.
+//! Positioned reads from an open file: nothing is read through a mapping, so a file that is cut short
+//! meanwhile is an error and not a signal.
 
 use super::advice::Advice;
 use super::byte_source::ByteSource;
@@ -48,8 +48,8 @@ pub fn open_for_reading(path: &Path) -> Result<File> {
 /// A writer that ends an append or takes it back does so within this time, in nanoseconds.
 const RECENT: i64 = 10_000_000_000;
 
-/// Whether a file that was written to at that time, in nanoseconds since 1970, has a writer now, or may have: the lock of a
-/// handle that is not our own is not asked for.
+/// Whether a file that was written to at that time, in nanoseconds since 1970, has a writer now, or may have:
+/// the lock of a handle that is not our own is not asked for.
 fn may_have_writer(file: &File, is_own: bool, modified: i64) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let age = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX).saturating_sub(modified);
@@ -109,7 +109,8 @@ impl FileSource {
         run.iter_mut().try_for_each(|range| self.read_at(range.offset, range.dst))
     }
 
-    /// When the file was changed last, in nanoseconds since 1970, as it was when it was opened; 0 where that is not known.
+    /// When the file was changed last, in nanoseconds since 1970, as it was when it was opened; 0 where that
+    /// is not known.
     pub fn modified(&self) -> i64 {
         self.modified
     }

@@ -1,8 +1,9 @@
 //! A file seen through the page cache: bytes are borrowed, not copied.
 //!
-//! If somebody cuts the file short while it is mapped, touching the lost pages raises SIGBUS, and if somebody writes to it,
-//! the bytes change. That is why mapping is a choice of the caller (`ZT_MODE_MAP`), and why reads that copy go through the
-//! mapping only where that saves most of the work: slices whose pages are in memory.
+//! If somebody cuts the file short while it is mapped, touching the lost pages raises SIGBUS, and if somebody
+//! writes to it, the bytes change. That is why mapping is a choice of the caller (`ZT_MODE_MAP`), and why
+//! reads that copy go through the mapping only where that saves most of the work: slices whose pages are in
+//! memory.
 
 use super::advice::Advice;
 use super::advice::{advise_mapped, unsupported, EVICTS};
@@ -46,8 +47,8 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
     let mut options = MmapOptions::new();
     options.offset(base).len(length);
     // SAFETY: nobody else has the map, and no code of ours writes to it. That nobody truncates or writes the
-    // file meanwhile is asked of the caller by the header's words on ZT_MODE_MAP; of a private one the caller may
-    // change bytes, and then nothing but what it borrowed is looked at (see `slice`).
+    // file meanwhile is asked of the caller by the header's words on ZT_MODE_MAP; of a private one the caller
+    // may change bytes, and then nothing but what it borrowed is looked at (see `slice`).
     let mapped = unsafe {
         match private {
             false => options.map(handle).map(Memory::Shared),
@@ -71,8 +72,8 @@ pub struct MapSource {
 }
 
 impl MapSource {
-    /// Maps all of `file`'s range; gives the file back where that cannot be. `private`: the caller may change the
-    /// bytes that it borrows, which nobody else sees.
+    /// Maps all of `file`'s range; gives the file back where that cannot be. `private`: the caller may change
+    /// the bytes that it borrows, which nobody else sees.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
             Ok(memory) => Ok(MapSource { file, memory }),

@@ -1,8 +1,10 @@
-//! Whether a file is on another machine: there a page that does not come is a signal, and each fault a round trip.
+//! Whether a file is on another machine: there a page that does not come is a signal, and each fault a round
+//! trip.
 
 use std::fs::File;
 
-/// Whether the file system of `file` gets its bytes over a network, or from a program; false if that is not known.
+/// Whether the file system of `file` gets its bytes over a network, or from a program; false if that is not
+/// known.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
     // On 32-bit processors glibc's plain call fails on a file system of 2^32 blocks.
@@ -22,7 +24,8 @@ pub fn is_remote(file: &File) -> bool {
     is_remote_kind(kind as u64)
 }
 
-/// Whether a file system is remote, by the numbers of the kernel's linux/magic.h and of file systems that are not in it.
+/// Whether a file system is remote, by the numbers of the kernel's linux/magic.h and of file systems that are
+/// not in it.
 #[cfg(target_os = "linux")]
 fn is_remote_kind(kind: u64) -> bool {
     const REMOTE: [u32; 19] = [

@@ -1,5 +1,5 @@
-//! Pages: which of them a range of bytes touches, and which have no other bytes. They are counted from the start of the
-//! file, which need not be where the bytes of the source begin.
+//! Pages: which of them a range of bytes touches, and which have no other bytes. They are counted from the
+//! start of the file, which need not be where the bytes of the source begin.
 
 use std::ops::Range;
 
@@ -10,12 +10,14 @@ pub struct Pages {
     page: u64,
     /// The offset of the source's first byte in the file, which begins with a page.
     start: u64,
-    /// The end of the bytes that belong to the source, or to nobody: pages up to here have no byte of a neighbour.
+    /// The end of the bytes that belong to the source, or to nobody: pages up to here have no byte of a
+    /// neighbour.
     limit: u64,
 }
 
 impl Pages {
-    /// Pages of `page` bytes of a file, of which the source is `size` bytes from `start` on. `to_end`: to the file's end.
+    /// Pages of `page` bytes of a file, of which the source is `size` bytes from `start` on. `to_end`: to the
+    /// file's end.
     pub fn new(page: u64, start: u64, size: u64, to_end: bool) -> Pages {
         debug_assert!(page.is_power_of_two());
         Pages { page, start, limit: if to_end { u64::MAX } else { size } }

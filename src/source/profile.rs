@@ -23,7 +23,8 @@ pub enum ReadMany {
     Anywhere,
 }
 
-/// The most threads that read if the caller leaves their number to the library and the source takes many reads at once.
+/// The most threads that read if the caller leaves their number to the library and the source takes many
+/// reads at once.
 const MAX_WAITING_THREADS: usize = 16;
 
 /// What reads cost.
@@ -75,8 +76,8 @@ impl Profile {
         }
     }
 
-    /// The number of threads that read if a caller wants `wanted`. 0: as many as reads are worth having under way, or one per
-    /// processor if that is `usize::MAX`.
+    /// The number of threads that read if a caller wants `wanted`. 0: as many as reads are worth having under
+    /// way, or one per processor if that is `usize::MAX`.
     pub fn threads(&self, wanted: usize) -> usize {
         match (self.callers_thread, wanted, self.concurrency) {
             (true, ..) => 1,
@@ -118,13 +119,15 @@ pub trait PageCache: Send + Sync {
         Ok(None)
     }
 
-    /// How the file is now, if its size or its time is another one than when it was opened, or than was accepted since.
+    /// How the file is now, if its size or its time is another one than when it was opened, or than was
+    /// accepted since.
     fn change(&self) -> Result<Option<Change>> {
         Ok(None)
     }
 
-    /// None if the size is another one than when the file was opened, or than was accepted since. Otherwise whether a
-    /// writer held the file then, and may have written to it or set its time back since: it has ended its append.
+    /// None if the size is another one than when the file was opened, or than was accepted since. Otherwise
+    /// whether a writer held the file then, and may have written to it or set its time back since: it has
+    /// ended its append.
     fn same_size(&self, _change: Change) -> Option<bool> {
         None
     }
@@ -137,8 +140,8 @@ pub trait PageCache: Send + Sync {
         false
     }
 
-    /// Whether another handle is on the file of these bytes, which nobody has changed since it was opened, as far as that is
-    /// known.
+    /// Whether another handle is on the file of these bytes, which nobody has changed since it was opened, as
+    /// far as that is known.
     fn is_still(&self, _other: &File) -> Result<bool> {
         Ok(true)
     }

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 
-/// Whether the byte at `offset` is in the page cache; none where the kernel does not report it. `mapped` is that byte in a
-/// map, where there is one. cachestat would report more at once, but is so new that filters of system calls which kill do
-/// not know it.
+/// Whether the byte at `offset` is in the page cache; none where the kernel does not report it. `mapped` is
+/// that byte in a map, where there is one. cachestat would report more at once, but is so new that filters of
+/// system calls which kill do not know it.
 #[cfg(target_os = "linux")]
 pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool> {
     let absent = match mapped {
@@ -29,29 +29,31 @@ fn is_absent(file: &File, offset: u64) -> bool {
     is_page_absent(map.as_ptr())
 }
 
-/// Whether the page of an address in a mapping is absent (mincore). For a file that the process neither owns nor may write,
-/// the kernel reports every page as present, so that nobody learns what others read.
+/// Whether the page of an address in a mapping is absent (mincore). For a file that the process neither owns
+/// nor may write, the kernel reports every page as present, so that nobody learns what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
     let page = crate::io::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut state = 1u8;
-    // SAFETY: the page is not looked into. One byte of it is asked for, so that one byte is written: an emulator of
-    // larger pages has the system write one for each of its own. Where there is no such page, that is an error.
+    // SAFETY: the page is not looked into. One byte of it is asked for, so that one byte is written: an
+    // emulator of larger pages has the system write one for each of its own. Where there is no such page,
+    // that is an error.
     let status = unsafe { libc::mincore(start.cast_mut().cast(), 1, &raw mut state) };
     status == 0 && state & 1 == 0
 }
 
-/// Whether a byte is read without waiting for the disk; none past the end, too. Asked last: the kernel may answer by
-/// reading ahead, which takes memory and time, and on a fast disk be done with it before it has answered.
+/// Whether a byte is read without waiting for the disk; none past the end, too. Asked last: the kernel may
+/// answer by reading ahead, which takes memory and time, and on a fast disk be done with it before it has
+/// answered.
 #[cfg(target_os = "linux")]
 fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     use std::os::fd::AsRawFd;
     let mut byte = 0u8;
     let place = libc::iovec { iov_base: std::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
     let offset = i64::try_from(offset).ok()?;
-    // By number, because musl has the function only since 1.2.5. The offset's upper half is an argument of its own,
-    // which the kernel does not look at where a register has room for all.
+    // By number, because musl has the function only since 1.2.5. The offset's upper half is an argument of
+    // its own, which the kernel does not look at where a register has room for all.
     let (low, high) = (offset as libc::c_long, (offset >> 32) as libc::c_long);
     let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
     // SAFETY: one byte that lives here.

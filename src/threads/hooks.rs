@@ -26,8 +26,8 @@ impl Default for ThreadHooks {
 
 impl ThreadHooks {
     /// # Safety
-    /// Both may be called with `context` from any thread, several at once, as long as a copy of this is used; they
-    /// return, and do not unwind.
+    /// Both may be called with `context` from any thread, several at once, as long as a copy of this is used;
+    /// they return, and do not unwind.
     pub unsafe fn new(
         context: *mut c_void,
         on_start: Option<ThreadCallback>,
@@ -36,7 +36,8 @@ impl ThreadHooks {
         ThreadHooks { context, on_start, on_end }
     }
 
-    /// Calls the host's function for the begin of a thread, and, when the result is dropped, the one for its end.
+    /// Calls the host's function for the begin of a thread, and, when the result is dropped, the one for its
+    /// end.
     pub(super) fn started(self, index: u32) -> impl Drop {
         self.call(self.on_start, index);
         Ended { hooks: self, index }

@@ -1,5 +1,5 @@
-//! POSIX threads, started without allocating in this library: if there is no memory for one, fewer threads run. They leave no
-//! thread-local data in the host's threads, either.
+//! POSIX threads, started without allocating in this library: if there is no memory for one, fewer threads
+//! run. They leave no thread-local data in the host's threads, either.
 
 use crate::lock::Mutex;
 use std::any::Any;
@@ -55,7 +55,8 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
 /// Whether a thread was started.
 fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
     let argument = std::ptr::from_ref(job).cast_mut().cast::<c_void>();
-    // SAFETY: `job` lives until the thread was joined (see `Started`), and all that it holds can be used from any thread.
+    // SAFETY: `job` lives until the thread was joined (see `Started`), and all that it holds can be used from
+    // any thread.
     unsafe { create(place, enter, argument) }
 }
 
@@ -64,7 +65,8 @@ fn start(place: &mut MaybeUninit<libc::pthread_t>, job: &Job<'_>) -> bool {
 /// # Safety
 /// `entry` may be called with `argument` from another thread, until it was joined.
 unsafe fn create(place: &mut MaybeUninit<libc::pthread_t>, entry: Entry, argument: *mut c_void) -> bool {
-    // SAFETY: the attributes are initialised before they are used and destroyed after; the rest as the caller says.
+    // SAFETY: the attributes are initialised before they are used and destroyed after; the rest as the caller
+    // says.
     unsafe {
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {

@@ -22,7 +22,8 @@ const MAX_LOOKS: u32 = 16;
 /// A file that is to be appended to.
 pub(crate) struct ToAppend {
     file: Box<File>,
-    /// Its handle for writing, with the lock; or why there is none, which matters only if it can be appended to.
+    /// Its handle for writing, with the lock; or why there is none, which matters only if it can be appended
+    /// to.
     held: Result<HeldFile>,
 }
 
@@ -136,8 +137,8 @@ fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecor
     Ok(HeadRecord { offset: AppendRecord::OFFSET, bytes: record.to_bytes(), before })
 }
 
-/// A file without data has no space for a record, and all of its bytes are its manifest, which is written anew. So it is
-/// replaced by a new file, with padding up to the old end.
+/// A file without data has no space for a record, and all of its bytes are its manifest, which is written
+/// anew. So it is replaced by a new file, with padding up to the old end.
 fn new_file(path: &Path, version: Version, old_end: u64, durable: bool) -> Result<FileSink> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let mut sink = FileSink::create(path, durable)?;

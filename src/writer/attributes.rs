@@ -27,7 +27,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets all attributes of the file at once, without those that the file cannot have and that may be left out.
+    /// Sets all attributes of the file at once, without those that the file cannot have and that may be left
+    /// out.
     pub fn set_attributes_agreed(&mut self, attributes: Attributes, agree: &mut Agree<'_>) -> Result<()> {
         let to = self.capabilities();
         let kept = Losses::new(agree)

@@ -1,6 +1,6 @@
-//! Writes one or many dense objects in one call. All are checked before the first byte is written, so that a call that is
-//! refused writes nothing. Then each is written as a streamed component is; digests or compression of many may take several
-//! threads.
+//! Writes one or many dense objects in one call. All are checked before the first byte is written, so that a
+//! call that is refused writes nothing. Then each is written as a streamed component is; digests or
+//! compression of many may take several threads.
 
 mod offloaded_hashes;
 mod parallel_frames;
@@ -96,7 +96,8 @@ impl Writer {
         })
     }
 
-    /// Reserves memory for all entries, so that making them cannot fail for lack of it once bytes are written.
+    /// Reserves memory for all entries, so that making them cannot fail for lack of it once bytes are
+    /// written.
     fn reserve_entries(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
         let default = self.options.digest;
         let (mut texts, mut dimensions, mut rare_names) = (0_usize, 0_usize, 0_usize);
@@ -129,8 +130,8 @@ impl Writer {
         check().map_err(|e| e.within(format_args!("component \"data\"")))
     }
 
-    /// The entry of its data, without what only the bytes give. Most objects of a file have equal entries, so the last one is
-    /// kept.
+    /// The entry of its data, without what only the bytes give. Most objects of a file have equal entries, so
+    /// the last one is kept.
     fn dense_entry(&mut self, request: &DenseSpec<'_>) -> Result<Component> {
         let kind = (request.dtype, request.logical, request.encoding, request.digest);
         match self.last_entry {

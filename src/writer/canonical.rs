@@ -1,5 +1,6 @@
-//! The canonical form of a container: the same tensors and attributes give the same bytes. Objects and components are in
-//! the order of their names' bytes, each at the next multiple of the alignment; components with equal bytes share one place.
+//! The canonical form of a container: the same tensors and attributes give the same bytes. Objects and
+//! components are in the order of their names' bytes, each at the next multiple of the alignment; components
+//! with equal bytes share one place.
 
 use super::content_index::{finish, Content, ContentHash, StoredContent};
 use super::specs::Recode;
@@ -36,7 +37,8 @@ impl Writer {
         }
     }
 
-    /// Refuses an object whose name is not behind that of the one before it: `before`, or that of the last object written.
+    /// Refuses an object whose name is not behind that of the one before it: `before`, or that of the last
+    /// object written.
     pub(super) fn check_name_order(&self, name: &str, before: Option<&str>) -> Result<()> {
         if self.canonical.is_none() {
             return Ok(());
@@ -85,8 +87,8 @@ impl Writer {
         self.content_of_pieces(swap_width(dtype), |body| elements.chunks(HASH_PIECE).try_for_each(body))
     }
 
-    /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than the host's are
-    /// swapped, by the width that is given.
+    /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than
+    /// the host's are swapped, by the width that is given.
     pub(super) fn content_of_pieces(
         &self,
         swap_width: Option<usize>,
@@ -116,8 +118,8 @@ impl Writer {
         }
     }
 
-    /// Records the bytes of a component at `offset`. Returns the offset of its entry, which is another one only for a
-    /// component without bytes.
+    /// Records the bytes of a component at `offset`. Returns the offset of its entry, which is another one
+    /// only for a component without bytes.
     pub(super) fn record_content(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
         let (content, is_late) = match content {
             Content::Untracked => return Ok(offset),

@@ -1,5 +1,6 @@
-//! Checks what the components of an object hold, as their bytes come: whole or in pieces, one component after the other in
-//! any order. The rules are those of [`crate::container::contents`], which verification asks, too.
+//! Checks what the components of an object hold, as their bytes come: whole or in pieces, one component after
+//! the other in any order. The rules are those of [`crate::container::contents`], which verification asks,
+//! too.
 
 use crate::container::contents::{ElementCheck, Positions};
 use crate::container::Capabilities;
@@ -70,7 +71,8 @@ impl ContentCheck {
         }
     }
 
-    /// Begins with the bytes of a component, the one number `at` of the object. Returns whether it has to see them.
+    /// Begins with the bytes of a component, the one number `at` of the object. Returns whether it has to see
+    /// them.
     pub fn begin(
         &mut self,
         (at, role): (u32, &str),
@@ -99,7 +101,8 @@ impl ContentCheck {
         !matches!(self.current.open, OpenCheck::None)
     }
 
-    /// Begins with a component and checks all of its bytes. If the outcome is an error, the component before stays open.
+    /// Begins with a component and checks all of its bytes. If the outcome is an error, the component before
+    /// stays open.
     pub fn check_whole(
         &mut self,
         place: (u32, &str),
@@ -113,8 +116,8 @@ impl ContentCheck {
         self.check(bytes, 0).inspect_err(|_| self.current = before)
     }
 
-    /// Checks the next bytes of the component, which are in the host's order. `base` is the position of the first. If the
-    /// outcome is an error, they count as not given.
+    /// Checks the next bytes of the component, which are in the host's order. `base` is the position of the
+    /// first. If the outcome is an error, they count as not given.
     pub fn check(&mut self, bytes: &[u8], base: u64) -> Result<()> {
         let checked = match self.current.open {
             OpenCheck::None => Ok(()),

@@ -1,5 +1,5 @@
-//! An index of the copied components by their source, so that components that share bytes in the source file share them in
-//! the copy.
+//! An index of the copied components by their source, so that components that share bytes in the source file
+//! share them in the copy.
 
 use super::specs::ComponentSpec;
 use crate::digest::Algorithm;

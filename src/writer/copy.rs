@@ -1,8 +1,8 @@
-//! Copies objects of another file as they are stored: bytes, digests, attributes. Only components that the version that is
-//! written cannot represent are decoded and encoded again.
+//! Copies objects of another file as they are stored: bytes, digests, attributes. Only components that the
+//! version that is written cannot represent are decoded and encoded again.
 //!
-//! Whatever can be refused is refused before the first byte goes to the sink: `plan` checks every component first, and
-//! decodes those that will be decoded.
+//! Whatever can be refused is refused before the first byte goes to the sink: `plan` checks every component
+//! first, and decodes those that will be decoded.
 
 mod plan;
 
@@ -35,8 +35,8 @@ impl Writer {
         self.copy_agreed(object, name, recode, &mut |loss, _| allow && loss == Loss::Damage).map(drop)
     }
 
-    /// Copies an object as `copy_as` does, but leaves out what the file cannot represent, if `agree` allows it. Returns
-    /// whether the object was copied.
+    /// Copies an object as `copy_as` does, but leaves out what the file cannot represent, if `agree` allows
+    /// it. Returns whether the object was copied.
     pub fn copy_agreed(
         &mut self,
         object: Object<'_>,
@@ -48,8 +48,8 @@ impl Writer {
         let (before, mut losses) = (self.position, Losses::new(agree));
         match self.copy_without(&object, name, recode, &mut losses) {
             Ok(()) => Ok(true),
-            // The source failed halfway, which no check before can rule out. Half an object in the file would be padding that
-            // is not zero, so the writer is poisoned.
+            // The source failed halfway, which no check before can rule out. Half an object in the file would
+            // be padding that is not zero, so the writer is poisoned.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) if self.position != before => Err(e),
             Err(e) => {
@@ -126,7 +126,8 @@ impl Writer {
         if component.dtype().is_none() && is_known_here {
             return Err(gains_a_meaning(dtype));
         }
-        // If the container has one name for dtype and type, that of the type would stand for the unknown dtype.
+        // If the container has one name for dtype and type, that of the type would stand for the unknown
+        // dtype.
         if !to.has_type_field() && component.dtype().is_none() && component.known_logical().is_some() {
             return Err(cannot_represent("dtype and type", dtype));
         }
@@ -252,8 +253,8 @@ impl Writer {
 }
 
 impl Reencode<'_> {
-    /// Whether the bytes that are written are the stored ones, and can be borrowed: large pieces are hashed while they are
-    /// written.
+    /// Whether the bytes that are written are the stored ones, and can be borrowed: large pieces are hashed
+    /// while they are written.
     fn is_borrowed_as_written(&self) -> bool {
         let (component, dtype) = (&self.component, self.spec.dtype);
         let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
@@ -273,7 +274,8 @@ impl Reencode<'_> {
     }
 }
 
-/// The attributes of a copy: those of the object, and for blocks of a container without attributes their size.
+/// The attributes of a copy: those of the object, and for blocks of a container without attributes their
+/// size.
 fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
     let mut attributes = Attributes::of(object.attributes())?;
     let is_foreign = object.components().any(|component| !component.file_states_sizes());
@@ -286,7 +288,8 @@ fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
     Ok(attributes)
 }
 
-/// The error of a name that is unknown in the file that is copied, and must not begin to mean something in the copy.
+/// The error of a name that is unknown in the file that is copied, and must not begin to mean something in
+/// the copy.
 #[cold]
 fn gains_a_meaning(name: &str) -> Error {
     fail!(Unsupported, "{name:?} is unknown in its file, but means something in the file that is written")

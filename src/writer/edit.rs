@@ -1,5 +1,5 @@
-//! Changes of the objects that a file has to which is appended. They are in the manifest that `finish` writes; until then
-//! the file is as it was.
+//! Changes of the objects that a file has to which is appended. They are in the manifest that `finish`
+//! writes; until then the file is as it was.
 
 use super::append_base::AppendBase;
 use super::attributes::{remove_key, set_pair};

@@ -40,7 +40,8 @@ impl Writer {
         outcome
     }
 
-    /// Compresses the pending bytes to the last frame. An empty component has one, unless a seek table follows.
+    /// Compresses the pending bytes to the last frame. An empty component has one, unless a seek table
+    /// follows.
     pub(super) fn finish_frames(&mut self) -> Result<()> {
         let Some(open) = self.component.as_mut() else { return Ok(()) };
         let codec = match open.coding()? {

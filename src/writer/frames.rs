@@ -9,8 +9,8 @@ use std::sync::Condvar;
 /// Frames up to this size are compressed ahead, and their memory is kept.
 const MAX_KEPT_FRAME: usize = 8 << 20;
 
-/// How many compressed frames of that size may wait to be handed out, for each thread: one large one, or so many small ones
-/// that threads seldom wait for each other.
+/// How many compressed frames of that size may wait to be handed out, for each thread: one large one, or so
+/// many small ones that threads seldom wait for each other.
 fn frames_ahead(frame: usize) -> usize {
     match frame {
         0..=MAX_KEPT_FRAME => ((1 << 20) / frame.max(1)).clamp(4, 64),
@@ -80,8 +80,8 @@ struct Pipeline<'i, 'd, 'e> {
     changed: Condvar,
 }
 
-/// Gives `store` each of the inputs as a frame of its own, in order, on the caller's thread; up to so many threads
-/// compress, if there are as many encoders.
+/// Gives `store` each of the inputs as a frame of its own, in order, on the caller's thread; up to so many
+/// threads compress, if there are as many encoders.
 pub(super) fn compress(
     inputs: Inputs<'_, '_>,
     threads: usize,
@@ -125,7 +125,8 @@ impl<'e> Pipeline<'_, '_, 'e> {
         }
     }
 
-    /// The loop of the calling thread: stores the next frame in order; until it is done, it compresses others.
+    /// The loop of the calling thread: stores the next frame in order; until it is done, it compresses
+    /// others.
     fn hand_out(&self, store: &mut dyn FnMut(&[u8]) -> Result<()>) {
         let mut state = self.state.lock();
         let Some(encoder) = state.encoders.pop() else { return };

@@ -12,8 +12,8 @@ use crate::reader::{Component, File, Object};
 use std::hash::BuildHasher;
 
 impl Writer {
-    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as `STEM-NAME.zt` next to
-    /// `STEM.zt`. All of its bytes are read, for its own digests and for the new one.
+    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as
+    /// `STEM-NAME.zt` next to `STEM.zt`. All of its bytes are read, for its own digests and for the new one.
     pub fn add_shard(&mut self, name: &str, file: &File) -> Result<()> {
         self.check_idle()?;
         let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));

@@ -8,12 +8,13 @@ use crate::model::value::{Attributes, Value};
 pub enum Loss {
     /// An attribute of the file or of an object.
     Attribute,
-    /// The digest of a component. If its bytes are written anew they get the writer's own digest, if it has one.
+    /// The digest of a component. If its bytes are written anew they get the writer's own digest, if it has
+    /// one.
     Digest,
     /// An object.
     Object,
-    /// The bytes of a component do not agree with a checksum of their file. If the caller agrees, they are copied without
-    /// a new digest.
+    /// The bytes of a component do not agree with a checksum of their file. If the caller agrees, they are
+    /// copied without a new digest.
     Damage,
     /// An object with damaged bytes that cannot be decoded, or are not written as they are stored.
     DamagedObject,
@@ -44,8 +45,8 @@ impl<'c, 'a> Losses<'c, 'a> {
         }
     }
 
-    /// Leaves out an object whose copy failed before a byte of it was written, unless it could not be read, or a part of it
-    /// was not to be left out.
+    /// Leaves out an object whose copy failed before a byte of it was written, unless it could not be read,
+    /// or a part of it was not to be left out.
     pub fn leave_object_out(&mut self, why: Error) -> Result<()> {
         match why.cause() {
             Cause::Unsupported | Cause::InvalidArgument | Cause::BufferSize if !self.is_refused => {

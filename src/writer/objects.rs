@@ -134,8 +134,8 @@ impl Writer {
         };
         match written.and_then(|()| self.end_component()).and_then(|()| self.push_object()) {
             Ok(()) => Ok(()),
-            // After the checks above only the sink fails. Half an object in the file would be padding that is not zero, so the
-            // writer is poisoned.
+            // After the checks above only the sink fails. Half an object in the file would be padding that is
+            // not zero, so the writer is poisoned.
             Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
             Err(e) => {
                 self.discard_object();
@@ -194,8 +194,8 @@ impl Writer {
         })
     }
 
-    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does, make an object of
-    /// the open object's format. `bytes_of` is told whether all bytes have to be seen.
+    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does,
+    /// make an object of the open object's format. `bytes_of` is told whether all bytes have to be seen.
     /// `complete` as in [`Capabilities::check_object`](crate::container::Capabilities::check_object).
     pub(super) fn check_object_of<T>(
         &mut self,
@@ -237,8 +237,8 @@ impl Writer {
         checked
     }
 
-    /// Checks that the components that the manifest has for an object make an object of its format, or, with `contents`, that
-    /// what they hold does.
+    /// Checks that the components that the manifest has for an object make an object of its format, or, with
+    /// `contents`, that what they hold does.
     fn check_object_components(
         &mut self,
         object: Object,

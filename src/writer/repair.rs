@@ -41,13 +41,14 @@ pub struct RepairReport {
     pub objects: u64,
 }
 
-/// Repairs the file at `path`; one that opens keeps its bytes, but for the record of an append that wrote nothing.
+/// Repairs the file at `path`; one that opens keeps its bytes, but for the record of an append that wrote
+/// nothing.
 pub fn repair(path: impl AsRef<Path>, options: &RepairOptions) -> Result<RepairReport> {
     repair_with_progress(path, options, &|_, _| true)
 }
 
-/// Repairs the file at `path` as [`repair`] does. `progress` is called with the bytes that were looked at and those of the file, and may stop it: then the
-/// file is as it was.
+/// Repairs the file at `path` as [`repair`] does. `progress` is called with the bytes that were looked at and
+/// those of the file, and may stop it: then the file is as it was.
 pub fn repair_with_progress(
     path: impl AsRef<Path>,
     options: &RepairOptions,
@@ -68,8 +69,8 @@ fn repair_file(
         ..Limits::default()
     };
     check_is_one_file(path)?;
-    // It is locked before it is looked at, so that no append begins or goes on meanwhile. A file that needs no repair may
-    // be one that nobody can write.
+    // It is locked before it is looked at, so that no append begins or goes on meanwhile. A file that needs
+    // no repair may be one that nobody can write.
     let held = match HeldFile::open(path, Access::ReadWrite) {
         Err(e) if e.cause() != Cause::Busy => HeldFile::open(path, Access::Read),
         held => held,
@@ -101,7 +102,8 @@ fn repair_file(
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-        // To look at it took a while, whoever writes a file anew renames it, and not every file system has locks.
+        // To look at it took a while, whoever writes a file anew renames it, and not every file system has
+        // locks.
         if !source.is_still(&file)? {
             return Err(fail!(Io, "it was changed meanwhile, and is left as it is"));
         }

@@ -59,7 +59,8 @@ impl<'a> ComponentSpec<'a> {
 pub struct Recode {
     /// The encoding; none for the one that it has.
     pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner one for no digest.
+    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner
+    /// one for no digest.
     pub digest: Option<Option<Algorithm>>,
     /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
     pub floats: Option<Dtype>,
@@ -101,7 +102,8 @@ pub struct WriterOptions {
     pub zstd_level: i32,
     /// The digest of components that ask for none.
     pub digest: Option<Algorithm>,
-    /// If `digest` is none, whether components get the usual digest of the version: CRC-32C, in zTensor 2 XXH3.
+    /// If `digest` is none, whether components get the usual digest of the version: CRC-32C, in zTensor 2
+    /// XXH3.
     pub usual_digest: bool,
     /// Threads that compress; 0 for as many as there are processors.
     pub threads: usize,
@@ -113,7 +115,8 @@ pub struct WriterOptions {
     pub frame_size: u64,
     /// The one form in which the same tensors and attributes have the same bytes.
     pub canonical: bool,
-    /// Copies go on past bytes that do not agree with a checksum of their file; the copy has no new digest of them.
+    /// Copies go on past bytes that do not agree with a checksum of their file; the copy has no new digest of
+    /// them.
     pub allow_damaged: bool,
 }
 
@@ -139,7 +142,8 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// The same with what the version has where nothing else is asked for, and with what its canonical form has.
+    /// The same with what the version has where nothing else is asked for, and with what its canonical form
+    /// has.
     pub(super) fn resolved(&self) -> Result<WriterOptions> {
         let to = container::capabilities(self.version);
         let usual = to.usual_digest.filter(|_| self.usual_digest);
@@ -270,7 +274,8 @@ pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
     logical.as_ref().and_then(known_of)
 }
 
-/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind complains.
+/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind
+/// complains.
 #[inline(never)]
 fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
     match *logical {

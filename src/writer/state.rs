@@ -289,7 +289,8 @@ impl Writer {
 }
 
 impl Writer {
-    /// Asks `continues` at least every 64 MiB, and before the file is published; false fails the writer for good.
+    /// Asks `continues` at least every 64 MiB, and before the file is published; false fails the writer for
+    /// good.
     pub fn on_progress(&mut self, continues: impl Fn(u64) -> bool + Send + 'static) -> Result<()> {
         self.reports.callback = Some(try_box(continues)?);
         Ok(())

@@ -1,5 +1,5 @@
-//! Gives bytes to the sink and to the digest, on several threads if there are many; at the end writes the manifest and the
-//! footer, and publishes the file.
+//! Gives bytes to the sink and to the digest, on several threads if there are many; at the end writes the
+//! manifest and the footer, and publishes the file.
 
 use super::content_index::Content;
 use super::specs::Summary;
@@ -109,8 +109,8 @@ impl Writer {
 }
 
 impl Writer {
-    /// Writes manifest and footer and publishes the file. The writer is closed then, whatever is returned; if it failed, the
-    /// destination is as it was before.
+    /// Writes manifest and footer and publishes the file. The writer is closed then, whatever is returned; if
+    /// it failed, the destination is as it was before.
     pub fn finish(&mut self) -> Result<Summary> {
         self.check_idle()?;
         let outcome = match self.append_base.take() {
@@ -184,8 +184,8 @@ impl Writer {
         published.map_err(|e| self.poison(e))
     }
 
-    /// Closes the writer for a failure, and rolls the sink back, so that the destination is as it was. If that fails, the
-    /// error says what the destination is.
+    /// Closes the writer for a failure, and rolls the sink back, so that the destination is as it was. If
+    /// that fails, the error says what the destination is.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         let rolled_back = self.sink.take().map(|mut sink| sink.roll_back());
         self.component = None;

@@ -310,7 +310,8 @@ fn any_number_of_threads_use_it_at_once_and_leave_nothing() {
             });
         }
     });
-    // A thread that prefetches may be in the middle of a slice, which comes after what was there is forgotten.
+    // A thread that prefetches may be in the middle of a slice, which comes after what was there is
+    // forgotten.
     wait_until(|| {
         test.cache.forget_all();
         (test.stats().used, test.files.slices.load(Ordering::SeqCst)) == (0, 0)

@@ -6,8 +6,8 @@ use crate::codec::interface::{Decoded, FrameDecoder};
 use crate::error::Result;
 use zstd_safe::DCtx;
 
-/// libzstd's state, used for one frame after the other. Back-references are read from the decoded bytes themselves: no
-/// window is allocated.
+/// libzstd's state, used for one frame after the other. Back-references are read from the decoded bytes
+/// themselves: no window is allocated.
 pub(crate) struct Decoder(DCtx<'static>);
 
 impl FrameDecoder for Decoder {

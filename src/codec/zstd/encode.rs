@@ -8,7 +8,8 @@ use crate::error::{fail, Error, Result};
 
 /// Compresses blocks of bytes, each into a frame of its own that says its content size.
 ///
-/// If `CHECKSUM`, with a checksum of its content. The same bytes at the same level give the same frame, whatever was compressed before.
+/// If `CHECKSUM`, with a checksum of its content. The same bytes at the same level give the same frame,
+/// whatever was compressed before.
 pub(crate) struct Encoder<const CHECKSUM: bool> {
     /// Reused: its tables are large.
     context: CCtx<'static>,

@@ -142,12 +142,14 @@ fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// Appends a whole value; maps keep their order. The depth of a [`Value`] is bounded, so this recursion is too.
+/// Appends a whole value; maps keep their order. The depth of a [`Value`] is bounded, so this recursion is
+/// too.
 pub fn value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
     put_value(out, item, false)
 }
 
-/// Appends a whole value in the one form that RFC 8949 section 4.2.1 has for it: keys in the order of their bytes, one NaN.
+/// Appends a whole value in the one form that RFC 8949 section 4.2.1 has for it: keys in the order of their
+/// bytes, one NaN.
 pub fn sorted_value(out: &mut Vec<u8>, item: Value<'_>) -> Result<()> {
     put_value(out, item, true)
 }

@@ -53,8 +53,9 @@ impl ShapeInterner {
 /// Attribute maps that are remembered.
 const MAX_MAPS: usize = 4;
 
-/// Attribute maps that were met last, as they are encoded, and where each is kept: all objects of a quantized model have
-/// the same one. It takes memory for each of its values, and most of the time in which such an object is read.
+/// Attribute maps that were met last, as they are encoded, and where each is kept: all objects of a quantized
+/// model have the same one. It takes memory for each of its values, and most of the time in which such an
+/// object is read.
 pub struct MapInterner<'a> {
     input: &'a [u8],
     known: [Option<(&'a [u8], Position)>; MAX_MAPS],
@@ -67,7 +68,8 @@ impl<'a> MapInterner<'a> {
         MapInterner { input, known: [None; MAX_MAPS], last: 0 }
     }
 
-    /// Where the map that comes next is kept, if it has the bytes of one that was met; else nothing is consumed.
+    /// Where the map that comes next is kept, if it has the bytes of one that was met; else nothing is
+    /// consumed.
     pub fn read(&self, cursor: &mut Cursor<'_>) -> Option<Position> {
         // What begins with all bytes of a whole item is that item.
         let mut known = self.known.iter().flatten();

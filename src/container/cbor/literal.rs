@@ -1,7 +1,8 @@
-//! Pieces of encoded items that are matched or not, in a few instructions each: bytes that are known, and numbers and digits
-//! between them. Each function gives what stands behind, or none.
+//! Pieces of encoded items that are matched or not, in a few instructions each: bytes that are known, and
+//! numbers and digits between them. Each function gives what stands behind, or none.
 
-/// What stands behind `literal`, if the input begins with it. Most are too short for what the standard library does.
+/// What stands behind `literal`, if the input begins with it. Most are too short for what the standard
+/// library does.
 #[inline(always)]
 pub fn strip<'a>(input: &'a [u8], literal: &[u8]) -> Option<&'a [u8]> {
     let (front, rest) = input.split_at_checked(literal.len())?;
@@ -32,7 +33,8 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.iter().zip(other).all(|(a, b)| a == b)
 }
 
-/// An unsigned integer that has no shorter form, and what stands behind it; not one in the input's last eight bytes.
+/// An unsigned integer that has no shorter form, and what stands behind it; not one in the input's last eight
+/// bytes.
 #[inline(always)]
 pub fn shortest(input: &[u8]) -> Option<(u64, &[u8])> {
     let (initial, rest) = input.split_first()?;

@@ -89,8 +89,9 @@ pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entries: usi
     table.try_reserve_exact(entries)
 }
 
-/// Lets a table grow that has `filled` entries and room for `capacity`: by as many as seem to come, at least `least`, or by
-/// fewer where opening may not take as much. Both tables are there while one is copied to the other.
+/// Lets a table grow that has `filled` entries and room for `capacity`: by as many as seem to come, at least
+/// `least`, or by fewer where opening may not take as much. Both tables are there while one is copied to the
+/// other.
 #[cold]
 fn charged<T>(
     cursor: &Cursor<'_>,

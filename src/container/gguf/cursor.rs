@@ -1,4 +1,5 @@
-//! Where a reader of GGUF is in the bytes that it was given so far: whole fields, or a stop that says what is missing.
+//! Where a reader of GGUF is in the bytes that it was given so far: whole fields, or a stop that says what is
+//! missing.
 
 use super::kind::Kind;
 use crate::error::{broken, fail, Error, Rule};
@@ -125,8 +126,8 @@ impl<'a> Cursor<'a> {
         Stop::More(end)
     }
 
-    /// The magic and the version behind it, by which all other fields are read: written in the other byte order, its
-    /// lower half is zero.
+    /// The magic and the version behind it, by which all other fields are read: written in the other byte
+    /// order, its lower half is zero.
     pub fn version(&mut self, magic: &[u8; 4]) -> Read<u32> {
         if self.fixed::<4>()? != magic {
             return Err(fail!(NotZtensor, "it does not begin with {}", magic.escape_ascii()).into());

@@ -203,7 +203,8 @@ impl<'b> Decoder<'b> {
     }
 }
 
-/// Gives tensors whose type is unknown the bytes up to the next tensor or the end of the file, with the padding there.
+/// Gives tensors whose type is unknown the bytes up to the next tensor or the end of the file, with the
+/// padding there.
 #[cold]
 fn set_unknown_sizes(manifest: &mut Manifest, file_size: u64, budget: &Budget) -> Result<()> {
     let charged = bytes_of::<u64>(manifest.components.len());

@@ -85,7 +85,8 @@ impl<'t> KeyMap<'t> {
     }
 }
 
-/// Elements with their bytes the other way round if the order is not the host's; at most `SWAP_BUFFER_SIZE` bytes then.
+/// Elements with their bytes the other way round if the order is not the host's; at most `SWAP_BUFFER_SIZE`
+/// bytes then.
 fn in_host_order<'a>(
     bytes: &'a [u8],
     dtype: Dtype,

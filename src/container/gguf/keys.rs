@@ -1,5 +1,5 @@
-//! The keys of a file and their values, in as many steps as it takes to have their bytes. Arrays in arrays are kept in a
-//! list of their own, so that the stack does not depend on the file.
+//! The keys of a file and their values, in as many steps as it takes to have their bytes. Arrays in arrays
+//! are kept in a list of their own, so that the stack does not depend on the file.
 
 use super::cursor::{Cursor, Read, Stop};
 use super::key_map::KeyMap;

@@ -1,7 +1,7 @@
 //! GGUF, versions 1 to 3, in either byte order: keys and descriptions of tensors in front of all data.
 //!
-//! How long they are stands nowhere: they are read item by item, over a window that moves through the file where its bytes
-//! cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
+//! How long they are stands nowhere: they are read item by item, over a window that moves through the file
+//! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
 
 mod cursor;
 mod decode;

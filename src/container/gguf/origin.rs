@@ -16,8 +16,8 @@ use std::ops::Range;
 /// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
 const MAX_PADDING: u64 = 1 << 20;
 
-/// The map that docs/gguf.md describes. Of a model of several files it says nothing of places, and nothing of the keys that
-/// only its parts have.
+/// The map that docs/gguf.md describes. Of a model of several files it says nothing of places, and nothing of
+/// the keys that only its parts have.
 pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let OriginOf { manifest, frame, read, is_whole } = *of;
     let built = OwnedValue::build(|map| {
@@ -107,8 +107,8 @@ fn put_type(map: &mut ValueBuilder<'_>, value: Value<'_>) -> Result<()> {
     }
 }
 
-/// Appends the bits of all f32 and bools in a value, least significant byte first. Whether CBOR could lose one: a signalling
-/// NaN, which becomes another one where it is widened, or a bool that is neither 0 nor 1.
+/// Appends the bits of all f32 and bools in a value, least significant byte first. Whether CBOR could lose
+/// one: a signalling NaN, which becomes another one where it is widened, or a bool that is neither 0 nor 1.
 fn put_bits(value: Value<'_>, bits: &mut Vec<u8>) -> Result<bool> {
     const QUIET: u32 = 1 << 22;
     if let (Kind::Array(items), dtype) = (value.kind(), value.dtype()) {

@@ -29,7 +29,8 @@ pub enum Type {
     Plain(Dtype),
     /// Several to a block.
     Blocks(Logical),
-    /// Unknown here, or a layout that ggml gave up, such as 4 and 31: nothing says how many bytes a tensor has.
+    /// Unknown here, or a layout that ggml gave up, such as 4 and 31: nothing says how many bytes a tensor
+    /// has.
     Other,
 }
 

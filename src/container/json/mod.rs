@@ -1,4 +1,5 @@
-//! A [`Value`](crate::model::value::Value) as JSON text and back. What JSON lacks is an object with one `$` key.
+//! A [`Value`](crate::model::value::Value) as JSON text and back. What JSON lacks is an object with one `$`
+//! key.
 
 mod parse;
 mod passed_keys;

@@ -166,7 +166,8 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// An object whose first key begins with `$`: one of the forms for what JSON lacks if it has no other key.
+    /// An object whose first key begins with `$`: one of the forms for what JSON lacks if it has no other
+    /// key.
     #[inline(never)]
     fn special(&mut self, key: &str, to: &mut ValueBuilder<'_>) -> Result<()> {
         let value = OwnedValue::build(|inner| self.value(inner))?;

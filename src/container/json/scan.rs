@@ -253,7 +253,8 @@ impl<'a> Scan<'a> {
                     first = false;
                 }
             }
-            // A value is complete: go on to the next one, behind the ends of the objects and arrays that it is the last of.
+            // A value is complete: go on to the next one, behind the ends of the objects and arrays that it
+            // is the last of.
             loop {
                 let Some(around) = depth.checked_sub(1) else { return Ok(()) };
                 let object = open.get(around).copied().flatten();
@@ -285,8 +286,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes come in front of a quote, a backslash or a control character, or of the end: eight at a time, as names
-/// have fifty.
+/// How many bytes come in front of a quote, a backslash or a control character, or of the end: eight at a
+/// time, as names have fifty.
 #[inline(always)]
 fn plain_size(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -46,8 +46,8 @@ fn plain(kind: u8, size: u64) -> Option<(Dtype, LogicalType)> {
     Some((dtype, LogicalType::Absent))
 }
 
-/// The type that a text describes by byte order, kind and size. A text that is not understood is a type that is not read:
-/// other programs have types of their own, such as `<f1` for a float of 8 bits.
+/// The type that a text describes by byte order, kind and size. A text that is not understood is a type that
+/// is not read: other programs have types of their own, such as `<f1` for a float of 8 bits.
 pub(super) fn parse(text: &[u8], budget: &Budget) -> Result<Kind> {
     let (big_endian, rest) = match text {
         [b'>', rest @ ..] => (true, rest),

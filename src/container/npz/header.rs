@@ -41,8 +41,8 @@ pub(super) enum Front {
     Needs(u64),
 }
 
-/// Reads the front of an array of `total` bytes, of which `bytes` are the first. Its dimensions are appended to
-/// `dimensions`.
+/// Reads the front of an array of `total` bytes, of which `bytes` are the first. Its dimensions are appended
+/// to `dimensions`.
 pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
     let incomplete = |wanted: u64| match total < wanted {
         true => Err(broken!(Rule::NpyHeader, "it has {total} bytes and ends within its header")),

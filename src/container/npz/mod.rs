@@ -1,8 +1,9 @@
 //! NumPy's arrays: npz, an archive of them, and npy, one by itself.
 //!
-//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the members that
-//! begin as one does, stored or deflated; an array by itself has the empty name. What is not read here is listed: arrays of
-//! other types, members that are compressed in other ways, members that are not arrays.
+//! An array is a header, the text of a Python dictionary, and the elements. In an archive the arrays are the
+//! members that begin as one does, stored or deflated; an array by itself has the empty name. What is not
+//! read here is listed: arrays of other types, members that are compressed in other ways, members that are
+//! not arrays.
 
 mod arrays;
 mod descr;
@@ -41,7 +42,8 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// Detects an array by its magic, and an archive, whose members then show whether it is an npz or a checkpoint.
+/// Detects an array by its magic, and an archive, whose members then show whether it is an npz or a
+/// checkpoint.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(header::MAGIC) || zip::begins(ends) {
         true => Ok(Detected::Scattered(Container::Npz)),

@@ -151,8 +151,8 @@ impl Header<'_> {
         Ok((begin, end))
     }
 
-    /// Checks that the shape takes as many bytes as there are between the offsets, if the dtype is known, and that these
-    /// are in the data.
+    /// Checks that the shape takes as many bytes as there are between the offsets, if the dtype is known, and
+    /// that these are in the data.
     #[inline(always)]
     fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
         let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");

@@ -1,7 +1,7 @@
 //! safetensors: the size of a header, the header (a JSON object), the data.
 //!
-//! The header names each tensor's dtype, shape and place; the places tile the data without holes or overlap, up to the
-//! end of the file. `__metadata__` becomes the attributes of the file.
+//! The header names each tensor's dtype, shape and place; the places tile the data without holes or overlap,
+//! up to the end of the file. `__metadata__` becomes the attributes of the file.
 
 mod decode;
 pub mod dtypes;
@@ -37,7 +37,8 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something else.
+/// Bytes 0 to 8 are a size and byte 8 begins an object. A size of more than 32 bits is taken for something
+/// else.
 fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     let Some((size, [b'{', ..])) = ends.head.split_first_chunk::<8>() else { return Ok(Detected::Other) };
     let size = u64::from_le_bytes(*size);

@@ -112,7 +112,8 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// Whether elements are big-endian. Without a record `byteorder`, as the first versions wrote, they are little-endian.
+    /// Whether elements are big-endian. Without a record `byteorder`, as the first versions wrote, they are
+    /// little-endian.
     pub fn is_big_endian(&self, regions: &mut dyn Regions) -> Result<bool> {
         let Some(member) = self.record(b"byteorder") else { return Ok(false) };
         let mut scratch = Vec::new();
@@ -161,7 +162,8 @@ impl<'d> Archive<'d> {
         }
     }
 
-    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32, if the archive has any.
+    /// The bytes of a record, in `scratch` if they are deflated; checked by its CRC-32, if the archive has
+    /// any.
     pub fn bytes<'r>(
         &self,
         member: &Member,

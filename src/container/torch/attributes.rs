@@ -117,8 +117,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds an integer that an `i64` does not hold. One of more than 64 bits becomes a bignum of CBOR: the bytes of n, or
-    /// of -1 - n if n is negative.
+    /// Adds an integer that an `i64` does not hold. One of more than 64 bits becomes a bignum of CBOR: the
+    /// bytes of n, or of -1 - n if n is negative.
     fn big_integer(&mut self, heap: &Heap<'_>, span: Span) -> Result<()> {
         let bytes = heap.bytes(span);
         let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);

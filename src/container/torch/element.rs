@@ -36,7 +36,8 @@ const fn logical(name: &'static str, alias: &'static str, storage: &'static str,
     Row { name, alias, storage, read: Read::Logical(logical) }
 }
 
-/// A type that is not read: it is quantized or has less than a byte, and no text says how its bytes become numbers.
+/// A type that is not read: it is quantized or has less than a byte, and no text says how its bytes become
+/// numbers.
 const fn never(name: &'static str, storage: &'static str) -> Row {
     Row { name, alias: "", storage, read: Read::Never }
 }
@@ -139,7 +140,8 @@ impl Element {
         }
     }
 
-    /// Bytes of what PyTorch counts as one element: of `float4_e2m1fn_x2` a byte with two numbers. None if it is not read.
+    /// Bytes of what PyTorch counts as one element: of `float4_e2m1fn_x2` a byte with two numbers. None if it
+    /// is not read.
     pub fn size(self) -> Option<u64> {
         match self.0.read {
             Read::Plain(dtype) => Some(dtype.size() as u64),

@@ -1,5 +1,5 @@
-//! The functions and classes that have a meaning here. They are names for what is done here: nothing is imported, and
-//! nothing else is ever resolved. Any other name is kept as a name.
+//! The functions and classes that have a meaning here. They are names for what is done here: nothing is
+//! imported, and nothing else is ever resolved. Any other name is kept as a name.
 
 use super::element::Element;
 use crate::error::Quoted;

@@ -1,8 +1,9 @@
-//! PyTorch's checkpoints: zip archives of a pickle, `data.pkl`, and of the bytes of storages, `data/0` and on.
+//! PyTorch's checkpoints: zip archives of a pickle, `data.pkl`, and of the bytes of storages, `data/0` and
+//! on.
 //!
-//! The pickle says what tensors there are and where in which storage their elements are. It is a program for a stack machine
-//! that may call any function of Python's; here it makes values in flat tables, and the few functions that it may name are
-//! arithmetic on those. docs/torch.md says what is read.
+//! The pickle says what tensors there are and where in which storage their elements are. It is a program for
+//! a stack machine that may call any function of Python's; here it makes values in flat tables, and the few
+//! functions that it may name are arithmetic on those. docs/torch.md says what is read.
 
 mod archive;
 mod attributes;
@@ -54,7 +55,8 @@ pub(crate) const ROW: Row = Row {
     canonical: None,
 };
 
-/// The first value of a file of PyTorch before 1.6: a pickled number, behind the protocol and, from protocol 4 on, a FRAME.
+/// The first value of a file of PyTorch before 1.6: a pickled number, behind the protocol and, from protocol
+/// 4 on, a FRAME.
 const LEGACY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 const FRAME_SIZE: usize = 9;
 /// The offset of a tar archive's magic, and the magic.

@@ -1,7 +1,8 @@
 //! A pickle to values: the stack machine of Python's module `pickle`, as far as checkpoints need it.
 //!
-//! Each step takes at least a byte of the pickle, calls nothing again, and adds a bounded number of entries to tables that
-//! are charged. Functions and classes are those of `globals`, which say what `calls` makes of their arguments.
+//! Each step takes at least a byte of the pickle, calls nothing again, and adds a bounded number of entries
+//! to tables that are charged. Functions and classes are those of `globals`, which say what `calls` makes of
+//! their arguments.
 
 use super::calls;
 use super::cursor::Cursor;
@@ -324,7 +325,8 @@ impl<'a> Machine<'a> {
         place.and_then(|place| self.stack.get(place).copied()).ok_or_else(underflow)
     }
 
-    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here, or the state of a foreign value.
+    /// The attributes of a dict (`_metadata` of a state dict), which mean nothing here, or the state of a
+    /// foreign value.
     fn build(&mut self) -> Result<()> {
         let (state, target) = (self.pop()?, self.last()?);
         match (target, state) {

@@ -1,7 +1,8 @@
-//! The tensors and plain values of a pickle by their key paths: keys and positions from the root on, joined by ".".
+//! The tensors and plain values of a pickle by their key paths: keys and positions from the root on, joined
+//! by ".".
 //!
-//! One buffer holds the path; lists and dicts that are open are on a stack of its own. What is reached in many ways is
-//! visited once for each, so that the number of visits has a limit.
+//! One buffer holds the path; lists and dicts that are open are on a stack of its own. What is reached in
+//! many ways is visited once for each, so that the number of visits has a limit.
 
 use super::globals::Global;
 use super::values::{Heap, Id, Kind, Place, Value};

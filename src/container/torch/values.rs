@@ -1,7 +1,7 @@
 //! What a pickle makes: values in flat tables, which name each other by position.
 //!
-//! Nothing here is an object of Python's. Lists, tuples, dicts and sets are chains of items in one table, so that each costs
-//! the same however it grows; texts are ranges of the pickle.
+//! Nothing here is an object of Python's. Lists, tuples, dicts and sets are chains of items in one table, so
+//! that each costs the same however it grows; texts are ranges of the pickle.
 
 use super::element::Element;
 use super::globals::{Bare, Global};
@@ -66,7 +66,8 @@ pub enum Kind {
     Dict,
     /// Without an order.
     Set,
-    /// What a foreign function or class would make. The items are that, its arguments, and what was added to the result.
+    /// What a foreign function or class would make. The items are that, its arguments, and what was added to
+    /// the result.
     Foreign,
 }
 
@@ -281,7 +282,8 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// The first foreign function or class that the pickle names, or a value without a name if one is not made here.
+    /// The first foreign function or class that the pickle names, or a value without a name if one is not
+    /// made here.
     pub fn first_foreign(&self) -> Option<Value> {
         match self.foreign.is_empty() {
             true => self.has_foreign.then_some(Value::Opaque),

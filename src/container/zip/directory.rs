@@ -14,8 +14,8 @@ use std::ops::Range;
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 const ENTRY_SIZE: u64 = 46;
 
-/// The flags of a member: bits for the level of deflate; its sizes are also behind its data, in a descriptor; its name is
-/// UTF-8; it is encrypted; the directory is encrypted, too.
+/// The flags of a member: bits for the level of deflate; its sizes are also behind its data, in a descriptor;
+/// its name is UTF-8; it is encrypted; the directory is encrypted, too.
 const LEVEL: u16 = 6;
 pub(super) const DESCRIPTOR: u16 = 8;
 const UTF8: u16 = 1 << 11;
@@ -117,15 +117,15 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Whether its writer computed no CRC-32: every member that has bytes says 0. If a single one says another number, a
-    /// 0 is a CRC-32 like any other.
+    /// Whether its writer computed no CRC-32: every member that has bytes says 0. If a single one says
+    /// another number, a 0 is a CRC-32 like any other.
     pub fn lacks_checksums(&self) -> bool {
         let mut with_bytes = self.members.iter().filter(|member| member.size > 0).peekable();
         with_bytes.peek().is_some() && with_bytes.all(|member| member.crc32 == 0)
     }
 
-    /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the longer the
-    /// directory is.
+    /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the
+    /// longer the directory is.
     pub fn read(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<Directory> {
         let End { directory: range, members } = end::read(regions, limits)?;
         let size = range.end.saturating_sub(range.start);

@@ -111,7 +111,8 @@ fn find(regions: &mut dyn Regions) -> Result<u64> {
     }
 }
 
-/// Finds the last end record whose directory ends where the records of the end begin; any bytes may follow it.
+/// Finds the last end record whose directory ends where the records of the end begin; any bytes may follow
+/// it.
 fn find_anywhere(regions: &mut dyn Regions) -> Result<u64> {
     const STEP: u64 = 1 << 16;
     let file_size = regions.file_size();
@@ -161,7 +162,8 @@ fn is_wide(record: &Record) -> bool {
     [record.size, record.start].contains(&WIDE_32)
 }
 
-/// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end record.
+/// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end
+/// record.
 fn record64(regions: &mut dyn Regions, end: u64) -> Result<Option<(Record, u64)>> {
     let Some(locator) = end.checked_sub(LOCATOR_SIZE) else { return Ok(None) };
     let bytes = regions.bytes(locator..end)?;

@@ -28,9 +28,9 @@ pub enum Seen {
 pub type OnMember<'b> = dyn FnMut(usize, &Member, &[u8]) -> Result<Seen> + 'b;
 
 impl Directory {
-    /// Checks every local header, which makes [`Member::stored`] known, and that no two members share bytes. Calls `body`
-    /// for each member, in the order of the directory, with the first `ahead` of its stored bytes, or all if there are
-    /// fewer, and once more with more if it needs them.
+    /// Checks every local header, which makes [`Member::stored`] known, and that no two members share bytes.
+    /// Calls `body` for each member, in the order of the directory, with the first `ahead` of its stored
+    /// bytes, or all if there are fewer, and once more with more if it needs them.
     pub fn visit(
         &mut self,
         regions: &mut dyn Regions,
@@ -73,7 +73,8 @@ impl Directory {
         self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
-    /// Checks one member, whose bytes begin with its header in `bytes`. Returns the range to read if more are needed.
+    /// Checks one member, whose bytes begin with its header in `bytes`. Returns the range to read if more are
+    /// needed.
     fn check_member(
         &mut self,
         at: usize,

@@ -1,7 +1,7 @@
 //! Zip archives: the end record, the directory, the local headers of the members.
 //!
-//! What both say of a member has to agree; no two members share bytes; the directory ends where the records of the end
-//! begin. No size or offset is used before it was compared with the file's size.
+//! What both say of a member has to agree; no two members share bytes; the directory ends where the records
+//! of the end begin. No size or offset is used before it was compared with the file's size.
 
 mod directory;
 mod end;

@@ -1,5 +1,5 @@
-//! 0.1: an array of tensors behind the blobs, each a map. There are no components and no formats; dtypes have their old
-//! names, and a tensor may have a byte order (0.1 sections 3.3 and 4).
+//! 0.1: an array of tensors behind the blobs, each a map. There are no components and no formats; dtypes have
+//! their old names, and a tensor may have a byte order (0.1 sections 3.3 and 4).
 //!
 //! A tensor becomes an object of one component, `data`. Fields that the spec does not name are the
 //! object's attributes. A `layout` that is not dense is a format of that name.

@@ -1,7 +1,7 @@
 //! The append record: what an append writes to the head of a 1.x file before anything else.
 //!
-//! Bytes 8 to 64 of a 1.x file are padding that no component may cover, and zero in a finished file whose data
-//! or manifest begins behind them. An append keeps 32 of them in use until its new end is on the disk:
+//! Bytes 8 to 64 of a 1.x file are padding that no component may cover, and zero in a finished file whose
+//! data or manifest begins behind them. An append keeps 32 of them in use until its new end is on the disk:
 //!
 //! | bytes | what |
 //! |---|---|

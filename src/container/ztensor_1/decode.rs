@@ -102,7 +102,8 @@ fn version(text: &str) -> Result<Container> {
 }
 
 fn objects(d: &mut Decoder<'_>, limits: &Limits, dialect: &Dialect) -> Result<()> {
-    // The fewest bytes of an object with one component: a declared count of more than fit in what is left is not used.
+    // The fewest bytes of an object with one component: a declared count of more than fit in what is left is
+    // not used.
     const MIN_ENTRY_SIZE: usize = 48;
     let what = if dialect.dtype_in_object { "\"tensors\"" } else { "\"objects\"" };
     let mut left = d.map(Rule::ObjectsMissing, what)?;

@@ -1,5 +1,5 @@
-//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from the old one,
-//! unknown fields included, and new entries follow its own.
+//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from
+//! the old one, unknown fields included, and new entries follow its own.
 
 use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
@@ -12,8 +12,8 @@ use crate::model::value::order;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and with
-/// `added` encoded as `to`.
+/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and
+/// with `added` encoded as `to`.
 pub fn extend(
     encoded: &[u8],
     old: &Manifest,
@@ -84,8 +84,9 @@ fn copy_entries(out: &mut Vec<u8>, encoded: &[u8], edits: &ObjectEdits) -> Resul
     put::encoded(out, part(copied..end))
 }
 
-/// Appends the fields of a map, whose bytes are `encoded`, with other attributes. If it had none they come before the
-/// field `next`, as [`encode_object`] has them. `replace` may write a field itself, and returns whether it did.
+/// Appends the fields of a map, whose bytes are `encoded`, with other attributes. If it had none they come
+/// before the field `next`, as [`encode_object`] has them. `replace` may write a field itself, and returns
+/// whether it did.
 fn copy_fields(
     out: &mut Vec<u8>,
     encoded: &[u8],
@@ -179,8 +180,8 @@ fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &O
         && old_objects.all(|(at, object)| edits.removes(at) || keeps_1_2(old, object))
 }
 
-/// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype, as
-/// in 1.1 and nowhere else.
+/// Whether an object of a 1.1 file keeps the rules that only 1.2 has. A logical type may stand in its dtype,
+/// as in 1.1 and nowhere else.
 fn keeps_1_2(manifest: &Manifest, object: &Object) -> bool {
     manifest.components(object).iter().all(|c| {
         let index = object.format.is_index(manifest.texts.get(c.role));

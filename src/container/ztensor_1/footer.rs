@@ -1,4 +1,5 @@
-//! The magic at the front; the manifest's size (u64, little-endian) at the end and, from 1.1 on, the magic once more.
+//! The magic at the front; the manifest's size (u64, little-endian) at the end and, from 1.1 on, the magic
+//! once more.
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits};

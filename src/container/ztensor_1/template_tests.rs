@@ -25,8 +25,8 @@ fn manifest(bytes: &[u8]) -> String {
     meaning(decode(&frame, bytes, &Limits::default(), &Budget::new(1 << 30)))
 }
 
-/// Encodes an object of one of the forms, which differ in what they have, in the order of it and how it is encoded.
-/// Numbers, digests and now and then something else are its own.
+/// Encodes an object of one of the forms, which differ in what they have, in the order of it and how it is
+/// encoded. Numbers, digests and now and then something else are its own.
 fn object(form: u64, random: &mut Random, out: &mut Vec<u8>) {
     let mut of_form = Random(form);
     let r = &mut of_form;
@@ -133,7 +133,8 @@ fn random_manifests_mean_the_same_without_templates() {
     assert!(read > 200 && refused > 200 && matched > 10_000, "{read} {refused} {matched}");
 }
 
-/// A manifest of that many plain objects; `form` makes what is not the same in all of them, `digest` their digests.
+/// A manifest of that many plain objects; `form` makes what is not the same in all of them, `digest` their
+/// digests.
 fn plain_objects(count: u64, form: impl Fn(u64) -> String, digest: impl Fn(u64) -> String) -> Vec<u8> {
     let mut bytes = b"\xa2\x67version\x651.2.0\x67objects".to_vec();
     put::map(&mut bytes, count).unwrap();

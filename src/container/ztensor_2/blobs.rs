@@ -7,7 +7,8 @@ use crate::memory::{bytes_of, Budget, PageMap};
 use crate::model::manifest::{Component, Manifest};
 use crate::model::sort::sort;
 
-/// The bytes of a blob: the file (0, or the number of a shard from 1 on), the first byte, and the one behind the last.
+/// The bytes of a blob: the file (0, or the number of a shard from 1 on), the first byte, and the one behind
+/// the last.
 type BlobRange = (usize, u64, u64);
 
 /// Checks where a blob is in a file of `file_size` bytes.
@@ -64,8 +65,8 @@ pub fn check_overlaps(manifest: &Manifest, frame: &Frame, budget: &Budget) -> Re
     clash.map_or(Ok(()), |(a, b)| Err(overlap(manifest, a, b)))
 }
 
-/// Whether no two blobs share a page, by a bit for each page. False, too, if there are shards, or if the bits would take
-/// more memory than sorting.
+/// Whether no two blobs share a page, by a bit for each page. False, too, if there are shards, or if the bits
+/// would take more memory than sorting.
 fn share_no_page(manifest: &Manifest, frame: &Frame) -> bool {
     let max_bytes = bytes_of::<BlobRange>(manifest.components.len());
     let map = PageMap::new(frame.file_size.div_ceil(ends::PAGE), max_bytes);

@@ -1,7 +1,7 @@
 //! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
 //!
-//! What the manifest shows: blobs have equal bytes where their digests say so. Whether names are in normal form
-//! (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
+//! What the manifest shows: blobs have equal bytes where their digests say so. Whether names are in normal
+//! form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
 
 use super::{ends, surplus};
 use crate::container::frame::Frame;
@@ -19,8 +19,8 @@ struct Part<'m> {
     digest: Option<&'m str>,
 }
 
-/// The first rule that keeps a file from being canonical, and what breaks it; none where the manifest, which is encoded as
-/// these bytes, shows none.
+/// The first rule that keeps a file from being canonical, and what breaks it; none where the manifest, which
+/// is encoded as these bytes, shows none.
 pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<Option<String>> {
     if encoded.is_empty() {
         return try_format(format_args!("K1: it has no manifest")).map(Some);
@@ -65,7 +65,8 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     }
 }
 
-/// What is wrong with the place of a part. `next` is the next free offset; parts without bytes share that of the first one.
+/// What is wrong with the place of a part. `next` is the next free offset; parts without bytes share that of
+/// the first one.
 fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {

@@ -1,7 +1,8 @@
-//! The content digest (spec 2 section 11): the hash of what objects are, wherever their bytes are and however they are stored.
+//! The content digest (spec 2 section 11): the hash of what objects are, wherever their bytes are and however
+//! they are stored.
 //!
-//! The hashed items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes of the manifest
-//! are hashed as they are, in their order, and no memory is needed.
+//! The hashed items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes of
+//! the manifest are hashed as they are, in their order, and no memory is needed.
 
 use super::deterministic;
 use crate::container::cbor::{Cursor, Head};

@@ -1,8 +1,9 @@
-//! The manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is found to be deterministic CBOR
-//! before it is read, so keys are unique and nothing is deeper than is allowed; keys that are not known are passed over.
+//! The manifest: a map of shards, objects and attributes (spec 2 section 3). Each item is found to be
+//! deterministic CBOR before it is read, so keys are unique and nothing is deeper than is allowed; keys that
+//! are not known are passed over.
 //!
-//! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is refused is
-//! checked for it once more, as a whole.
+//! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is
+//! refused is checked for it once more, as a whole.
 
 use super::fields::{key, text};
 use super::parts::parts;
@@ -117,7 +118,8 @@ fn check_hash(bytes: &[u8], expected: u64) -> Result<()> {
 }
 
 fn objects(d: &mut Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<()> {
-    // The fewest bytes of an object with one part: a declared count of more than fit in what is left is not used.
+    // The fewest bytes of an object with one part: a declared count of more than fit in what is left is not
+    // used.
     const MIN_ENTRY_SIZE: usize = 48;
     let mut left = map(d, "\"objects\"")?;
     let expected = d.cursor.plausible(left, MIN_ENTRY_SIZE);

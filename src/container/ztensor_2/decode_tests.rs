@@ -1,5 +1,5 @@
-//! Manifests mean the same, and the same is wrong with them, whether the fast path reads them or all of a manifest is found
-//! to be deterministic first and each object is read field by field then.
+//! Manifests mean the same, and the same is wrong with them, whether the fast path reads them or all of a
+//! manifest is found to be deterministic first and each object is read field by field then.
 
 use super::decode::decode;
 use crate::container::cbor::encode as put;
@@ -57,8 +57,8 @@ fn number(random: &mut Random, value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes an object of one of the forms, which differ in what they have. Numbers and digests are its own; now and then one
-/// is wrong.
+/// Encodes an object of one of the forms, which differ in what they have. Numbers and digests are its own;
+/// now and then one is wrong.
 fn object(form: u64, at: u64, random: &mut Random, out: &mut Vec<u8>) {
     let mut of_form = Random(form);
     let r = &mut of_form;

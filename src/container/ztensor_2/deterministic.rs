@@ -1,7 +1,8 @@
-//! Whether bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1), of the kinds that spec 2 section 2 allows.
+//! Whether bytes are one item of deterministic CBOR (RFC 8949 section 4.2.1), of the kinds that spec 2
+//! section 2 allows.
 //!
-//! One walk without recursion and without allocation: for each open map it keeps where the last key is, with which the next
-//! one is compared. Bytes that were checked can be read without checking them again.
+//! One walk without recursion and without allocation: for each open map it keeps where the last key is, with
+//! which the next one is compared. Bytes that were checked can be read without checking them again.
 
 use crate::error::{broken, Error, Result, Rule};
 use half::f16;
@@ -49,7 +50,8 @@ pub fn check_head(input: &[u8], base: u64) -> Result<()> {
     Walk { input, at: 0, base }.item().map(drop)
 }
 
-/// Checks the item that `input` begins with, which is inside `around` arrays and maps. Returns how many bytes it has.
+/// Checks the item that `input` begins with, which is inside `around` arrays and maps. Returns how many bytes
+/// it has.
 #[inline(never)] // so that its large stack frame is only there while it runs
 pub fn check_item(input: &[u8], base: u64, around: usize) -> Result<usize> {
     let mut walk = Walk { input, at: 0, base };
@@ -124,7 +126,8 @@ impl Walk<'_> {
         Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Passes over an item, or over the head of an array or a map. Returns how many items follow, and whether they are pairs.
+    /// Passes over an item, or over the head of an array or a map. Returns how many items follow, and whether
+    /// they are pairs.
     #[inline(always)]
     fn item(&mut self) -> Result<(u64, bool)> {
         let Some(initial) = self.input.get(self.at).copied() else { return Err(self.truncated()) };

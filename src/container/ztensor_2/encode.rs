@@ -1,5 +1,5 @@
-//! A manifest to its bytes (spec 2 section 3): deterministic CBOR, objects and parts in the order of their keys, without
-//! fields that are absent.
+//! A manifest to its bytes (spec 2 section 3): deterministic CBOR, objects and parts in the order of their
+//! keys, without fields that are absent.
 
 use super::{layouts, names};
 use crate::container::capabilities::Capabilities;

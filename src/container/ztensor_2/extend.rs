@@ -1,5 +1,5 @@
-//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from the old one,
-//! unknown keys included; all maps stay in the order of their keys.
+//! The manifest of a file that grows or is edited. What an edit does not change is copied byte for byte from
+//! the old one, unknown keys included; all maps stay in the order of their keys.
 
 use super::encode::encode_object;
 use crate::container::capabilities::Capabilities;
@@ -13,8 +13,8 @@ use crate::model::manifest::Manifest;
 const OBJECTS: &[u8] = b"\x67objects";
 const ATTRIBUTES: &[u8] = b"\x6aattributes";
 
-/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and with the
-/// objects of `added`.
+/// Encodes the whole manifest: `old`, whose bytes are `encoded`, changed by `attributes` and `edits`, and
+/// with the objects of `added`.
 pub fn extend(
     encoded: &[u8],
     _: &Manifest,

@@ -1,5 +1,6 @@
-//! Codes with scales as the layout `zt.quant_group/1` (spec 2 section 6.4), which has more attributes than a quantized_group,
-//! and stricter ones. Whether sizes fit is checked on the written object ([`super::profiles`]).
+//! Codes with scales as the layout `zt.quant_group/1` (spec 2 section 6.4), which has more attributes than a
+//! quantized_group, and stricter ones. Whether sizes fit is checked on the written object
+//! ([`super::profiles`]).
 
 use super::layouts::broken_layout;
 use crate::container::write_rules::{Quantized, QuantizedForm};

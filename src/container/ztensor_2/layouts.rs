@@ -1,5 +1,5 @@
-//! Layouts by name, and the rules of those that are checked when a file is opened: `dense`, `zt.sparse_csr/1` (spec 2
-//! section 6).
+//! Layouts by name, and the rules of those that are checked when a file is opened: `dense`, `zt.sparse_csr/1`
+//! (spec 2 section 6).
 
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::dtype::Dtype;
@@ -48,8 +48,8 @@ pub fn check(manifest: &Manifest, object: &Object) -> Result<()> {
     }
 }
 
-/// Whether an object of one component keeps the rules of its layout and of its shape, which are its numbers; not asked of
-/// sparse rows.
+/// Whether an object of one component keeps the rules of its layout and of its shape, which are its numbers;
+/// not asked of sparse rows.
 #[inline(always)]
 pub fn is_kept(format: Format, shape: &[u64], data: &Component) -> bool {
     let count = shape.iter().try_fold(1u64, |count, dimension| count.checked_mul(*dimension));

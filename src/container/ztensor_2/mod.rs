@@ -1,7 +1,7 @@
 //! zTensor 2: blobs at whole pages, a manifest in deterministic CBOR, and a footer with its hash.
 //!
-//! Independent of the objects are the ends of a file ([`ends`]), the encoding of the manifest ([`deterministic`]), names
-//! ([`names`]) and where blobs may be ([`blobs`]).
+//! Independent of the objects are the ends of a file ([`ends`]), the encoding of the manifest
+//! ([`deterministic`]), names ([`names`]) and where blobs may be ([`blobs`]).
 
 mod blobs;
 mod canonical;

@@ -1,5 +1,5 @@
-//! The rules of layouts that are not checked when a file is opened, because real files leave parts and attributes out: COO,
-//! groups of codes, MX, GGUF's blocks (spec 2 sections 6.3 to 6.6).
+//! The rules of layouts that are not checked when a file is opened, because real files leave parts and
+//! attributes out: COO, groups of codes, MX, GGUF's blocks (spec 2 sections 6.3 to 6.6).
 
 use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};
 use crate::error::{Error, Result};
@@ -28,8 +28,8 @@ macro_rules! refuse {
     ($($what:tt)*) => { return Err(Fault::Broken(broken_layout(format_args!($($what)*)))) };
 }
 
-/// Checks an object against its layout. If `complete`, it has to have all parts and attributes that the layout demands;
-/// otherwise an object that lacks some passes.
+/// Checks an object against its layout. If `complete`, it has to have all parts and attributes that the
+/// layout demands; otherwise an object that lacks some passes.
 pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<LayoutCheck> {
     let kept = |()| LayoutCheck::Kept;
     let checked = match object.format {
@@ -163,8 +163,8 @@ fn check_scales(form: &str, scales: &Component) -> Checked {
     }
 }
 
-/// Checks the attribute "zero_point", whose form is `form`. Returns the zero point of all codes, none if it does not fit in
-/// an `i64`, and whether those of a tensor are packed.
+/// Checks the attribute "zero_point", whose form is `form`. Returns the zero point of all codes, none if it
+/// does not fit in an `i64`, and whether those of a tensor are packed.
 fn zero_points(attribute: Option<Value<'_>>, form: &str) -> Checked<(Option<i64>, bool)> {
     let get = |key: &str| attribute.and_then(|map| map.get(key));
     let value = get("value");
@@ -224,7 +224,8 @@ fn quant_group(manifest: &Manifest, object: &Object) -> Checked<Groups> {
     let codes = total(manifest, object);
     has_size("data", data, divide("codes", codes, per_word)?.checked_mul(width))?;
     let lanes = codes.checked_div(along).unwrap_or(0);
-    // Without groups there is a scale for each index of the axis, or one for each code: the words can be read as either.
+    // Without groups there is a scale for each index of the axis, or one for each code: the words can be read
+    // as either.
     let mut scale_count = match group_size {
         0 => codes,
         _ => divide("codes along the axis", along, group_size)?.saturating_mul(lanes),

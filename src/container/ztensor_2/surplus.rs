@@ -47,8 +47,8 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The first key of a map that is none of the known ones or whose value is an empty map, and where the value of the first
-/// known one is.
+/// The first key of a map that is none of the known ones or whose value is an empty map, and where the value
+/// of the first known one is.
 fn keys<'a>(cursor: &mut Cursor<'a>, known: &[&[u8]]) -> Result<(Option<Surplus<'a>>, Option<Cursor<'a>>)> {
     let (mut surplus, mut first) = (None, None);
     let mut left = map(cursor, None)?;

@@ -1,4 +1,5 @@
-//! What a writer checks before it writes, so that no object is written that a reader refuses (spec 2 sections 3 to 6).
+//! What a writer checks before it writes, so that no object is written that a reader refuses (spec 2 sections
+//! 3 to 6).
 
 use super::deterministic::MAX_DEPTH;
 use super::{ends, groups, layouts, names, parts, profiles};
@@ -25,7 +26,8 @@ fn shape(shape: &[u64]) -> Result<()> {
     if shape.len() > MAX_RANK {
         return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
     }
-    // From the first dimension to the last, as readers do: a 0 behind a product that is too large does not help.
+    // From the first dimension to the last, as readers do: a 0 behind a product that is too large does not
+    // help.
     match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
         Some(_) => Ok(()),
         None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} leaves 64 bits")),

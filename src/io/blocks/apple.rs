@@ -1,6 +1,7 @@
-//! macOS and its relatives: reads that leave nothing in the page cache, by F_NOCACHE. There is no rule of alignment for them;
-//! what is not whole pages, the kernel reads through the page cache and then drops. What is in the page cache already comes
-//! from there. Writes stay with the page cache. This has been compiled and linked, and has not run.
+//! macOS and its relatives: reads that leave nothing in the page cache, by F_NOCACHE. There is no rule of
+//! alignment for them; what is not whole pages, the kernel reads through the page cache and then drops. What
+//! is in the page cache already comes from there. Writes stay with the page cache. This has been compiled and
+//! linked, and has not run.
 
 use super::{Access, DirectAccess, File, IoSliceMut, Range, Result};
 use crate::io::path::SystemPath;
@@ -23,8 +24,9 @@ pub fn direct_access(file: &File) -> DirectAccess {
     }
 }
 
-/// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the file has now, as
-/// a duplicate of the descriptor would share its flags; none where that names another file by now, or none.
+/// For reading, whatever `_access` says: there are no writes past the page cache here. By the path that the
+/// file has now, as a duplicate of the descriptor would share its flags; none where that names another file
+/// by now, or none.
 pub fn reopen(file: &File, _access: Access) -> Result<Option<File>> {
     let mut path = [0_u8; MAX_PATH_SIZE];
     // SAFETY: a descriptor that is open, and as much memory as the system writes at most.

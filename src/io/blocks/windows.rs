@@ -16,8 +16,8 @@ use windows_sys::Win32::Storage::FileSystem::{
 /// ReadFileScatter fills whole pages alone, and only of a handle that is opened for it.
 pub(crate) const SCATTERS: bool = false;
 
-/// The larger of the sectors that addresses count and those that are written as a whole; a page where that is less, so that
-/// what two devices call a sector makes no difference.
+/// The larger of the sectors that addresses count and those that are written as a whole; a page where that is
+/// less, so that what two devices call a sector makes no difference.
 pub fn direct_access(file: &File) -> DirectAccess {
     let mut info = FILE_STORAGE_INFO::default();
     let size = size_of::<FILE_STORAGE_INFO>() as u32;
@@ -44,8 +44,8 @@ fn access_of(info: &FILE_STORAGE_INFO) -> DirectAccess {
     }
 }
 
-/// By handle, so that it is the same file even if its path now names another. None, too, where whoever opened it shares it
-/// with nobody.
+/// By handle, so that it is the same file even if its path now names another. None, too, where whoever opened
+/// it shares it with nobody.
 pub fn reopen(file: &File, access: Access) -> Result<Option<File>> {
     let rights = match access {
         Access::Read => GENERIC_READ,
@@ -73,7 +73,8 @@ fn identity(file: &File) -> Option<(u32, u32, u32)> {
     done.then_some((info.dwVolumeSerialNumber, info.nFileIndexHigh, info.nFileIndexLow))
 }
 
-/// Space on the disk, which does not make the file longer: what is past its end when it is closed is given back.
+/// Space on the disk, which does not make the file longer: what is past its end when it is closed is given
+/// back.
 pub fn allocate(file: &File, range: &Range<u64>) -> bool {
     // Less than the file has would cut it.
     if file.metadata().map_or(true, |meta| meta.len() > range.end) {

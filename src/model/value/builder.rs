@@ -9,11 +9,11 @@ use crate::model::dtype::Dtype;
 use crate::model::text::Position;
 use crate::model::utf8::is_utf8;
 
-/// Puts one value at the end of a tape: a scalar, or `begin_...`, items, `end`; then `finish`. A builder that is dropped
-/// unfinished leaves the tape as it was.
+/// Puts one value at the end of a tape: a scalar, or `begin_...`, items, `end`; then `finish`. A builder that
+/// is dropped unfinished leaves the tape as it was.
 ///
-/// Items of a map are key, value, key, value. That its keys are all different is for the caller to check, with what
-/// [`ValueBuilder::end`] gives.
+/// Items of a map are key, value, key, value. That its keys are all different is for the caller to check,
+/// with what [`ValueBuilder::end`] gives.
 pub struct ValueBuilder<'t> {
     tape: &'t mut Tape,
     budget: Option<&'t Budget>,
@@ -89,7 +89,8 @@ impl<'t> ValueBuilder<'t> {
         self.end().map(drop)
     }
 
-    /// Items of an array of such numbers that was begun: a whole number of elements, in the host's byte order.
+    /// Items of an array of such numbers that was begun: a whole number of elements, in the host's byte
+    /// order.
     pub fn elements(&mut self, dtype: Dtype, elements: &[u8]) -> Result<()> {
         let size = dtype.size();
         let count = elements.len().checked_div(size).unwrap_or_default();
@@ -141,7 +142,8 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[], value.record())
     }
 
-    /// An array, of which the items come next and then [`ValueBuilder::end`]. `items` says how many, where that is known.
+    /// An array, of which the items come next and then [`ValueBuilder::end`]. `items` says how many, where
+    /// that is known.
     pub fn begin_array(&mut self, element: Element, items: Option<u64>) -> Result<()> {
         self.begin(layout::ARRAY, &[element.to_byte()], items)
     }

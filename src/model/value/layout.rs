@@ -1,4 +1,5 @@
-//! How a record is laid out: a tag of one byte, and what follows it, in the host's byte order and of no alignment.
+//! How a record is laid out: a tag of one byte, and what follows it, in the host's byte order and of no
+//! alignment.
 //!
 //! | tag | behind it |
 //! |---|---|
@@ -16,7 +17,8 @@
 
 use crate::model::dtype::Dtype;
 
-/// How deep the content of one attribute map, or one unknown field, may nest: walking a value takes a bounded stack.
+/// How deep the content of one attribute map, or one unknown field, may nest: walking a value takes a bounded
+/// stack.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 pub(super) const NULL: u8 = 1;
@@ -38,7 +40,8 @@ pub(super) const TAGGED: u8 = 16;
 /// The tag of a number: this bit, and the number of its dtype.
 const NUMBER: u8 = 0x80;
 
-/// Where the size, the count and what items are stand in an array, map or tagged value, and where its items begin.
+/// Where the size, the count and what items are stand in an array, map or tagged value, and where its items
+/// begin.
 pub(super) const SIZE_AT: usize = 1;
 pub(super) const COUNT_AT: usize = 5;
 pub(super) const ELEMENT_AT: usize = 9;

@@ -11,8 +11,8 @@ pub struct Value<'a> {
     record: &'a [u8],
 }
 
-/// What a value is: CBOR's data model (RFC 7049), of which other containers have a part. A number says the same whatever
-/// width its container states.
+/// What a value is: CBOR's data model (RFC 7049), of which other containers have a part. A number says the
+/// same whatever width its container states.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
     /// `null`
@@ -272,7 +272,8 @@ impl<'a> Array<'a> {
         self.record
     }
 
-    /// The records of its items where it is stated that all are of this dtype: a byte, then the element, of each.
+    /// The records of its items where it is stated that all are of this dtype: a byte, then the element, of
+    /// each.
     pub(crate) fn elements(self, dtype: Dtype) -> Option<&'a [u8]> {
         let each = dtype.size().checked_add(1)?;
         let end = self.len().checked_mul(each)?.checked_add(layout::ITEMS_AT)?;

@@ -1,6 +1,7 @@
-//! A fast path: arrays of numbers of which the container states no width, as CBOR has the scores and types of a
-//! vocabulary, to f32 and i32 all at once. 512,000 of them take a ninth of the instructions. It does not apply to other
-//! dtypes, nor where an item is anything else or does not fit: then each item is looked at by itself.
+//! A fast path: arrays of numbers of which the container states no width, as CBOR has the scores and types of
+//! a vocabulary, to f32 and i32 all at once. 512,000 of them take a ninth of the instructions. It does not
+//! apply to other dtypes, nor where an item is anything else or does not fit: then each item is looked at by
+//! itself.
 
 use super::layout::{ARRAY, FLOAT, ITEMS_AT, NEGATIVE, UNSIGNED};
 use super::record::Array;

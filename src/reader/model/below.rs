@@ -1,4 +1,5 @@
-//! What is said of a folder that holds no model: where there are models below it, and downloads that are not complete.
+//! What is said of a folder that holds no model: where there are models below it, and downloads that are not
+//! complete.
 
 use super::finder::Finder;
 use super::listing::{family, is_index_name, is_state, listed, Listing, MAX_LISTED};
@@ -7,7 +8,8 @@ use crate::io::path;
 use crate::source::with_range;
 use std::path::{Path, PathBuf};
 
-/// How deep below a folder models are looked for: in a cache of downloads `models--ORG--NAME/snapshots/REVISION`.
+/// How deep below a folder models are looked for: in a cache of downloads
+/// `models--ORG--NAME/snapshots/REVISION`.
 const MAX_DEPTH: usize = 3;
 /// The most names that are looked at.
 const MAX_LOOKED_AT: usize = 4096;

@@ -9,7 +9,8 @@
 //! | a folder | one of these: see `folder.rs` |
 //! | anything else | that file |
 //!
-//! If the path is a symbolic link, the other files are looked for beside the link, then beside what it leads to.
+//! If the path is a symbolic link, the other files are looked for beside the link, then beside what it leads
+//! to.
 
 use super::finder::{folder_of, Finder, Found, ModelFiles};
 use super::folder;
@@ -145,7 +146,8 @@ impl Finder<'_> {
         Ok(Some((path::join(folder, Path::new(name))?, index)))
     }
 
-    /// The index beside a numbered file in a folder that cannot be listed: under the names that programs give to it.
+    /// The index beside a numbered file in a folder that cannot be listed: under the names that programs give
+    /// to it.
     fn probe_index(
         &self,
         folder: &Path,

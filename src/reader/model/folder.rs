@@ -1,8 +1,9 @@
 //! Which model a folder is: the one in it, or the one that is preferred where there are several forms of it.
 //!
-//! Models come before the states of a training. Of the forms of one model, safetensors come before what PyTorch saves, a
-//! plain model before a variant (`model` before `model.fp16`), an index before files that it does not name. What is then
-//! left beside the model is passed over, and counted. If several models are left, the caller has to name one.
+//! Models come before the states of a training. Of the forms of one model, safetensors come before what
+//! PyTorch saves, a plain model before a variant (`model` before `model.fp16`), an index before files that it
+//! does not name. What is then left beside the model is passed over, and counted. If several models are left,
+//! the caller has to name one.
 
 use super::below;
 use super::finder::{extras, Finder, Found, ModelFiles};
@@ -126,7 +127,8 @@ fn open_as(
 /// A file, and the names of the files of its shards.
 type Root<'l> = (&'l str, Vec<String>);
 
-/// Marks the shards of files in the folder as taken: those that a file names, and those that no file names any more.
+/// Marks the shards of files in the folder as taken: those that a file names, and those that no file names
+/// any more.
 #[inline(never)] // its stack frame is gone before the next step
 fn take_shards<'l>(
     finder: &Finder<'_>,

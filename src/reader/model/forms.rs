@@ -40,8 +40,8 @@ impl<'l> Candidate<'l> {
         matches!(self.kind, Kind::Index(_))
     }
 
-    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was stopped leaves
-    /// `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
+    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was
+    /// stopped leaves `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
     fn may_have_left(&self, other: &Candidate<'_>, behind_stem: &str) -> bool {
         let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);

@@ -40,7 +40,8 @@ impl Indexes<'_> {
         Ok(is_index_name(name) || is_json(name) && self.has_key(path, self.limits.manifest_size)?)
     }
 
-    /// Whether a file begins as an index does, and has its key; that is looked for in the front of a file above `whole` bytes.
+    /// Whether a file begins as an index does, and has its key; that is looked for in the front of a file
+    /// above `whole` bytes.
     fn has_key(&self, path: &Path, whole: u64) -> Result<bool> {
         let source = match self.store.open(path) {
             Ok(opened) => opened.source,

@@ -93,8 +93,8 @@ impl Listing {
         Ok(is_folder.then_some(listing))
     }
 
-    /// Lists the folder that a file is in; none if it cannot be listed. A file can be opened in a folder that may not
-    /// be listed.
+    /// Lists the folder that a file is in; none if it cannot be listed. A file can be opened in a folder that
+    /// may not be listed.
     pub fn around(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
         let here = Path::new(if store.is_near() { "." } else { "" });
         let folder = if folder.as_os_str().is_empty() { here } else { folder };
@@ -163,8 +163,9 @@ pub fn is_state(name: &str) -> bool {
     name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(state))
 }
 
-/// What is left of the name of a model's file, of its set or of its index without number and extension, with the family.
-/// Names of one model have the same stem; a variant has more behind a dot: `model` and `model.fp16`.
+/// What is left of the name of a model's file, of its set or of its index without number and extension, with
+/// the family. Names of one model have the same stem; a variant has more behind a dot: `model` and
+/// `model.fp16`.
 pub fn stem(name: &str) -> Result<(String, Option<Family>)> {
     let mut found = None;
     let (front, behind) = match NumberedName::parse(name) {

@@ -45,19 +45,21 @@ struct ReadContext<'a> {
 }
 
 impl File {
-    /// Opens the model at `path`, whichever of its files or folder that names: `files.rs` says which files these are.
+    /// Opens the model at `path`, whichever of its files or folder that names: `files.rs` says which files
+    /// these are.
     pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let store = FileSystem(options.mode);
         open_model(&store, ShardStore::Kept(try_box(store)?), path.as_ref(), options)
     }
 
-    /// Opens a model as [`File::open_model`] does, from where `store` has its files. Shards are opened now, too, as the store
-    /// may be gone later; what is wrong with one is reported when it is read.
+    /// Opens a model as [`File::open_model`] does, from where `store` has its files. Shards are opened now,
+    /// too, as the store may be gone later; what is wrong with one is reported when it is read.
     pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
         open_model(store, ShardStore::Borrowed(store), path, options)
     }
 
-    /// The paths of the files of the model at `path`: what [`File::open_model`] opens. Its index, if there is one, is the last.
+    /// The paths of the files of the model at `path`: what [`File::open_model`] opens. Its index, if there is
+    /// one, is the last.
     pub fn model_paths(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<PathBuf>> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
@@ -75,7 +77,8 @@ impl File {
         &self.model
     }
 
-    /// Opens several files as one: their objects are its objects, file by file, and no two may have the same name.
+    /// Opens several files as one: their objects are its objects, file by file, and no two may have the same
+    /// name.
     pub fn open_parts<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<File> {
         let Some(first) = paths.first() else {
             return Err(fail!(InvalidArgument, "a model has at least one part"));
@@ -152,8 +155,8 @@ fn join_all(
     Ok((parts, manifest))
 }
 
-/// Reads the manifests of all files, on several threads where that is worth it. The error is that of the first file
-/// that has one.
+/// Reads the manifests of all files, on several threads where that is worth it. The error is that of the
+/// first file that has one.
 #[inline(never)] // its stack frame is gone before the next step
 fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let ReadContext { store, paths, options, budget, .. } = *context;
@@ -250,8 +253,8 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each object of each part is shown: those that the index names, all of which have to be there, and those that
-/// it names nowhere if they are included.
+/// Whether each object of each part is shown: those that the index names, all of which have to be there, and
+/// those that it names nowhere if they are included.
 #[inline(never)] // its stack frame is gone before the next step
 fn shown_objects(
     read: &mut [ReadPart],

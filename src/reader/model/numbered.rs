@@ -1,4 +1,5 @@
-//! The name of one of several numbered files: `PREFIX-00001-of-00005.EXTENSION`, in the spellings that people have.
+//! The name of one of several numbered files: `PREFIX-00001-of-00005.EXTENSION`, in the spellings that people
+//! have.
 
 use crate::error::{try_format, Result};
 
@@ -28,8 +29,8 @@ pub struct NumberedName<'n> {
     pub number: u32,
 }
 
-/// If `name` is the name of one of several files of a model: its number and their count. The numbers are 1 to the count or
-/// 0 to the count less one. The name is one without a folder, or has '/' behind the folder.
+/// If `name` is the name of one of several files of a model: its number and their count. The numbers are 1 to
+/// the count or 0 to the count less one. The name is one without a folder, or has '/' behind the folder.
 pub fn part_of_set(name: &str) -> Option<(u32, u32)> {
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
     NumberedName::parse(name).map(|numbered| (numbered.number, numbered.count))
@@ -74,7 +75,8 @@ impl<'n> NumberedName<'n> {
         self.set() == other.set()
     }
 
-    /// The names that programs give to an index of such a set, which only safetensors and PyTorch's files have.
+    /// The names that programs give to an index of such a set, which only safetensors and PyTorch's files
+    /// have.
     pub fn index_names(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         let prefix = self.prefix.trim_end_matches(SEPARATORS);

@@ -1,8 +1,9 @@
-//! Fast path: the SHA-256 of a batch's objects is computed by other threads than the one that writes them, each object by
-//! one of them. Where a digest is bound by one processor, as this one is, a batch then is as fast as all of them: 2 GiB in
-//! 1.6 of the time of writing alone with two processors, against 2.5 with one object after the other. It is not for one
-//! object, whose hash cannot be shared, for less than 1 MiB together, for a CRC, which takes less time than the bytes take
-//! to come from memory, nor where there is one thread.
+//! Fast path: the SHA-256 of a batch's objects is computed by other threads than the one that writes them,
+//! each object by one of them. Where a digest is bound by one processor, as this one is, a batch then is as
+//! fast as all of them: 2 GiB in 1.6 of the time of writing alone with two processors, against 2.5 with one
+//! object after the other. It is not for one object, whose hash cannot be shared, for less than 1 MiB
+//! together, for a CRC, which takes less time than the bytes take to come from memory, nor where there is one
+//! thread.
 
 use super::DenseSpec;
 use crate::digest::{self, Algorithm, Digest};

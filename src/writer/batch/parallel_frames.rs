@@ -1,6 +1,6 @@
-//! Fast path: the frames of several objects are compressed in parallel, however small each object is. With one object after
-//! the other, all threads but one would be idle if each has a frame or few. It is not for a single object, whose own frames
-//! are compressed in parallel anyway.
+//! Fast path: the frames of several objects are compressed in parallel, however small each object is. With
+//! one object after the other, all threads but one would be idle if each has a frame or few. It is not for a
+//! single object, whose own frames are compressed in parallel anyway.
 
 use super::DenseSpec;
 use crate::codec::Codec;

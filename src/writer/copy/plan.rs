@@ -103,8 +103,8 @@ impl Writer {
         Ok(plans)
     }
 
-    /// Whether a component does not agree with a checksum of its file, and is copied all the same. The canonical form has no
-    /// component without a digest, so that it has no damaged one.
+    /// Whether a component does not agree with a checksum of its file, and is copied all the same. The
+    /// canonical form has no component without a digest, so that it has no damaged one.
     fn is_damaged(&self, component: &Component<'_>, losses: &mut Losses<'_, '_>) -> Result<bool> {
         match component.check_source() {
             Ok(()) => Ok(false),
@@ -201,8 +201,8 @@ impl Writer {
         })
     }
 
-    /// Whether readers of the written file could not find the decoded size of a component whose stored bytes are copied. It
-    /// is in the manifest, or the shape of a dense object gives it, or the frames have to.
+    /// Whether readers of the written file could not find the decoded size of a component whose stored bytes
+    /// are copied. It is in the manifest, or the shape of a dense object gives it, or the frames have to.
     fn loses_its_size(&self, object: &Object<'_>, component: &Component<'_>) -> Result<bool> {
         let undeclared = !self.capabilities().declares_sizes;
         let Some(size) = component.entry().size().filter(|_| undeclared) else { return Ok(false) };
@@ -210,8 +210,8 @@ impl Writer {
         Ok(!component.frames_give_size(size)? && !by_shape)
     }
 
-    /// Plans a copy of a component's stored bytes, without its digest if that is not of the bytes that the container's
-    /// digests are of.
+    /// Plans a copy of a component's stored bytes, without its digest if that is not of the bytes that the
+    /// container's digests are of.
     fn plan_copy_of_stored<'f>(
         &mut self,
         component: Component<'f>,
@@ -279,7 +279,8 @@ impl Writer {
         Ok(Stored { component, entry, rare, hashes: None, is_damaged: false })
     }
 
-    /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of `recode`.
+    /// Plans to decode a component and write it as `dtype`, with the encoding and digest of the source, or of
+    /// `recode`.
     fn plan_reencode<'f>(
         &mut self,
         object: &Object<'f>,
@@ -342,8 +343,8 @@ impl Writer {
     }
 }
 
-/// Whether the positions of a sparse object have to become u64: where one of them is of another dtype than the container
-/// has, or where it wants all of one and they are not.
+/// Whether the positions of a sparse object have to become u64: where one of them is of another dtype than
+/// the container has, or where it wants all of one and they are not.
 fn widens_indices(object: &Object<'_>, allowed: IndexDtypes) -> bool {
     let indices = || object.components().filter(|c| object.format().is_index(c.role()));
     let first = indices().next().and_then(|c| c.dtype());
