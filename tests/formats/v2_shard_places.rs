@@ -53,7 +53,7 @@ fn a_shard_that_is_in_no_folder_is_missing_by_its_first_name() {
 
 #[cfg(unix)]
 #[test]
-fn behind_a_link_shards_are_beside_the_link_or_beside_its_target() {
+fn shards_of_a_link_are_next_to_it_or_next_to_its_target() {
     use std::os::unix::fs::symlink;
     let (model, folder) = (Sharded::new(), Folder::new());
     std::fs::create_dir_all(folder.path("d/e")).unwrap();
