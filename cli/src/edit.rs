@@ -75,8 +75,9 @@ pub fn check_is_whole(path: &Path) -> Outcome<()> {
         [root] => remote::shown(root),
         [first, others @ ..] => format!("{} and {} more", remote::shown(first), others.len()),
     };
-    let why =
-        format!("it is a part of the model {model}, which may not fit it any more; --part changes it alone");
+    let why = format!(
+        "it is a part of the model {model}; changed, it may not fit the rest; --part changes it alone"
+    );
     Err(Failure::at(path, why))
 }
 

@@ -197,6 +197,9 @@ impl NewFiles {
                 "another program wrote it meanwhile, so nothing is written",
             ));
         }
+        if self.root.is_none() && !is_one {
+            names::check_only_set(&self.files.iter().map(|file| file.path.as_path()).collect::<Vec<_>>())?;
+        }
         let replaces = |file: &NewFile| {
             let is_root = self.root.as_ref().is_some_and(|root| root.path == file.path);
             file.force && (is_one || is_root && file.path.symlink_metadata().is_ok())

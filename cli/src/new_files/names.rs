@@ -133,16 +133,30 @@ fn neighbours(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     entries.map(|entry| path.with_file_name(entry.file_name()))
 }
 
+fn is_part(path: &Path, front: &str, extension: &str) -> bool {
+    let name = name_of(path);
+    name.starts_with(front) && has_extension(path, extension) && part_of_set(name).is_some()
+}
+
+/// Refuses numbered files without a root where another part of that name has come, of a set of another count.
+pub fn check_only_set(files: &[&Path]) -> Outcome<()> {
+    let Some(last) = files.last() else { return Ok(()) };
+    let end = format!("-{}", member_name(1, files.len(), files.len()));
+    let extension = last.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let Some((stem, _)) = name_of(last).rsplit_once(&end) else { return Ok(()) };
+    let front = format!("{stem}-");
+    match neighbours(last).find(|path| is_part(path, &front, extension) && !files.contains(&path.as_path())) {
+        Some(other) => Err(Failure::at(&other, "another program made it meanwhile, so nothing is written")),
+        None => Ok(()),
+    }
+}
+
 /// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and so on.
 /// Such files cannot replace others as one, so that no file of such a name may be there.
 pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec<PathBuf>> {
     let front = format!("{}-", stem(output, extension));
-    let is_part = |path: &PathBuf| {
-        let name = name_of(path);
-        name.starts_with(&front) && has_extension(path, extension) && part_of_set(name).is_some()
-    };
     let there = Some(output.to_owned()).filter(|path| path.symlink_metadata().is_ok());
-    if let Some(there) = there.or_else(|| neighbours(output).find(is_part)) {
+    if let Some(there) = there.or_else(|| neighbours(output).find(|path| is_part(path, &front, extension))) {
         let why = "it is there already, and several files do not replace it as one; choose a new folder";
         return Err(Failure::at(&there, why));
     }

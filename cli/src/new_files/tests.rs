@@ -92,6 +92,24 @@ fn of_two_commands_that_chose_names_at_once_the_second_changes_nothing() {
 }
 
 #[test]
+fn of_two_sets_of_other_counts_the_second_is_refused() {
+    let folder = folder("counts");
+    let set = |count: usize, stem: &str| {
+        let paths = without_root(&folder.join(format!("{stem}.gguf")), "gguf", count).unwrap();
+        let files = paths.iter().map(|path| new_file(path, false)).collect();
+        NewFiles { files, ..NewFiles::default() }
+    };
+    let (first, second, other) = (set(2, "m"), set(3, "m"), set(3, "n"));
+    first.publish().unwrap();
+    let why = second.publish().unwrap_err().text();
+    assert!(why.contains("another program") && why.contains("m-0000"), "{why}");
+    other.publish().unwrap();
+    assert_eq!(names_in(&folder).iter().filter(|name| name.starts_with("m-")).count(), 2);
+    assert_eq!(names_in(&folder).len(), 5);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_file_that_replaces_none_is_not_put_over_one_that_came_meanwhile() {
     let folder = folder("meanwhile");
     let path = folder.join("a");
