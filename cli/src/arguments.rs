@@ -3,16 +3,16 @@
 mod inspect;
 mod values;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use std::path::{Path, PathBuf};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
-    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Extract, Id, Info, Merge, Move, Remove,
-    Report, Split, Stats,
+    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Id, Info, Merge, Move,
+    Remove, Report, Split, Stats,
 };
 use values::{alignment, encoding, frame_size, rename, size};
-pub use values::{is_path, Chosen, Meaning};
+pub use values::{is_path, Chosen, Meaning, Rename};
 
 /// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
@@ -283,15 +283,6 @@ pub enum Floats {
     Bf16,
 }
 
-/// Other names for tensors: what is in front of a `*` and behind it, and what comes there instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rename {
-    /// One name.
-    Whole(String, String),
-    /// All that begin and end so.
-    Around((String, String), (String, String)),
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Digest {
     /// SHA-256
@@ -322,32 +313,6 @@ pub enum Spec {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example: zt edit model.zt --remove old.bias --rename a.weight b.weight")]
-#[command(group = ArgGroup::new("changes").required(true).multiple(true).args(["remove", "rename", "unset", "set"]))]
-pub struct Edit {
-    /// The file, of version 1.1 or later
-    pub file: PathBuf,
-    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until it is
-    /// compacted
-    #[arg(long, value_name = "NAME")]
-    pub remove: Vec<String>,
-    #[command(flatten)]
-    pub meaning: Meaning,
-    /// Give an object another name; names after this one are the new ones
-    #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
-    pub rename: Vec<String>,
-    /// Take an attribute of an object away
-    #[arg(long, num_args = 2, value_names = ["NAME", "KEY"])]
-    pub unset: Vec<String>,
-    /// Set an attribute of an object to a value in JSON
-    #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "JSON"])]
-    pub set: Vec<String>,
-    /// Sync the file to the disk before the end
-    #[arg(long)]
-    pub durable: bool,
-}
-
-#[derive(Args)]
 #[command(after_help = "Example: zt repair model.zt --dry-run")]
 pub struct Repair {
     /// The file
@@ -358,15 +323,6 @@ pub struct Repair {
     /// Where the file is to end, where that is in doubt
     #[arg(long, value_name = "BYTE", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at: Option<u64>,
-}
-
-impl Edit {
-    /// None of the changes.
-    fn nothing(file: &Path, durable: bool) -> Edit {
-        let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let meaning = Meaning::default();
-        Edit { file: file.to_owned(), remove, meaning, rename, unset, set, durable }
-    }
 }
 
 #[cfg(test)]

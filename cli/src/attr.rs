@@ -3,9 +3,9 @@
 use crate::arguments::AttrAction;
 use crate::edit::change;
 use crate::failure::{Failure, Outcome};
+use crate::models;
 use crate::names;
 use crate::output::Output;
-use crate::remote;
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::{Cause, Error, Result};
@@ -56,7 +56,7 @@ fn object_and_key(path: &[String]) -> (Option<&String>, &str) {
 
 fn get(path: &Path, names: &[String]) -> Outcome<()> {
     let at_path = |e| Failure::at(path, e);
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let mut out = Output::new();
     if names.is_empty() {
         let all = json::write(file.attributes().unwrap_or(Value::EMPTY_MAP)).map_err(at_path)?;

@@ -9,7 +9,7 @@ use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::table::{Align, Table};
-use crate::{models, progress, remote, text};
+use crate::{models, notes, progress, remote, text};
 use reads::Mode;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let opened = File::open_model(path, &models::with_choice(&Mode::Read.open_options()))
         .map_err(|e| Failure::at(path, e))?;
-    models::remember(path, &opened);
+    notes::remember(path, &opened);
     let plan = reads::plan(&opened);
     if plan.batches.is_empty() {
         return Err(Failure::at(path, "holds no tensor that could be read"));
@@ -105,7 +105,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
                 "rounds": rounds,
                 "processors": processors,
                 "runs": rows,
-                "notes": models::left_out(path),
+                "notes": notes::left_out(path),
             });
             out.json(&format!("{found:#}\n"))?;
         }

@@ -5,8 +5,8 @@ use crate::edit::{check_is_whole, check_may_change};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::json::name;
 use crate::names;
+use crate::names::in_json as name;
 use crate::new_files::{check_free, check_is_zt, check_whole, identity, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
@@ -102,7 +102,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     check_may_change(path)?;
     check_is_zt(path)?;
     check_is_whole(path)?;
-    let file = remote::open(input)?;
+    let file = models::open(input)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, input, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
     let objects: Vec<_> = file.objects().filter(wanted).map(|object| (object, input.as_path())).collect();
@@ -150,7 +150,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_whole(output)?;
     check_free(output, arguments.force)?;
     let inputs = models::once(inputs);
-    let files = inputs.iter().map(|path| remote::open(path)).collect::<Outcome<Vec<_>>>()?;
+    let files = inputs.iter().map(|path| models::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
     let mut names: HashMap<&[u8], &Path> = HashMap::new();
     let (mut attributes, mut keys, notes) = (Attributes::default(), BTreeMap::new(), Notes::default());

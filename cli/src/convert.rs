@@ -7,16 +7,17 @@ mod choice;
 mod compare;
 #[cfg(feature = "compat")]
 pub mod compat;
+mod converted;
 mod gguf_keys;
 mod gguf_layout;
 mod input;
+mod job;
 mod legacy_pickle;
 mod losses;
 mod other_formats;
 mod output;
 mod shards;
-mod temporary;
-mod tensor;
+pub mod tensor;
 mod to_gguf;
 mod to_npz;
 mod to_safetensors;
@@ -27,50 +28,19 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::new_files::{check_free, NewFiles};
-use crate::notes::{note_unchecked, Notes, What};
+use crate::new_files::check_free;
+use crate::notes::{note_unchecked, Notes};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
 use crate::{progress, text};
-use choice::Choice;
-use indicatif::ProgressBar;
 use input::Input;
-use losses::Converted;
+use job::{Job, Written};
 use serde_json::json;
-use std::cell::RefCell;
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
-pub use temporary::without_name;
 pub use tensor::{emit, Elements};
-use ztensor::error::{Cause, Error};
-use ztensor::model::value::{OwnedValue, Value};
-use ztensor::reader::{File, VerifyOptions, VerifyReport};
-
-/// What a conversion is made of.
-pub struct Job<'a> {
-    pub arguments: &'a Convert,
-    pub input: &'a Input,
-    pub choices: Vec<Choice<'a>>,
-    pub interrupt: &'a Interrupt,
-    pub bar: ProgressBar,
-    /// Names of objects that the output lacks, as it cannot represent them.
-    pub left_out: RefCell<HashSet<Vec<u8>>>,
-    pub notes: Notes,
-    /// What `--dtype` did.
-    pub converted: Converted,
-}
-
-/// What was written.
-#[derive(Default)]
-pub struct Written {
-    /// The files, whole but for their names; none on standard output.
-    pub files: NewFiles,
-    pub objects: u64,
-    pub data_bytes: u64,
-    pub stored_bytes: u64,
-    pub size: u64,
-}
+use ztensor::error::Cause;
+use ztensor::reader::{VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
@@ -155,11 +125,6 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
     Ok(())
 }
 
-/// An attribute for messages.
-fn shown_key(key: Value<'_>) -> String {
-    key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
-}
-
 /// The container that the extension of a name stands for, in any case of its letters.
 fn target_of(path: &Path) -> Option<Target> {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
@@ -233,87 +198,12 @@ impl Convert {
     }
 }
 
-impl<'a> Job<'a> {
-    fn new(
-        arguments: &'a Convert,
-        input: &'a Input,
-        choices: Vec<Choice<'a>>,
-        interrupt: &'a Interrupt,
-        bar: ProgressBar,
-    ) -> Job<'a> {
-        let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
-        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
-    }
-
-    /// Notes digests of the input that the output has no place for.
-    fn note_lost_digests(&self, target: Target) {
-        let components = self.choices.iter().flat_map(|choice| choice.object.components());
-        let digests = components.filter(|component| component.digest().is_some()).count();
-        if target != Target::Zt && digests > 0 {
-            self.notes.add_count(What::LeftOut, "digest", digests as u64, "only .zt files have digests");
-        }
-    }
-
-    /// What is read.
-    pub fn file(&self) -> &'a File {
-        &self.input.file
-    }
-
-    /// A failure of what is read or, if it does not name that, of what is written.
-    pub fn failure(&self, error: &Error) -> Failure {
-        // A signal stops the library, and that is why it failed.
-        match self.interrupt.check() {
-            Err(interrupted) => interrupted,
-            Ok(()) => {
-                // What a writer to a sink calls its file.
-                let message = error.message().strip_prefix("the file: ").unwrap_or(error.message());
-                Failure::at_either(&self.arguments.input, &self.arguments.output, message)
-            }
-        }
-    }
-
-    /// Leaves out an attribute of the file, or fails with why it cannot be represented.
-    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
-        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
-        self.leave_out("attribute", &shown_key(key), &name, why)
-    }
-
-    /// A failure of what is to be written.
-    pub fn refusal(&self, why: impl std::fmt::Display) -> Failure {
-        Failure::at(&self.arguments.output, why)
-    }
-
-    /// The attributes of the file that are to be written, without what it was made from.
-    pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
-        let wanted = !self.arguments.no_attributes;
-        let part_keys = self.file().part_keys();
-        let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-        pairs.filter(move |(key, value)| {
-            let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
-            let is_of_part = part_keys.iter().any(|other| key.is_text(other));
-            wanted && !is_origin && !is_of_part
-        })
-    }
-
-    /// Whether all tensors are written as they are, to one file.
-    pub fn is_whole(&self) -> bool {
-        let given = self.arguments;
-        let all = given.include.is_empty() && given.exclude.is_empty() && given.rename.is_empty();
-        all && given.dtype.is_none() && given.shard_size.is_none()
-    }
-
-    /// What the file was made from, or is, if that is `container`.
-    pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
-        let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
-        Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
     use clap::Parser;
+    use indicatif::ProgressBar;
 
     #[test]
     fn what_does_not_compare_equal_never_gets_the_name() {

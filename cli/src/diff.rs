@@ -8,17 +8,16 @@ use crate::arguments::{Chosen, Diff};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::json::name;
 use crate::names;
+use crate::names::in_json as name;
 use crate::notes::{Notes, What};
 use crate::output::{Output, Tone};
-use crate::remote;
-use crate::{elements, parallel, progress, text};
+use crate::{elements, models, parallel, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use values::Values;
 use ztensor::container::{json, SPLIT_KEYS};
-use ztensor::error::{Error, Result};
+use ztensor::error::Result;
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object};
 
@@ -43,7 +42,7 @@ pub fn run(arguments: &Diff) -> Outcome<()> {
 fn compare(arguments: &Diff) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let (path, other_path) = (&arguments.a, &arguments.b);
-    let (a, b) = (remote::open(path)?, remote::open(other_path)?);
+    let (a, b) = (models::open(path)?, models::open(other_path)?);
     let found = between((path, &a), (other_path, &b), arguments, &interrupt)?;
     let mut out = Output::new();
     match arguments.json {
@@ -337,9 +336,4 @@ fn short(text_of: &str) -> String {
         Some((end, _)) => format!("{}...", &shown[..end]),
         None => shown.into_owned(),
     }
-}
-
-/// What a comparison that was interrupted fails with.
-fn stopped() -> Error {
-    Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))
 }

@@ -8,8 +8,7 @@ use crate::names;
 use crate::new_files::{check_free, NewFile, NewFiles};
 use crate::notes::{damage, Notes, What};
 use crate::output::{refuse_terminal, Output};
-use crate::remote;
-use crate::{npy, text};
+use crate::{models, npy, text};
 use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);
     refuse_terminal("the bytes of a tensor")?;
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let chosen = Chosen::some_of(std::slice::from_ref(&arguments.name), arguments.meaning, path, &[&file])?;
     let mut objects = file.objects().filter(|object| chosen.has(object));
     let object = match (objects.next(), objects.next()) {
@@ -119,7 +118,7 @@ impl Drop for Folder {
 pub fn extract(arguments: &Extract) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
     let (notes, mut attributes) = (Notes::default(), count_of(file.attributes()));

@@ -65,7 +65,7 @@ pub fn run(arguments: &Id) -> Outcome<()> {
 }
 
 fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
-    let file = remote::open_with(path, &OpenOptions::default())?;
+    let file = models::open_with(path, &OpenOptions::default())?;
     let digest = match file.content_digest(algorithm) {
         Ok(digest) => Ok(digest),
         Err(error) if error.cause() == Cause::Unsupported => Err(error.message().to_owned()),

@@ -4,8 +4,7 @@ use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::output::{Output, Tone};
-use crate::remote;
-use crate::{elements, text};
+use crate::{elements, models, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::container::json;
@@ -15,7 +14,7 @@ use ztensor::reader::{Component, File, Object};
 
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let mut out = Output::new();
     if arguments.names.is_empty() {
         of_file(&mut out, path, &file)?;

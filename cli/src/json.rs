@@ -6,11 +6,10 @@
 //! `part` of a component is the place in that list of the one that it is in.
 
 use crate::failure::{report, Failure, Outcome};
-use crate::models;
 use crate::names;
+use crate::notes;
 use crate::output::Output;
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use std::path::Path;
 use ztensor::container;
 use ztensor::error::Result;
@@ -39,7 +38,7 @@ pub fn write(
             file.parts().map(|part| text(path(part).trim_end_matches('\0'))).collect();
         out.json(&format!(",\n \"parts\": [{}]", paths.map_err(at_path)?.join(", ")))?;
     }
-    let left_out = models::left_out(path_of_file);
+    let left_out = notes::left_out(path_of_file);
     if left_out.as_array().is_some_and(|notes| !notes.is_empty()) {
         out.json(&format!(",\n \"left_out\": {left_out}"))?;
     }
@@ -77,19 +76,10 @@ pub fn write(
     }
 }
 
-/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are one text. What JSON
-/// escapes by itself stands as it is.
-pub fn name(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),
-        _ => names::of_bytes(bytes),
-    }
-}
-
 fn object_head(object: &Object<'_>) -> Result<String> {
     Ok(format!(
         "\"name\": {}, \"shape\": {:?}, \"format\": {}, \"attributes\": {}, \"components\": [",
-        text(&name(object.name_bytes()))?,
+        text(&names::in_json(object.name_bytes()))?,
         object.shape(),
         text(object.format_name())?,
         attributes(object.attributes())?,

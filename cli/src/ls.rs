@@ -59,7 +59,7 @@ fn list(
     names: &[String],
     unmatched: &mut Vec<&str>,
 ) -> Outcome<()> {
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let wanted = Chosen::of(names, arguments.meaning, path, &[&file])?;
     let idle: Vec<_> = wanted.idle(&[&file]).map(str::to_owned).collect();
     unmatched.retain(|text| idle.iter().any(|idle| idle == text));

@@ -34,6 +34,7 @@ mod split;
 mod standard_input;
 mod stats;
 mod table;
+mod temporary;
 mod text;
 mod tree;
 mod usage;
@@ -50,10 +51,12 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     let run = || {
-        arguments.root_certificates.as_deref().map_or(Ok(()), remote::trust)?;
+        if let Some(file) = &arguments.root_certificates {
+            remote::trust(file).map_err(|why| failure::Failure::at(file, why))?;
+        }
         models::choose(arguments.part, arguments.include_unlisted);
         let outcome = run(&arguments.command);
-        models::report();
+        notes::report_left_out();
         outcome
     };
     match std::panic::catch_unwind(run) {

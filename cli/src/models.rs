@@ -1,11 +1,13 @@
-//! Models of several files: which arguments are one model, and what was left out of those that were opened.
+//! Opening models: by a path, a URL or through standard input; which arguments are one model.
 
-use crate::json;
-use crate::notes::{Notes, What};
-use crate::remote;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::standard_input::{self, is_standard};
+use crate::{notes, remote};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use ztensor::error::Result;
 use ztensor::reader::{File, OpenOptions};
 
 /// How the global options open models.
@@ -66,76 +68,18 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// What was left out of a model that was opened.
-struct LeftOut {
-    path: String,
-    passed_over: Vec<String>,
-    unlisted: u64,
-    unlisted_names: Vec<String>,
+/// Opens a model, by its path or its URL.
+pub fn open(path: &Path) -> Outcome<File> {
+    open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-static LEFT_OUT: Mutex<Vec<LeftOut>> = Mutex::new(Vec::new());
-
-/// Remembers what is left out of a model that was opened, for [`report`].
-pub fn remember(path: &Path, file: &File) {
-    let info = file.model_info();
-    if info.passed_over.is_empty() && info.unlisted == 0 {
-        return;
-    }
-    let path = remote::shown(path);
-    let mut all = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
-    if all.iter().all(|other| other.path != path) {
-        let unlisted_names = unlisted_names(file);
-        all.push(LeftOut {
-            path,
-            passed_over: info.passed_over.clone(),
-            unlisted: info.unlisted,
-            unlisted_names,
-        });
-    }
-}
-
-/// The names of tensors that the files of a model hold and its index names nowhere, as far as they are kept.
-pub fn unlisted_names(file: &File) -> Vec<String> {
-    file.model_info().unlisted_names.iter().map(|name| json::name(name).into_owned()).collect()
-}
-
-impl LeftOut {
-    fn note(&self, notes: &Notes) {
-        for name in &self.passed_over {
-            notes.add(What::PassedOver, "file", name, format!("in {}", self.path));
-        }
-        let why = format!("no index names it, in {} (--include-unlisted includes it)", self.path);
-        for name in &self.unlisted_names {
-            notes.add(What::PassedOver, "object", name, why.clone());
-        }
-        let more = self.unlisted.saturating_sub(self.unlisted_names.len() as u64);
-        if more > 0 {
-            notes.add_count(What::PassedOver, "object", more, why);
-        }
-    }
-}
-
-/// Notes what was left out of each model that a path of `is_wanted` led to.
-fn note_all(is_wanted: impl Fn(&str) -> bool) -> Notes {
-    let notes = Notes::default();
-    let all = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
-    all.iter().filter(|left| is_wanted(&left.path)).for_each(|left| left.note(&notes));
-    notes
-}
-
-/// Reports what was left out of all models that were opened.
-pub fn report() {
-    note_all(|_| true).report();
-}
-
-/// What was left out of the model at a path, as notes in JSON.
-pub fn left_out(path: &Path) -> serde_json::Value {
-    let shown = remote::shown(path);
-    note_all(|path| path == shown).json()
-}
-
-/// What was left out of all models that were opened, as notes in JSON.
-pub fn all_left_out() -> serde_json::Value {
-    note_all(|_| true).json()
+/// Opens it with options, and those of the command line that say which files a model is. `-` is standard input.
+pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
+    let options = &with_choice(options);
+    let file = match remote::is_url(path) {
+        false if is_standard(path) => standard_input::open(options, &Interrupt::default()),
+        false => File::open_model(path, options),
+        true => remote::open(path, options),
+    };
+    file.inspect(|file| notes::remember(path, file))
 }

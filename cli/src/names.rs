@@ -19,6 +19,15 @@ pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are one text. What JSON
+/// escapes by itself stands as it is.
+pub fn in_json(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),
+        _ => of_bytes(bytes),
+    }
+}
+
 /// The name for a terminal, as [`text::name`] shows it, with `\xNN` for each byte that is not UTF-8.
 pub fn shown<'f>(object: &Object<'f>) -> Cow<'f, str> {
     let name = object.name_bytes();

@@ -2,131 +2,22 @@
 //! the names that they will have, and published: all of them or none.
 
 mod names;
+mod new_file;
+mod place;
 mod view;
 
 pub use names::{check_is_zt, check_whole, stem, without_root, Members};
+pub use new_file::NewFile;
+pub use place::{check_free, identity};
 
 use crate::failure::{report, Failure, Outcome};
+use place::{folder_of, Identity};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use view::{plain, View};
-use ztensor::error::Error;
 use ztensor::io::file_lock::{self, Lock};
-use ztensor::reader::{File, OpenOptions, Shards, VerifyOptions, VerifyReport};
-use ztensor::sink::file_sink::FileSink;
-use ztensor::sink::{ByteSink, WriteThreads};
-
-/// Refuses the path of an existing file, unless `force` is set.
-pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
-    let exists = path.as_os_str() != "-" && path.symlink_metadata().is_ok();
-    match exists && !force {
-        true if path.is_dir() => Err(Failure::at(path, "it is a folder")),
-        true => Err(Failure::at(path, "it is there already; --force replaces it")),
-        false => Ok(()),
-    }
-}
-
-/// A file under a temporary name; it gets its name when all files of the job are complete.
-pub struct NewFile {
-    /// Shared with a writer of .zt files.
-    sink: Arc<Mutex<FileSink>>,
-    path: PathBuf,
-    force: bool,
-}
-
-impl NewFile {
-    /// A file that will be at `path`.
-    pub fn create(path: &Path, force: bool, durable: bool) -> Outcome<NewFile> {
-        check_free(path, force)?;
-        let sink = FileSink::create(path, durable).map_err(|e| Failure::at(path, e))?;
-        Ok(NewFile { sink: Arc::new(Mutex::new(sink)), path: path.to_owned(), force })
-    }
-
-    pub fn write(&self, bytes: &[u8]) -> Outcome<()> {
-        self.with(|sink| sink.write(bytes))
-    }
-
-    /// Ends the file; it keeps its temporary name.
-    pub fn close(&self) -> Outcome<()> {
-        self.with(FileSink::complete)
-    }
-
-    /// The path that it will have.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub fn temporary_path(&self) -> PathBuf {
-        lock(&self.sink).temporary_path().to_owned()
-    }
-
-    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary name.
-    pub fn sink(&self) -> Box<dyn ByteSink> {
-        Box::new(Unnamed(Arc::clone(&self.sink)))
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut FileSink) -> Result<T, Error>) -> Outcome<T> {
-        act(&mut lock(&self.sink)).map_err(|e| Failure::at(&self.path, e))
-    }
-
-    /// Opens it by itself, whatever its name says.
-    pub fn open(&self) -> Outcome<File> {
-        let options = OpenOptions { name: Some(self.path.display().to_string()), ..OpenOptions::default() };
-        File::open(self.temporary_path(), &options).map_err(|e| self.unreadable(&e))
-    }
-
-    /// Opens it by itself, and checks its digests.
-    pub fn open_verified(&self) -> Outcome<File> {
-        let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
-        let file = self.open()?;
-        file.verify(&digests, &|_, _| true, &mut VerifyReport::default()).map_err(|e| self.unreadable(&e))?;
-        Ok(file)
-    }
-
-    /// Gives it its name.
-    pub fn publish(&self) -> Outcome<()> {
-        self.publish_as(self.force)
-    }
-
-    /// Gives it its name, also one that is taken if `replaces` is set.
-    fn publish_as(&self, replaces: bool) -> Outcome<()> {
-        check_free(&self.path, replaces)?;
-        self.with(if replaces { FileSink::publish } else { FileSink::publish_new })
-    }
-
-    /// Whether it has its name.
-    fn is_named(&self) -> bool {
-        lock(&self.sink).is_published()
-    }
-
-    /// The failure of a file that was written and does not open.
-    fn unreadable(&self, why: &Error) -> Failure {
-        Failure::at(&self.path, format!("what was written would not open, so nothing is: {why}"))
-    }
-}
-
-fn lock(sink: &Mutex<FileSink>) -> MutexGuard<'_, FileSink> {
-    sink.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A sink whose file is published by its [`NewFile`].
-struct Unnamed(Arc<Mutex<FileSink>>);
-
-impl ByteSink for Unnamed {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        lock(&self.0).write(bytes)
-    }
-
-    fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<(), Error> {
-        lock(&self.0).write_with_threads(bytes, threads)
-    }
-
-    fn publish(&mut self) -> Result<(), Error> {
-        lock(&self.0).complete()
-    }
-}
+use ztensor::reader::{File, OpenOptions, Shards};
 
 /// The files of one command.
 #[derive(Default)]
@@ -247,23 +138,6 @@ fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
             Ok(Lock::Unavailable) | Err(_) => return Ok(None),
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Size, time of the last change and inode of a file: they differ if another program has written it.
-pub type Identity = (u64, Option<SystemTime>, u64);
-
-/// The identity of the file at a path; none if there is none.
-pub fn identity(path: &Path) -> Option<Identity> {
-    let found = std::fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
-    #[cfg(not(unix))]
-    let number = 0;
-    Some((found.len(), found.modified().ok(), number))
 }
 
 fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {

@@ -2,9 +2,11 @@
 //!
 //! `zt: not converted: 2 objects: "a", "b": f32 from gguf.q8_0`
 
-use crate::{failure, models, remote, text};
+use crate::{failure, names, remote, text};
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use ztensor::reader::File;
 
 /// What became of the objects or files that a note names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,12 +117,12 @@ impl Notes {
 
     /// A JSON object with the notes in it, and with those about models that were opened.
     pub fn with(&self, facts: serde_json::Value) -> serde_json::Value {
-        self.and(models::all_left_out(), facts)
+        self.and(all_left_out(), facts)
     }
 
     /// As [`Notes::with`], about one of several files.
     pub fn with_of(&self, path: &Path, facts: serde_json::Value) -> serde_json::Value {
-        self.and(models::left_out(path), facts)
+        self.and(left_out(path), facts)
     }
 
     fn and(&self, more: serde_json::Value, mut facts: serde_json::Value) -> serde_json::Value {
@@ -187,6 +189,80 @@ pub fn note_unchecked(notes: &Notes, file: &ztensor::reader::File) {
     if count > 0 {
         notes.add_count(What::NotChecked, "object", count, "the archive was written without CRC-32s");
     }
+}
+
+/// What was left out of a model that was opened.
+struct LeftOut {
+    path: String,
+    passed_over: Vec<String>,
+    unlisted: u64,
+    unlisted_names: Vec<String>,
+}
+
+static LEFT_OUT: Mutex<Vec<LeftOut>> = Mutex::new(Vec::new());
+
+/// Remembers what is left out of a model that was opened, for [`report_left_out`].
+pub fn remember(path: &Path, file: &File) {
+    let info = file.model_info();
+    if info.passed_over.is_empty() && info.unlisted == 0 {
+        return;
+    }
+    let path = remote::shown(path);
+    let mut all = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.iter().all(|other| other.path != path) {
+        let unlisted_names = unlisted_names(file);
+        all.push(LeftOut {
+            path,
+            passed_over: info.passed_over.clone(),
+            unlisted: info.unlisted,
+            unlisted_names,
+        });
+    }
+}
+
+/// The names of tensors that the files of a model hold and its index names nowhere, as far as they are kept.
+pub fn unlisted_names(file: &File) -> Vec<String> {
+    file.model_info().unlisted_names.iter().map(|name| names::in_json(name).into_owned()).collect()
+}
+
+impl LeftOut {
+    fn note(&self, notes: &Notes) {
+        for name in &self.passed_over {
+            notes.add(What::PassedOver, "file", name, format!("in {}", self.path));
+        }
+        let why = format!("no index names it, in {} (--include-unlisted includes it)", self.path);
+        for name in &self.unlisted_names {
+            notes.add(What::PassedOver, "object", name, why.clone());
+        }
+        let more = self.unlisted.saturating_sub(self.unlisted_names.len() as u64);
+        if more > 0 {
+            notes.add_count(What::PassedOver, "object", more, why);
+        }
+    }
+}
+
+/// Notes what was left out of each model that a path of `is_wanted` led to.
+fn note_all(is_wanted: impl Fn(&str) -> bool) -> Notes {
+    let notes = Notes::default();
+    let all = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().filter(|left| is_wanted(&left.path)).for_each(|left| left.note(&notes));
+    notes
+}
+
+/// Reports what was left out of all models that were opened.
+pub fn report_left_out() {
+    note_all(|_| true).report();
+}
+
+/// What was left out of the model at a path, as notes in JSON.
+pub fn left_out(path: &Path) -> serde_json::Value {
+    let shown = remote::shown(path);
+    note_all(|path| path == shown).json()
+}
+
+/// What was left out of all models that were opened, as notes in JSON.
+pub fn all_left_out() -> serde_json::Value {
+    note_all(|_| true).json()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! NumPy files of one array: what they begin with. Its bytes follow, least significant one first.
 
-use crate::convert::Elements;
+use crate::convert::tensor::Elements;
 use std::fmt::Write;
 use ztensor::container::NPZ_MAX_RANK;
 use ztensor::model::dtype::{Dtype, Logical};

@@ -1,10 +1,6 @@
 //! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself carries no
 //! network: it gives sources, which are read as any other.
 
-use crate::failure::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::models;
-use crate::standard_input::{self, is_standard};
 use std::ffi::{CString, OsStr};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -26,31 +22,20 @@ pub fn shown(path: &Path) -> String {
     }
 }
 
+/// Opens a model behind a URL.
+pub fn open(url: &Path, options: &OpenOptions) -> Result<File> {
+    library::open(url, options)
+}
+
 /// Certificates of authorities, in PEM, that servers are believed by as well as the system's.
 static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
 
-/// Takes them from a file.
-pub fn trust(file: &Path) -> Outcome<()> {
-    let text = std::fs::read(file).map_err(|e| Failure::at(file, e))?;
-    let text = CString::new(text).map_err(|_| Failure::at(file, "these are no certificates in PEM"))?;
+/// Takes them from a file. Returns what is wrong with it.
+pub fn trust(file: &Path) -> std::result::Result<(), String> {
+    let text = std::fs::read(file).map_err(|e| e.to_string())?;
+    let text = CString::new(text).map_err(|_| String::from("these are no certificates in PEM"))?;
     let _ = ROOT_CERTIFICATES.set(text); // once
     Ok(())
-}
-
-/// Opens a model, by its path or its URL.
-pub fn open(path: &Path) -> Outcome<File> {
-    open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
-}
-
-/// Opens it with options, and those of the command line that say which files a model is. `-` is standard input.
-pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
-    let options = &models::with_choice(options);
-    let file = match is_url(path) {
-        false if is_standard(path) => standard_input::open(options, &Interrupt::default()),
-        false => File::open_model(path, options),
-        true => library::open(path, options),
-    };
-    file.inspect(|file| models::remember(path, file))
 }
 
 #[cfg(not(unix))]

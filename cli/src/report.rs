@@ -12,7 +12,6 @@ use crate::models;
 use crate::new_files::check_free;
 use crate::notes::Notes;
 use crate::output::Output;
-use crate::remote;
 use crate::stats;
 use crate::text;
 use data::{FileData, StatsOf};
@@ -35,7 +34,7 @@ pub fn run(arguments: &Report) -> Outcome<()> {
         true => arguments.files.iter().map(PathBuf::as_path).collect(), // a model is the same as itself
         false => models::once(&arguments.files),
     };
-    let opened = paths.iter().map(|path| remote::open(path));
+    let opened = paths.iter().map(|path| models::open(path));
     let files: Vec<File> = opened.collect::<Outcome<_>>()?;
     check_page_is_none_of(page_path, &arguments.files, &files)?;
     let mut page = Page::create(page_path, arguments.force)?;

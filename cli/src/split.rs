@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::new_files::{check_is_zt, check_whole, Members, NewFile, NewFiles};
 use crate::output::Output;
-use crate::{progress, remote, text};
+use crate::{models, progress, text};
 use ztensor::error::Error;
 use ztensor::model::manifest::Version;
 use ztensor::writer::{Writer, WriterOptions};
@@ -19,7 +19,7 @@ pub fn split(arguments: &Split) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     check_is_zt(output)?;
     check_whole(output)?;
-    let file = remote::open(input)?;
+    let file = models::open(input)?;
     let groups = group_by_size(file.objects(), arguments.size, stored_size);
     if groups.len() > MAX_PARTS {
         return Err(Failure::at(

@@ -1,7 +1,7 @@
 //! A file that comes through standard input.
 
-use crate::convert::without_name;
 use crate::interrupt::Interrupt;
+use crate::temporary::without_name;
 use std::io::{stdin, ErrorKind, Read, Write};
 use std::path::Path;
 use ztensor::error::{Cause, Error, Result};

@@ -5,12 +5,11 @@ mod summary;
 use crate::arguments::{Chosen, Stats};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::json;
+use crate::names;
 use crate::notes::{Notes, What};
 use crate::output::Output;
-use crate::remote;
 use crate::table::{Align, Table};
-use crate::{elements, parallel, progress, text};
+use crate::{elements, models, parallel, progress, text};
 use serde_json::{json, Value};
 use std::path::Path;
 use summary::{Histogram, Summary};
@@ -26,7 +25,7 @@ pub struct Found {
 pub fn run(arguments: &Stats) -> Outcome<()> {
     let path = &arguments.file;
     let interrupt = Interrupt::listen();
-    let file = remote::open(path)?;
+    let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let objects = || file.objects().filter(|object| chosen.has(object));
     let notes = passed_over(objects());
@@ -156,7 +155,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     let row = |(object, component, found): &(Object<'_>, Component<'_>, Found)| {
         let summary = &found.summary;
         let mut row = json!({
-            "name": json::name(object.name_bytes()),
+            "name": names::in_json(object.name_bytes()),
             "role": component.role(),
             "type": elements::type_name(component),
             "numbers": summary.count,
@@ -175,7 +174,7 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
     };
     let other = |(object, component): &(Object<'_>, Component<'_>)| {
         json!({
-            "name": json::name(object.name_bytes()),
+            "name": names::in_json(object.name_bytes()),
             "role": component.role(),
             "type": elements::type_name(component),
         })

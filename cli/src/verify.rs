@@ -3,11 +3,11 @@
 use crate::arguments::Verify;
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
-use crate::json::name;
+use crate::names::in_json as name;
 use crate::notes::{note_unchecked, Notes, What};
 use crate::output::{Output, Tone};
 use crate::remote;
-use crate::{models, progress, text};
+use crate::{models, notes, progress, text};
 use serde_json::{json, Value as Json};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -150,7 +150,7 @@ fn check(
     notes: &Notes,
     listed: &Listed<'_>,
 ) -> Result<()> {
-    let file = remote::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
+    let file = models::open_with(path, &OpenOptions { strict: arguments.strict, ..OpenOptions::default() })?;
     note_unchecked(notes, &file);
     let stored = file.objects().map(|object| stored_size(&object));
     let bar = progress::bar(stored.fold(0, u64::saturating_add), path);
@@ -165,7 +165,7 @@ fn check(
     };
     let unlisted = file.model_info().unlisted;
     if arguments.strict && unlisted > 0 {
-        let (names, count) = (models::unlisted_names(&file), text::count(unlisted, "object"));
+        let (names, count) = (notes::unlisted_names(&file), text::count(unlisted, "object"));
         let shown: Vec<_> = names.iter().take(8).map(|name| format!("{name:?}")).collect();
         let error = Error::new(
             Cause::NotFound,
@@ -257,7 +257,7 @@ impl Found {
             "bytes_not_covered": self.report.bytes_not_covered,
             "not_checked": self.report.not_checked,
             "notes": self.notes.json(),
-            "left_out": models::left_out(path),
+            "left_out": notes::left_out(path),
         })
     }
 }

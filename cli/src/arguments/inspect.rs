@@ -1,9 +1,8 @@
 //! The command line of what looks into files, and of what changes one in place.
 
 use super::values::{size, Meaning};
-use super::Edit;
-use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use clap::{ArgGroup, Args, Subcommand};
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
@@ -313,6 +312,41 @@ pub struct Id {
 pub struct Completions {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt edit model.zt --remove old.bias --rename a.weight b.weight")]
+#[command(group = ArgGroup::new("changes").required(true).multiple(true).args(["remove", "rename", "unset", "set"]))]
+pub struct Edit {
+    /// The file, of version 1.1 or later
+    pub file: PathBuf,
+    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until it is
+    /// compacted
+    #[arg(long, value_name = "NAME")]
+    pub remove: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// Give an object another name; names after this one are the new ones
+    #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
+    pub rename: Vec<String>,
+    /// Take an attribute of an object away
+    #[arg(long, num_args = 2, value_names = ["NAME", "KEY"])]
+    pub unset: Vec<String>,
+    /// Set an attribute of an object to a value in JSON
+    #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "JSON"])]
+    pub set: Vec<String>,
+    /// Sync the file to the disk before the end
+    #[arg(long)]
+    pub durable: bool,
+}
+
+impl Edit {
+    /// None of the changes.
+    fn nothing(file: &Path, durable: bool) -> Edit {
+        let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let meaning = Meaning::default();
+        Edit { file: file.to_owned(), remove, meaning, rename, unset, set, durable }
+    }
 }
 
 impl From<&Remove> for Edit {

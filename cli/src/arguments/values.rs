@@ -1,6 +1,5 @@
 //! Values on the command line: what is chosen by name, sizes, new names.
 
-use super::Rename;
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::remote;
@@ -110,6 +109,15 @@ fn glob(text: &str) -> Result<GlobMatcher, String> {
 pub fn is_path(text: &str) -> bool {
     let path = Path::new(text);
     path.exists() || remote::is_url(path)
+}
+
+/// Other names for tensors: what is in front of a `*` and behind it, and what comes there instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rename {
+    /// One name.
+    Whole(String, String),
+    /// All that begin and end so.
+    Around((String, String), (String, String)),
 }
 
 pub fn rename(text: &str) -> Result<Rename, String> {

@@ -3,7 +3,6 @@
 use super::input::Input;
 use crate::arguments::{Chosen, Convert, Rename};
 use crate::failure::{Failure, Outcome};
-use crate::json;
 use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
@@ -25,7 +24,7 @@ impl<'f> Choice<'f> {
 
     /// Its new name for notes.
     pub fn shown_name(&self) -> Cow<'_, str> {
-        json::name(&self.name)
+        names::in_json(&self.name)
     }
 
     /// Its name for messages.

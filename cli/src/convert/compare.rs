@@ -1,7 +1,7 @@
 //! What was written is compared with what was read, object by object, before it gets its name: names and shapes always,
 //! all bytes with --verify.
 
-use super::Job;
+use super::job::Job;
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
 use ztensor::model::manifest::Encoding;

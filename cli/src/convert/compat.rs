@@ -4,11 +4,10 @@
 //! program once more: that one writes a temporary .zt file, and here that is opened. However it ends, here it is one line,
 //! and what it left is removed.
 
-use super::other_formats::Format;
-use super::temporary::Folder;
 use crate::arguments::ReadWithCompat;
 use crate::failure::{report, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::temporary::Folder;
 use std::io::{copy, sink, Read, Result};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -24,14 +23,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: u64 = 1 << 12;
 
 /// Opens a file of such a format.
-pub fn open(path: &Path, format: Format, interrupt: &Interrupt) -> Outcome<File> {
+pub fn open(path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let mut program = Command::new(std::env::current_exe().map_err(|e| Failure::at(path, e))?);
     program.arg("read-with-compat");
     open_by(program, path, format, interrupt)
 }
 
 /// Opens what a program writes that is given the path of the file and that of the .zt file to write. All it leaves goes.
-fn open_by(mut program: Command, path: &Path, format: Format, interrupt: &Interrupt) -> Outcome<File> {
+fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::at(path, e);
     let folder = Folder::new().map_err(at)?;
     // The crate goes by the name for what says nothing about itself.
@@ -47,7 +46,7 @@ fn open_by(mut program: Command, path: &Path, format: Format, interrupt: &Interr
     if !status.success() {
         return Err(match status.code() {
             Some(1) if !message.is_empty() => Failure::at(path, message),
-            _ => Failure::at(path, format!("it is {}, and reading it broke off ({status})", format.name())),
+            _ => Failure::at(path, format!("it is {}, and reading it broke off ({status})", format)),
         });
     }
     if !message.is_empty() {
@@ -160,7 +159,7 @@ mod tests {
             let begin = "cmp \"$1\" Cargo.toml && echo data > \"$2\" && ls -ld \"${2%/*}\"";
             let mut program = shell(&format!("{begin} > {}; {rest}", note.display()));
             program.arg("sh").current_dir(env!("CARGO_MANIFEST_DIR"));
-            let opened = open_by(program, &input, Format::Onnx, interrupt);
+            let opened = open_by(program, &input, "an ONNX model", interrupt);
             let said = std::fs::read_to_string(&note).unwrap();
             let (mode, folder) = (&said[..10], &said[said.find('/').unwrap()..]);
             assert_eq!(mode, "drwx------");

@@ -1,9 +1,8 @@
 //! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with types that hold
 //! them.
 
-use super::gguf_layout::array;
-use super::to_gguf::Encoder;
-use super::Job;
+use super::gguf_layout::{array, Encoder};
+use super::job::Job;
 use crate::failure::Outcome;
 use std::collections::HashMap;
 use ztensor::container::{GgufKind, GGUF_MAX_DEPTH, SPLIT_KEYS};

@@ -3,7 +3,52 @@
 use super::output::Sink;
 use super::tensor::Tensor;
 use crate::failure::Outcome;
+use ztensor::container::GgufKind;
 use ztensor::model::value::{Array, Kind, Value};
+
+/// Numbers as a file has them.
+pub struct Encoder {
+    pub bytes: Vec<u8>,
+    pub big_endian: bool,
+    /// Lengths, counts and dimensions have 32 bits, as in version 1.
+    pub narrow: bool,
+}
+
+impl Encoder {
+    /// Bytes of a number, least significant first, as the file has them.
+    pub fn number(&mut self, little_endian: &[u8]) {
+        match self.big_endian {
+            true => self.bytes.extend(little_endian.iter().rev()),
+            false => self.bytes.extend_from_slice(little_endian),
+        }
+    }
+
+    pub fn u32(&mut self, number: u32) {
+        self.number(&number.to_le_bytes());
+    }
+
+    pub fn u64(&mut self, number: u64) {
+        self.number(&number.to_le_bytes());
+    }
+
+    /// A length, a count or a dimension.
+    pub fn size(&mut self, number: u64) {
+        match self.narrow {
+            true => self.number(&number.to_le_bytes()[..4]),
+            false => self.u64(number),
+        }
+    }
+
+    /// What a value is.
+    pub fn kind(&mut self, kind: GgufKind) {
+        self.u32(kind.number().unwrap_or_default());
+    }
+
+    pub fn string(&mut self, bytes: &[u8]) {
+        self.size(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+}
 
 /// The most bytes of padding that `ztensor.origin` may ask for, behind the last tensor or between all of them, beside what
 /// aligns them; between all as many as they have, if that is more.

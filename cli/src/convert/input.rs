@@ -3,8 +3,8 @@
 use super::other_formats;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::models;
 use crate::standard_input::{self, is_standard};
-use crate::{models, remote};
 use std::path::{Path, PathBuf};
 use ztensor::error::Error;
 use ztensor::reader::{File, OpenOptions};
@@ -31,7 +31,7 @@ impl Input {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                match remote::open_with(path, &options).map_err(|e| Failure::at(path, e)) {
+                match models::open_with(path, &options).map_err(|e| Failure::at(path, e)) {
                     Ok(file) => file,
                     Err(why) => other_formats::open(path, interrupt)?.ok_or(why)?,
                 }

@@ -6,10 +6,10 @@
 //! passed over, and of the object only the persistent ids of storages are looked at, as a storage says how many elements
 //! it has, but not of how many bytes.
 
-use super::temporary::without_name;
 use super::zip::{central, end, local, Member};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::temporary::without_name;
 use std::collections::HashMap;
 use std::fs::File as SystemFile;
 use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};

@@ -35,7 +35,7 @@ pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Option<File>> {
     match format {
         Format::LegacyPickle => legacy_pickle::open(path, interrupt).map(Some),
         #[cfg(feature = "compat")]
-        Format::Hdf5 | Format::Onnx => super::compat::open(path, format, interrupt).map(Some),
+        Format::Hdf5 | Format::Onnx => super::compat::open(path, format.name(), interrupt).map(Some),
         #[cfg(not(feature = "compat"))]
         Format::Hdf5 | Format::Onnx => {
             let name = format.name();

@@ -1,8 +1,9 @@
 //! The output of conversions: files that are written under a temporary name, or standard output.
 
-use super::{is_standard, Job};
+use super::job::Job;
 use crate::failure::{Failure, Outcome};
 use crate::new_files::NewFile;
+use crate::standard_input::is_standard;
 use std::io::Write;
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! A model in several files, as Hugging Face and llama.cpp name them.
 
+use super::job::Job;
 use super::tensor::Tensor;
-use super::to_safetensors::json;
-use super::Job;
 use crate::elements::group_by_size;
 use crate::failure::Outcome;
 use crate::new_files::{check_whole, stem, without_root};
@@ -57,4 +56,9 @@ pub fn index(parts: &[Vec<Tensor<'_>>], paths: &[PathBuf], total: u64) -> String
     format!(
         "{{\n  \"metadata\": {{\n    \"total_size\": {total}\n  }},\n  \"weight_map\": {{\n{map}\n  }}\n}}\n"
     )
+}
+
+/// A text as JSON has it.
+pub fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }

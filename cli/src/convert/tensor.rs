@@ -1,7 +1,7 @@
 //! One tensor as containers of one array for each have it: its elements, their type, their bytes.
 
 use super::choice::Choice;
-use super::{shown_key, Job};
+use super::job::{shown_key, Job};
 use crate::elements::{release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::notes::damage;

@@ -1,14 +1,14 @@
 //! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had it.
 
 use super::gguf_keys::{Keys, Part};
-use super::gguf_layout::Layout;
+use super::gguf_layout::{Encoder, Layout};
+use super::job::{Job, Written};
 use super::output::Sink;
 use super::shards;
 use super::tensor::{Elements, Refusal, Tensor};
-use super::{Job, Written};
 use crate::failure::{report, Outcome};
 use std::path::Path;
-use ztensor::container::{gguf_type_number, GgufKind, GGUF_MAX_RANK};
+use ztensor::container::{gguf_type_number, GGUF_MAX_RANK};
 use ztensor::model::value::Value;
 
 const NAME: &str = "GGUF";
@@ -18,50 +18,6 @@ const NEWEST: u64 = 3;
 /// The longest name and the highest rank that ggml itself opens.
 const MAX_NAME_SIZE: usize = 63;
 const MAX_RANK: usize = 4;
-
-/// Numbers as a file has them.
-pub struct Encoder {
-    pub bytes: Vec<u8>,
-    pub big_endian: bool,
-    /// Lengths, counts and dimensions have 32 bits, as in version 1.
-    narrow: bool,
-}
-
-impl Encoder {
-    /// Bytes of a number, least significant first, as the file has them.
-    pub fn number(&mut self, little_endian: &[u8]) {
-        match self.big_endian {
-            true => self.bytes.extend(little_endian.iter().rev()),
-            false => self.bytes.extend_from_slice(little_endian),
-        }
-    }
-
-    pub fn u32(&mut self, number: u32) {
-        self.number(&number.to_le_bytes());
-    }
-
-    fn u64(&mut self, number: u64) {
-        self.number(&number.to_le_bytes());
-    }
-
-    /// A length, a count or a dimension.
-    pub fn size(&mut self, number: u64) {
-        match self.narrow {
-            true => self.number(&number.to_le_bytes()[..4]),
-            false => self.u64(number),
-        }
-    }
-
-    /// What a value is.
-    pub fn kind(&mut self, kind: GgufKind) {
-        self.u32(kind.number().unwrap_or_default());
-    }
-
-    pub fn string(&mut self, bytes: &[u8]) {
-        self.size(bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
-    }
-}
 
 pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let origin = job.origin(NAME)?;

@@ -1,10 +1,10 @@
 //! To npz: an archive as `numpy.savez` makes it, an array in each member, nothing compressed.
 
 use super::choice::NOT_UTF8;
+use super::job::{Job, Written};
 use super::output::Sink;
 use super::tensor::{Refusal, Tensor};
 use super::zip::{central, end, local, Member};
-use super::{Job, Written};
 use crate::failure::Outcome;
 use crate::new_files::{check_whole, NewFiles};
 use crate::npy;

@@ -1,10 +1,10 @@
 //! To safetensors: a header in the form that the released writers give it, and the tensors behind it.
 
 use super::choice::NOT_UTF8;
+use super::job::{Job, Written};
 use super::output::Sink;
-use super::shards;
+use super::shards::{self, json};
 use super::tensor::{Elements, Refusal, Tensor};
-use super::{Job, Written};
 use crate::failure::Outcome;
 use crate::new_files::Members;
 use std::fmt::Write;
@@ -133,11 +133,6 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
         true => Ok(String::new()),
         false => Ok(format!("\"__metadata__\":{{{}}}", pairs.join(","))),
     }
-}
-
-/// A text as JSON has it.
-pub fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// Refuses elements of less than a byte that do not fill whole bytes.

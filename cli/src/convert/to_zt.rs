@@ -1,13 +1,15 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
 
 use super::choice::{Choice, NOT_UTF8};
+use super::job::{Job, Written};
 use super::losses::floats_of;
-use super::{is_standard, shards, Job, Written};
+use super::shards;
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
 use crate::failure::Outcome;
 use crate::new_files::NewFile;
 use crate::notes::What;
+use crate::standard_input::is_standard;
 use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::Dtype;

@@ -1,6 +1,5 @@
 //! Two streams of bytes side by side. One is read on a thread of its own, a few chunks ahead.
 
-use super::stopped;
 use std::sync::mpsc::{sync_channel, Receiver};
 use std::thread;
 use ztensor::error::{Error, Result};
@@ -81,6 +80,11 @@ impl Other {
         }
         self.failure.is_none()
     }
+}
+
+/// What a comparison that was interrupted fails with.
+pub fn stopped() -> Error {
+    Error::new(ztensor::error::Cause::Cancelled, format_args!("interrupted"))
 }
 
 #[cfg(test)]

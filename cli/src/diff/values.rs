@@ -1,6 +1,6 @@
 //! How the values of two components differ.
 
-use super::{pairs, stopped};
+use super::pairs::{self, stopped};
 use crate::interrupt::Interrupt;
 use crate::{elements, text};
 use serde_json::{json, Value as Json};

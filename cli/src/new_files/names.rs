@@ -1,6 +1,6 @@
 //! The names of new files: of which container they are, and which of them belong together.
 
-use super::{check_free, folder_of, identity, Identity};
+use super::place::{check_free, folder_of, identity, Identity};
 use crate::failure::{Failure, Outcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 use super::*;
+use ztensor::sink::file_sink::FileSink;
 
 /// A folder of the test's own, and the names in it.
 fn folder(name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The file system as it will be when new files have their names.
 
-use super::NewFile;
+use super::new_file::NewFile;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

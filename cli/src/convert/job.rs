@@ -1,0 +1,122 @@
+//! What all conversions have: the input, its chosen objects, the options, and what was written.
+
+use super::choice::Choice;
+use super::converted::Converted;
+use super::input::Input;
+use crate::arguments::{Convert, Target};
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::new_files::NewFiles;
+use crate::notes::{Notes, What};
+use indicatif::ProgressBar;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use ztensor::error::Error;
+use ztensor::model::value::{OwnedValue, Value};
+use ztensor::reader::File;
+
+/// What a conversion is made of.
+pub struct Job<'a> {
+    pub arguments: &'a Convert,
+    pub input: &'a Input,
+    pub choices: Vec<Choice<'a>>,
+    pub interrupt: &'a Interrupt,
+    pub bar: ProgressBar,
+    /// Names of objects that the output lacks, as it cannot represent them.
+    pub left_out: RefCell<HashSet<Vec<u8>>>,
+    pub notes: Notes,
+    /// What `--dtype` did.
+    pub converted: Converted,
+}
+
+/// What was written.
+#[derive(Default)]
+pub struct Written {
+    /// The files, whole but for their names; none on standard output.
+    pub files: NewFiles,
+    pub objects: u64,
+    pub data_bytes: u64,
+    pub stored_bytes: u64,
+    pub size: u64,
+}
+
+/// An attribute for messages.
+pub fn shown_key(key: Value<'_>) -> String {
+    key.as_text().map_or_else(|| format!("attribute {key:?}"), |key| format!("attribute {key:?}"))
+}
+
+impl<'a> Job<'a> {
+    pub fn new(
+        arguments: &'a Convert,
+        input: &'a Input,
+        choices: Vec<Choice<'a>>,
+        interrupt: &'a Interrupt,
+        bar: ProgressBar,
+    ) -> Job<'a> {
+        let (left_out, notes, converted) = (RefCell::default(), Notes::default(), Converted::default());
+        Job { arguments, input, choices, interrupt, bar, left_out, notes, converted }
+    }
+
+    /// Notes digests of the input that the output has no place for.
+    pub fn note_lost_digests(&self, target: Target) {
+        let components = self.choices.iter().flat_map(|choice| choice.object.components());
+        let digests = components.filter(|component| component.digest().is_some()).count();
+        if target != Target::Zt && digests > 0 {
+            self.notes.add_count(What::LeftOut, "digest", digests as u64, "only .zt files have digests");
+        }
+    }
+
+    /// What is read.
+    pub fn file(&self) -> &'a File {
+        &self.input.file
+    }
+
+    /// A failure of what is read or, if it does not name that, of what is written.
+    pub fn failure(&self, error: &Error) -> Failure {
+        // A signal stops the library, and that is why it failed.
+        match self.interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => {
+                // What a writer to a sink calls its file.
+                let message = error.message().strip_prefix("the file: ").unwrap_or(error.message());
+                Failure::at_either(&self.arguments.input, &self.arguments.output, message)
+            }
+        }
+    }
+
+    /// Leaves out an attribute of the file, or fails with why it cannot be represented.
+    pub fn leave_attribute_out(&self, key: Value<'_>, why: &str) -> Outcome<()> {
+        let name = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
+        self.leave_out("attribute", &shown_key(key), &name, why)
+    }
+
+    /// A failure of what is to be written.
+    pub fn refusal(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::at(&self.arguments.output, why)
+    }
+
+    /// The attributes of the file that are to be written, without what it was made from.
+    pub fn attributes(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+        let wanted = !self.arguments.no_attributes;
+        let part_keys = self.file().part_keys();
+        let pairs = self.file().attributes().unwrap_or(Value::EMPTY_MAP).pairs();
+        pairs.filter(move |(key, value)| {
+            let is_origin = key.is_text(File::ORIGIN) && value.as_map().is_some();
+            let is_of_part = part_keys.iter().any(|other| key.is_text(other));
+            wanted && !is_origin && !is_of_part
+        })
+    }
+
+    /// Whether all tensors are written as they are, to one file.
+    pub fn is_whole(&self) -> bool {
+        let given = self.arguments;
+        let all = given.include.is_empty() && given.exclude.is_empty() && given.rename.is_empty();
+        all && given.dtype.is_none() && given.shard_size.is_none()
+    }
+
+    /// What the file was made from, or is, if that is `container`.
+    pub fn origin(&self, container: &str) -> Outcome<Option<OwnedValue>> {
+        let origin = self.file().origin().map_err(|e| self.input.failure(e))?;
+        Ok(origin.filter(|origin| origin.get().get("container").is_some_and(|name| name.is_text(container))))
+    }
+}
