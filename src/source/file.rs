@@ -184,7 +184,7 @@ impl PageCache for FileSource {
         let opened = (Change { size: self.size, modified: self.modified, ..change }, self.had_writer);
         let (known, had_writer) = self.accepted.lock().unwrap_or(opened);
         let is_recent = change.modified.saturating_sub(known.modified) < RECENT;
-        (change.size == known.size).then_some(had_writer && is_recent)
+        (change.size == known.size).then(|| had_writer && is_recent || self.has_writer())
     }
 
     fn accept(&self, change: Change) {

@@ -126,8 +126,7 @@ pub trait PageCache: Send + Sync {
     }
 
     /// None if the size is another one than when the file was opened, or than was accepted since. Otherwise
-    /// whether a writer held the file then, and may have written to it or set its time back since: it has
-    /// ended its append.
+    /// whether a writer has the file, or had it then and may have ended its append since.
     fn same_size(&self, _change: Change) -> Option<bool> {
         None
     }
