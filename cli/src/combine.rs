@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
 use crate::names::in_json as name;
-use crate::new_files::{check_free, check_is_zt, check_whole, identity, NewFile, NewFiles};
+use crate::new_files::{check_free, check_is_zt, check_whole, identity, of_input, NewFile, NewFiles};
 use crate::notes::{damage, note_unchecked, Notes, What};
 use crate::output::Output;
 use crate::remote;
@@ -149,6 +149,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_is_zt(output)?;
     check_whole(output)?;
     check_free(output, arguments.force)?;
+    let old = identity(output); // before the inputs are read, one of which it may be
     let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| models::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
@@ -178,7 +179,8 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     files.iter().for_each(|file| note_unchecked(&damage.notes, file));
     copy_all(&mut writer, &objects, output, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, output, output, e))?;
-    let new = NewFiles { files: vec![new], ..NewFiles::default() };
+    let old_root = of_input(output, old, &files.iter().collect::<Vec<_>>());
+    let new = NewFiles { files: vec![new], old_root, ..NewFiles::default() };
     drop(new.open()?);
     new.publish()?;
     report(output, &format!("{} merged", text::count(files.len() as u64, "file")), &summary)?;
@@ -273,10 +275,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
     drop(new.open()?); // by itself, as its name may be that of a part
-    if identity(path) != old {
-        return Err(Failure::at(path, "it was changed meanwhile, and is left as it is"));
-    }
-    new.publish()?;
+    NewFiles { files: vec![new], old_root: old, ..NewFiles::default() }.publish()?;
     let freed = before.saturating_sub(summary.file_size);
     report(path, &format!("{} given back", text::size(freed)), &summary)?;
     damage.notes.report();

@@ -28,7 +28,7 @@ use crate::arguments::{Convert, Target};
 use crate::elements::stored_size;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::new_files::check_free;
+use crate::new_files::{check_free, identity, of_input};
 use crate::notes::{note_unchecked, Notes};
 use crate::output::{refuse_terminal, Output};
 use crate::standard_input::is_standard;
@@ -51,6 +51,7 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     if is_standard(&arguments.output) {
         refuse_terminal("a file of tensors")?;
     }
+    let old = identity(&arguments.output); // before the input is read, which it may be
     let input = Input::open(&arguments.input, arguments.allow_trailing, &interrupt)?;
     if arguments.verify {
         verify(&input, arguments, &interrupt)?;
@@ -69,6 +70,9 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
     };
     job.bar.finish_and_clear();
     let mut written = written?;
+    if written.files.entry().is_some_and(|path| path == arguments.output) {
+        written.files.old_root = of_input(&arguments.output, old, &[&input.file]).or(written.files.old_root);
+    }
     let files = publish(&job, &mut written)?;
     job.note_lost_digests(target);
     report(&job, &written, files, started)
@@ -143,9 +147,11 @@ fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<
     let continues = |_, _| interrupt.check().is_ok();
     let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
     interrupt.check()?; // why it failed, if a signal stopped it
+    let is_chosen_of = !arguments.include.is_empty() || !arguments.exclude.is_empty();
+    let leaves_out = arguments.skip_unreadable || is_chosen_of;
     match verified {
         // What cannot be checked cannot be read, and is left out.
-        Err(e) if arguments.skip_unreadable && e.cause() == Cause::Unsupported => Ok(()),
+        Err(e) if leaves_out && e.cause() == Cause::Unsupported => Ok(()),
         verified => verified.map_err(|e| input.failure(e)),
     }
 }

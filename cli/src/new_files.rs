@@ -8,10 +8,10 @@ mod view;
 
 pub use names::{check_is_zt, check_whole, stem, without_root, Members};
 pub use new_file::NewFile;
-pub use place::{check_free, identity};
+pub use place::{check_free, identity, Identity};
 
 use crate::failure::{report, Failure, Outcome};
-use place::{folder_of, Identity};
+use place::folder_of;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,7 +27,8 @@ pub struct NewFiles {
     pub root: Option<NewFile>,
     /// Files that only the old root named. They are removed when the new root has its name.
     pub obsolete: Vec<PathBuf>,
-    /// The old root, as it was when the names of the others were chosen.
+    /// The file that the root or the only file replaces, as it was when the names of the others were chosen or, if it is an
+    /// input, before it was read. None if another program may have written it meanwhile.
     pub old_root: Option<Identity>,
 }
 
@@ -38,6 +39,12 @@ impl NewFiles {
 
     pub fn count(&self) -> usize {
         self.files.len() + usize::from(self.root.is_some())
+    }
+
+    /// The path of the root or of the only file.
+    pub fn entry(&self) -> Option<&Path> {
+        let only = self.files.first().filter(|_| self.count() == 1);
+        self.root.as_ref().or(only).map(NewFile::path)
     }
 
     /// Opens all of them as one model, as it will be found under its name. Fails if other files would be read with them.
@@ -82,11 +89,10 @@ impl NewFiles {
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
         let Some(entry) = all.last() else { return Ok(()) };
         let _lock = if is_one { None } else { lock_folder(&entry.path)? };
-        if self.root.is_some() && identity(&entry.path) != self.old_root {
-            return Err(Failure::at(
-                &entry.path,
-                "another program wrote it meanwhile, so nothing is written",
-            ));
+        let _old = if self.old_root.is_some() { lock_old(&entry.path)? } else { None };
+        if (self.root.is_some() || self.old_root.is_some()) && identity(&entry.path) != self.old_root {
+            let why = "another program wrote it meanwhile, so nothing is written";
+            return Err(Failure::at(&entry.path, why));
         }
         if self.root.is_none() && !is_one {
             names::check_only_set(&self.files.iter().map(|file| file.path.as_path()).collect::<Vec<_>>())?;
@@ -138,6 +144,22 @@ fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
             Ok(Lock::Unavailable) | Err(_) => return Ok(None),
         }
     }
+}
+
+/// Locks the file that is replaced as a writer does, until what is returned is dropped: no append is lost.
+fn lock_old(path: &Path) -> Outcome<Option<std::fs::File>> {
+    let Ok(old) = std::fs::File::open(path) else { return Ok(None) };
+    match file_lock::lock(&old) {
+        Ok(Lock::HeldElsewhere) => Err(Failure::at(path, "another program writes to it; try again")),
+        _ => Ok(Some(old)),
+    }
+}
+
+/// The identity of an output that is one of the files of an input, which was `seen` before it was read.
+pub fn of_input(output: &Path, seen: Option<Identity>, inputs: &[&File]) -> Option<Identity> {
+    let output = output.canonicalize().ok()?;
+    let is_output = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == output);
+    inputs.iter().flat_map(|input| parts(input)).any(is_output).then_some(seen).flatten()
 }
 
 fn open_as_named(entry: &NewFile, view: &View<'_>) -> Outcome<File> {

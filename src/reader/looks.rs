@@ -57,12 +57,13 @@ impl<'l> Looks<'l> {
                 matches!(e.cause(), Cause::Broken(_) | Cause::NotZtensor | Cause::Limit | Cause::Io)
             }
         };
+        let is_broken = matches!(&found, Err(e) if matches!(e.cause(), Cause::Broken(_)));
+        let has_writer = is_broken && self.has_writer(source);
+        // After the look for a writer: one that has ended since the file was read has changed it.
         let (changed, is_last) = (may_be_torn && has_changed(source), self.count >= Self::MAX);
         match found {
             Ok(_) if !changed || is_last => Some(found),
-            Err(e) if matches!(e.cause(), Cause::Broken(_)) && self.has_writer(source) => {
-                Some(Err(busy(&e, true)))
-            }
+            Err(e) if has_writer => Some(Err(busy(&e, true))),
             Err(e) if changed && is_last => Some(Err(busy(&e, false))),
             // What it ends in was read, and then its writer may have ended: once more shows that.
             Err(e) if !changed && (explained.get() || self.count > 1 || !is_unfinished(&e)) => Some(Err(e)),

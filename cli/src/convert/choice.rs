@@ -70,7 +70,7 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
     }
     let mut names = HashSet::new();
     if let Some(twice) = choices.iter().find(|choice| !names.insert(choice.name.as_slice())) {
-        let name = names::of_bytes(&twice.name);
+        let name = names::in_json(&twice.name);
         let why = format!("two tensors would have the name \"{name}\"; --exclude leaves both out");
         return Err(Failure::at(&arguments.input, why));
     }

@@ -5,7 +5,7 @@ use super::job::{Job, Written};
 use super::output::Sink;
 use super::shards::{self, json};
 use super::tensor::{Elements, Refusal, Tensor};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::new_files::Members;
 use std::fmt::Write;
 use std::path::Path;
@@ -36,6 +36,10 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let parts = shards::group_for_files(job, tensors, |tensor| tensor.size)?;
     let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
     let Members { paths, mut obsolete, old_root, .. } = match parts.len() {
+        1 if index_path.symlink_metadata().is_ok() => {
+            let why = "the index of an older model is there, and the folder would open as that one; remove it first";
+            return Err(Failure::at(&index_path, why));
+        }
         1 => Members::alone(output)?,
         count => Members::of_root(&index_path, output, NAME, count, job.arguments.force)?,
     };

@@ -28,6 +28,14 @@ pub fn check_whole(path: &Path) -> Outcome<()> {
     }
 }
 
+/// Refuses a name that is not UTF-8, as the names of parts are made of it.
+fn check_text(path: &Path) -> Outcome<()> {
+    match path.file_name().is_none_or(|name| name.to_str().is_some()) {
+        true => Ok(()),
+        false => Err(Failure::at(path, "its name is not UTF-8; several files need a name that is")),
+    }
+}
+
 fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
@@ -70,6 +78,12 @@ impl Members {
         count: usize,
         force: bool,
     ) -> Outcome<Members> {
+        check_text(output)?;
+        if root.is_symlink() {
+            let why =
+                "it is a symbolic link; name the file that it leads to, which its parts are to stand beside";
+            return Err(Failure::at(root, why));
+        }
         let old_root = identity(root); // before it is looked at
         let names = |generation| (1..=count).map(move |number| member_name(generation, number, count));
         if root.symlink_metadata().is_err() {
@@ -154,6 +168,7 @@ pub fn check_only_set(files: &[&Path]) -> Outcome<()> {
 /// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and so on.
 /// Such files cannot replace others as one, so that no file of such a name may be there.
 pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec<PathBuf>> {
+    check_text(output)?;
     let front = format!("{}-", stem(output, extension));
     let there = Some(output.to_owned()).filter(|path| path.symlink_metadata().is_ok());
     if let Some(there) = there.or_else(|| neighbours(output).find(|path| is_part(path, &front, extension))) {

@@ -217,3 +217,53 @@ fn the_stem_is_the_name_without_the_extension_of_its_container() {
     let stems = ["a/m.gguf", "m.GGUF", "m.v1", "m", "m.v1.gguf"].map(|name| stem(Path::new(name), "gguf"));
     assert_eq!(stems, ["m", "m", "m.v1", "m", "m.v1"]);
 }
+
+#[test]
+fn an_input_that_was_written_since_it_was_read_is_not_replaced() {
+    for is_written in [true, false] {
+        let folder = folder("in-place");
+        let path = folder.join("a");
+        std::fs::write(&path, "old").unwrap();
+        let old_root = identity(&path);
+        let files = vec![new_file(&path, true)];
+        if is_written {
+            std::fs::write(&path, "edited").unwrap();
+        }
+        let outcome = NewFiles { files, old_root, ..NewFiles::default() }.publish();
+        assert_eq!(outcome.is_err(), is_written);
+        assert_eq!(std::fs::read(&path).unwrap(), if is_written { &b"edited"[..] } else { &b"a"[..] });
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[test]
+fn an_input_that_a_writer_has_is_not_replaced() {
+    let folder = folder("written");
+    let path = folder.join("a");
+    std::fs::write(&path, "old").unwrap();
+    let writer = std::fs::File::open(&path).unwrap();
+    if file_lock::lock(&writer).unwrap() != Lock::Held {
+        return println!("no locks here");
+    }
+    let new =
+        NewFiles { files: vec![new_file(&path, true)], old_root: identity(&path), ..NewFiles::default() };
+    assert!(new.publish().unwrap_err().text().contains("another program writes to it"));
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn parts_have_a_root_that_is_no_link_and_a_name_that_is_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder("odd-roots");
+    let (root, link) = (folder.join("m.zt"), folder.join("l.zt"));
+    std::fs::write(&root, "old").unwrap();
+    std::os::unix::fs::symlink("m.zt", &link).unwrap();
+    let why = Members::of_root(&link, &link, "zt", 2, true).err().unwrap().text();
+    assert!(why.contains("symbolic link"), "{why}");
+    let odd = folder.join(std::ffi::OsStr::from_bytes(b"q\xfe.zt"));
+    assert!(Members::of_root(&odd, &odd, "zt", 2, true).err().unwrap().text().contains("not UTF-8"));
+    assert!(without_root(&odd, "gguf", 2).unwrap_err().text().contains("not UTF-8"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

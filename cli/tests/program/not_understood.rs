@@ -40,6 +40,9 @@ fn a_tensor_that_cannot_be_read_is_named_or_left_out_and_listed() {
             assert!(ran.err.contains(part), "{part}: {ran:?}");
         }
         assert_eq!(names(&to), ["a", "b"]);
+        let chosen: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"--exclude", &"old", &"--exclude", &"new"];
+        let others: [&dyn AsRef<std::ffi::OsStr>; 5] = [&"convert", &"--force", &"--verify", &from, &to];
+        assert_eq!(run(&[&others[..], &chosen].concat()).status, 0, "what is not chosen need not be read");
     }
     run(&[&"cat", &from, &"old"]).bad(&["old", "ggml.31"]);
     // What works in place of an array is advised, and nothing else.

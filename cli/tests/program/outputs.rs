@@ -417,3 +417,15 @@ fn two_commands_at_once_into_one_place_never_make_a_mixture() {
         }
     }
 }
+
+/// The old index would rule the folder.
+#[test]
+fn one_file_does_not_replace_a_model_of_several() {
+    let folder = folder("one-for-several");
+    let path = folder.join("m.safetensors");
+    let (from, _) = common::input("one-for-several-input");
+    run(&[&"convert", &"--shard-size", &"24", &from, &path]).good();
+    let before = names_in(&folder);
+    run(&[&"convert", &"--shard-size", &"1M", &"--force", &from, &path]).bad(&["m.safetensors.index.json"]);
+    assert_eq!(names_in(&folder), before);
+}
