@@ -34,7 +34,7 @@ def listing(zt, path):
     if not ran.stdout:
         return None, ran.stderr
     said = json.loads(ran.stdout)
-    return said, {entry["name"]: entry for entry in said["objects"]}
+    return said, {entry["name"].replace("\\\\", "\\"): entry for entry in said["objects"]}  # a backslash is shown as two
 
 
 def refusal(zt, path):
