@@ -59,9 +59,14 @@ fn copy_all<'f>(
             is_damaged |= is_damage;
             is_damage && damage.is_allowed
         };
-        let copied = object
-            .text_name()
-            .and_then(|name| writer.copy_agreed(*object, name, &Recode::default(), &mut agree));
+        let text_name = object.text_name().map_err(|e| {
+            Failure::at_either(
+                input,
+                output,
+                format!("{e}; zt convert --rename writes a file where it has another one"),
+            )
+        })?;
+        let copied = writer.copy_agreed(*object, text_name, &Recode::default(), &mut agree);
         let is_copied = copied.map_err(|e| match is_refused {
             true => damage::refused(failure(interrupt, input, output, e)),
             false => failure(interrupt, input, output, e),

@@ -100,6 +100,7 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
     let ran = run(&[&"convert", &a, &b, &rename("\\\\xff", "d"), &c, &from, &to]);
     assert_eq!(ran.status, 0, "{ran:?}");
     assert_eq!(names(&to), ["c", "a", "b", "d"]);
+    run(&[&"merge", &from, &from.with_file_name("merged.zt")]).bad(&["\\xff", "zt convert --rename"]);
     let rest = from.with_file_name("rest.zt");
     run(&[&"convert", &a, &b, &rename("\\\\xff", "d"), &"--exclude", &"\\xff", &from, &rest]).good();
     assert_eq!(names(&rest), ["a", "b", "d"], "the argument names one object alone");
