@@ -185,8 +185,9 @@ end
             ZT.write(w, "bad", want[2])
             ZT.write(w, "good", want[3])
         end
+        offset = ZT.offset(ZT.open(path)["bad"]["data"])
+        Base.open(io -> (seek(io, offset); write(io, map(~, want[2]))), path, "r+")
         broken = ZT.open(path; mode = :read)
-        Base.open(io -> (seek(io, ZT.offset(broken["bad"]["data"])); write(io, map(~, want[2]))), path, "r+")
         ZT.Load([broken["bad"]["data"], broken["good"]["data"]]; verify = true, keep_going = true) do load
             events = sort([ZT.next_event(load), ZT.next_event(load)]; by = event -> event.number)
             @test events[1].error.status == ZT.ZT_ERROR_DIGEST_MISMATCH && isempty(events[1].bytes) && events[2].error === nothing
