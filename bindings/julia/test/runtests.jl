@@ -238,6 +238,7 @@ end
         Base.open(path, "r+") do io
             foreach(offset -> (seek(io, offset); write(io, 0x01)), offsets)
         end
+        f = ZT.open(path)
         @test [ZT.name(one[1]) for one in ZT.failures(f)] == ["a", "c"]
         @test all(one[3].status == ZT.ZT_ERROR_DIGEST_MISMATCH && ZT.role(one[2]) == "data" for one in ZT.failures(f))
         calls = Ref(0)
