@@ -107,18 +107,28 @@ pub fn readable<'f>(
 
 /// What `--rename` says, for the objects of one file.
 enum Rule<'r> {
-    /// For the object of that name.
-    One(Vec<u8>, String),
+    /// For the object of that name, which gets another one.
+    One(Vec<u8>, Vec<u8>),
     Around(&'r (String, String), &'r (String, String)),
 }
 
 impl<'r> Rule<'r> {
-    /// A rule with a `*` is for one object if that has this name.
+    /// A rule with a `*` is for one object if that has this name. The old name may have a `=`. Both names are in the form in
+    /// which they are shown.
     fn of(rename: &'r Rename, file: &File) -> Rule<'r> {
+        let new_name = |new: &str| names::unescaped(new).unwrap_or_else(|| new.as_bytes().to_vec());
         match rename {
-            Rename::Whole(old, new) => Rule::One(names::named(old, &[file]), new.clone()),
+            Rename::Whole(old, new) => {
+                let both = format!("{old}={new}");
+                let mut splits = both.match_indices('=').map(|(at, _)| (&both[..at], &both[at + 1..]));
+                let found = splits.find(|(old, _)| names::find(file, old).is_ok());
+                let (old, new) = found.unwrap_or((old, new));
+                Rule::One(names::named(old, &[file]), new_name(new))
+            }
             Rename::Around(old, new) => match names::find(file, &format!("{}*{}", old.0, old.1)) {
-                Ok(object) => Rule::One(object.name_bytes().to_vec(), format!("{}*{}", new.0, new.1)),
+                Ok(object) => {
+                    Rule::One(object.name_bytes().to_vec(), new_name(&format!("{}*{}", new.0, new.1)))
+                }
                 Err(_) => Rule::Around(old, new),
             },
         }
@@ -128,7 +138,7 @@ impl<'r> Rule<'r> {
 /// The new name by the first rule that fits, if one does.
 fn renamed(name: &[u8], rules: &[Rule<'_>]) -> Option<Vec<u8>> {
     rules.iter().find_map(|rule| match rule {
-        Rule::One(old, new) => (old == name).then(|| new.clone().into_bytes()),
+        Rule::One(old, new) => (old == name).then(|| new.clone()),
         Rule::Around((before, behind), (new_before, new_behind)) => {
             let between = |before: &[u8], behind: &[u8]| name.strip_prefix(before)?.strip_suffix(behind);
             let bytes = |text: &str| names::unescaped(text).unwrap_or_else(|| text.as_bytes().to_vec());

@@ -101,6 +101,13 @@ fn names_that_are_not_utf8_are_shown_taken_and_renamed() {
     assert_eq!(ran.status, 0, "{ran:?}");
     assert_eq!(names(&to), ["c", "a", "b", "d"]);
     run(&[&"merge", &from, &from.with_file_name("merged.zt")]).bad(&["\\xff", "zt convert --rename"]);
+    let swapped = from.with_file_name("swapped.gguf");
+    run(&[&"convert", &rename("\\xff", "\\xfe"), &rename("\\xfe", "x=y"), &from, &swapped]).good();
+    let back = from.with_file_name("back.gguf");
+    run(&[&"convert", &rename("x=y", "\\xff"), &rename("\\xfe", "z"), &swapped, &back]).good();
+    let listed = run(&[&"ls", &back]).good();
+    let shown: Vec<_> = listed.lines().skip(1).take(4).map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(shown, ["z", "\\xff", "\\\\\\xff", "\\\\xff"]);
     let rest = from.with_file_name("rest.zt");
     run(&[&"convert", &a, &b, &rename("\\\\xff", "d"), &"--exclude", &"\\xff", &from, &rest]).good();
     assert_eq!(names(&rest), ["a", "b", "d"], "the argument names one object alone");
