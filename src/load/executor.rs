@@ -164,12 +164,9 @@ impl<'a> Executor<'a> {
         let Some((strategy, extent)) = self.take_next(scratch)? else { return Ok(false) };
         let Scratch { bounce, taken } = scratch;
         let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
-        // If the read for all of them failed, each is read by itself, and says why that fails.
-        let of_source = taken.first().and_then(|job| requests.get(job.request as usize));
-        if let Some(Err(_)) = of_source.filter(|_| fetched.is_some()).map(|of| of.blob.unless_changed(Ok(())))
-        {
-            fetched = None;
-        }
+        // If the read for all of them failed, or the file was changed, each is read by itself, and says why that fails.
+        let first = taken.first().and_then(|job| requests.get(job.request as usize));
+        fetched = fetched.filter(|_| first.is_none_or(|first| first.blob.unless_changed(Ok(())).is_ok()));
         if fetched.is_some() {
             strategy.count_stored(extent.stored);
         }
