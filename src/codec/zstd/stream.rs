@@ -60,9 +60,10 @@ impl StreamDecoder for Decoder {
     fn check_end(&self) -> Result<()> {
         match (self.finished, self.consumed) {
             (true, _) => Ok(()),
-            (false, 0) => {
-                Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"))
-            }
+            (false, 0) => Err(broken!(
+                Rule::ZstdCorrupt,
+                "it has no stored bytes; even empty zstd data needs one frame"
+            )),
             (false, consumed) => {
                 Err(broken!(Rule::ZstdCorrupt, "the stored bytes end within a zstd frame, at {consumed}"))
             }

@@ -62,7 +62,10 @@ impl Reader<'_> {
     fn frame(self) -> Result<Header> {
         let left = self.stored.size().saturating_sub(self.start);
         if left == 0 {
-            return Err(broken!(Rule::ZstdCorrupt, "no stored bytes; in zstd even nothing takes a frame"));
+            return Err(broken!(
+                Rule::ZstdCorrupt,
+                "it has no stored bytes; even empty zstd data needs one frame"
+            ));
         }
         let magic = self.stored.peek(self.start, 4)?.and_then(|bytes| bytes.first_chunk::<4>());
         let magic = magic.map(|bytes| u32::from_le_bytes(*bytes));
