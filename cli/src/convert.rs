@@ -147,8 +147,8 @@ fn verify(input: &Input, arguments: &Convert, interrupt: &Interrupt) -> Outcome<
     let continues = |_, _| interrupt.check().is_ok();
     let verified = input.file.verify(&options, &continues, &mut VerifyReport::default());
     interrupt.check()?; // why it failed, if a signal stopped it
-    let is_chosen_of = !arguments.include.is_empty() || !arguments.exclude.is_empty();
-    let leaves_out = arguments.skip_unreadable || is_chosen_of;
+    let is_choice = !arguments.include.is_empty() || !arguments.exclude.is_empty();
+    let leaves_out = arguments.skip_unreadable || is_choice;
     match verified {
         // What cannot be checked cannot be read, and is left out.
         Err(e) if leaves_out && e.cause() == Cause::Unsupported => Ok(()),
@@ -176,7 +176,7 @@ impl Convert {
     /// Refuses options that mean nothing for what is written.
     fn check(&self, target: Target) -> Outcome<()> {
         let refused = |option: &str, of: &str| {
-            Err(Failure::at(&self.output, format!("{option} is for {of} files, which this is none of")))
+            Err(Failure::at(&self.output, format!("{option} only applies to {of} output")))
         };
         if target != Target::Zt {
             let zt = [

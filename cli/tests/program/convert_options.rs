@@ -91,10 +91,10 @@ fn what_cannot_be_represented_is_named_and_nothing_is_written() {
         "--frame-size=1M",
         "--encoding=zstd",
     ] {
-        run(&[&"convert", &from, &folder.join("out.gguf"), &option]).bad(&["is for .zt files"]);
+        run(&[&"convert", &from, &folder.join("out.gguf"), &option]).bad(&["only applies to .zt output"]);
     }
     run(&[&"convert", &from, &folder.join("out.npz"), &"--shard-size=1K"])
-        .bad(&["is for .zt, .safetensors and .gguf files"]);
+        .bad(&["only applies to .zt, .safetensors and .gguf output"]);
 }
 
 #[test]
