@@ -96,9 +96,9 @@ GO = {
     "zt_dtype": ("DType", "ZT_DTYPE_", "a storage type"), "zt_type": ("Type", "ZT_TYPE_", "a logical type"),
     "zt_format": ("Format", "ZT_FORMAT_", "a layout of components"), "zt_encoding": ("Encoding", "ZT_ENCODING_", "how bytes are stored"),
     "zt_mode": ("Mode", "ZT_MODE_", "how a file's bytes are reached"), "zt_advice": ("Advice", "ZT_ADVICE_", "what will be done with bytes"),
-    "zt_container": ("Container", "ZT_CONTAINER_", "how a file is laid out"), "zt_kind": ("Kind", "ZT_VALUE_", "what kind of thing a value is"),
+    "zt_container": ("Container", "ZT_CONTAINER_", "how a file is laid out"), "zt_value_kind": ("Kind", "ZT_VALUE_KIND_", "what kind of thing a value is"),
     "zt_direct": ("Direct", "ZT_DIRECT_", "whether reads go past the page cache"), "zt_digest": ("Digest", "ZT_DIGEST_", "a checksum"),
-    "zt_spec_version": ("SpecVersion", "ZT_SPEC_", "a version of the spec to write"),
+    "zt_spec": ("SpecVersion", "ZT_SPEC_", "a version of the spec to write"),
     "caps": ("Cap", "ZT_CAP_", "a set of what would work on a component"), "checks": ("Check", "ZT_VERIFY_", "a set of what to verify"),
 }
 

@@ -50,7 +50,7 @@ static void appended(const char *name, const char *version, zt_encoding encoding
     size_t old = zt_object_count(before), i;
     zt_dtype dtype = type ? ZT_DTYPE_U8 : ZT_DTYPE_F32;
     uint64_t count = type ? 16 : 4;
-    zt_writer_options o;
+    zt_write_options o;
     zt_write_summary summary;
     zt_writer *w = NULL;
     copy_of(name);
@@ -62,14 +62,14 @@ static void appended(const char *name, const char *version, zt_encoding encoding
         o.encoding = encoding;
         o.digest = ZT_DIGEST_SHA256;
         o.durable = (uint32_t)i;
-        CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_OK);
+        CHECK_STATUS(zt_write_append(path, &o, &w), ZT_OK);
         REQUIRE(w != NULL);
         if (old)
-            CHECK_STATUS(zt_writer_add_dense(w, zt_object_name(zt_object_at(before, old - 1)), 0, dtype, type, &count, 1, values, 16),
+            CHECK_STATUS(zt_write_dense(w, zt_object_name(zt_object_at(before, old - 1)), 0, dtype, type, &count, 1, values, 16),
                          ZT_ERROR_EXISTS);
-        CHECK_STATUS(zt_writer_add_dense(w, added, 0, dtype, type, &count, 1, values, 16), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, added, 0, dtype, type, &count, 1, values, 16), ZT_OK);
         CHECK_STATUS(set_i64(w, "appends", (int64_t)i), ZT_OK);
-        CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, &summary), ZT_OK);
         CHECK_U64(summary.objects, old + i + 1);
         CHECK_U64(summary.data_bytes, 16); /* what this writer wrote */
         after = open_path(path);
@@ -103,9 +103,9 @@ static void nothing_lost(void)
     const char *text = NULL;
     /* Unknown fields are carried over: the manifest still has their names. */
     copy_of("valid-odd/unknown-fields.zt");
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     bytes = read_file(path, &size);
     for (i = 0; i + 8 <= size; i++)
         found += memcmp(bytes + i, "x-object", 8) == 0 || memcmp(bytes + i, "x-root", 6) == 0 || memcmp(bytes + i, "x-comp", 6) == 0;
@@ -113,10 +113,10 @@ static void nothing_lost(void)
     free(bytes);
     /* File attributes: those that are set replace, the others stay. */
     copy_of("v1.1/oracle-object-attributes.zt"); /* {"n": 1, "text": "x", "list": [1, 2]} */
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     CHECK_STATUS(set_i64(w, "n", 2), ZT_OK);
     CHECK_STATUS(set_i64(w, "new", 3), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     map = zt_file_attributes(file);
     CHECK_U64(zt_value_count(map), 4);
@@ -129,37 +129,37 @@ static void nothing_lost(void)
 
 static void left_as_it_was(void)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *open_before;
     size_t size;
     unsigned char *bytes = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &size);
     unsigned char got[60];
     write_file(path, bytes, size);
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    zt_write_abort(w);
     CHECK(file_is(path, bytes, size));
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK); /* finished with an object open */
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK); /* finished with an object open */
     {
         zt_object_desc d;
         INIT(d);
         d.name = "half";
         d.format = ZT_FORMAT_DENSE;
-        CHECK_STATUS(zt_writer_begin_object(w, &d), ZT_OK);
+        CHECK_STATUS(zt_write_begin(w, &d), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(file_is(path, bytes, size));
     INIT(o); /* the version follows the file */
-    o.spec_version = ZT_SPEC_1_2_0;
+    o.spec = ZT_SPEC_1_2_0;
     w = (zt_writer *)bytes;
-    CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && file_is(path, bytes, size));
     /* Whoever has the file open goes on reading it. */
     open_before = open_path(path);
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK_U64(zt_object_count(open_before), 13);
     CHECK_STATUS(zt_component_read(component_of(open_before, "f32", "data"), got, sizeof got), ZT_OK);
     CHECK(are_elements(got, bytes + 192, 60, 4));
@@ -172,21 +172,21 @@ static void refused(void)
     static const struct { const char *name; zt_status status; } rows[] = {
         {"v0.1/py-0.1.4-all-dtypes.zt", ZT_ERROR_UNSUPPORTED}, {"v1.0/py-1.0.1-shapes.zt", ZT_ERROR_UNSUPPORTED},
         {"invalid/truncated-one-short.zt", ZT_ERROR_CORRUPT},  {"invalid/dup-object-same.zt", ZT_ERROR_CORRUPT},
-        {"invalid/version-2.zt", ZT_ERROR_UNSUPPORTED},        {"invalid/empty-file.zt", ZT_ERROR_NOT_ZTENSOR}};
+        {"invalid/version-2.zt", ZT_ERROR_UNSUPPORTED},        {"invalid/empty-file.zt", ZT_ERROR_UNKNOWN_CONTAINER}};
     size_t i, size;
     zt_writer *w;
     for (i = 0; i < COUNT(rows); i++) {
         unsigned char *bytes = read_file(data_path(rows[i].name), &size);
         write_file(path, bytes, size);
         w = (zt_writer *)bytes;
-        CHECK_STATUS(zt_writer_append(path, NULL, &w), rows[i].status);
+        CHECK_STATUS(zt_write_append(path, NULL, &w), rows[i].status);
         CHECK(w == NULL && file_is(path, bytes, size));
         free(bytes);
     }
     CHECK(remove(path) == 0);
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_ERROR_NO_FILE);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_ERROR_NO_FILE);
     CHECK(!file_exists(path));
-    CHECK_STATUS(zt_writer_append(data_path("v1.2"), NULL, &w), ZT_ERROR_IO);
+    CHECK_STATUS(zt_write_append(data_path("v1.2"), NULL, &w), ZT_ERROR_IO);
 }
 
 int main(void)

@@ -116,7 +116,7 @@ static void set_none(zt_writer *w, const setters *set)
     for (i = 0; i < 3; i++) {
         static const zt_attribute_kind unknown[] = {-1, 12, INT32_MAX};
         a = attribute(unknown[i]);
-        CHECK_STATUS(zt_writer_set_attribute(w, "x", &a), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_write_set_attribute(w, "x", &a), ZT_ERROR_INVALID_ARGUMENT);
     }
     CHECK_STATUS(set->b(w, "x", 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(set->b(w, "x", -1), ZT_ERROR_INVALID_ARGUMENT);
@@ -170,7 +170,7 @@ static void check_all(const zt_value *map)
     CHECK(zt_value_get_f64(zt_value_find(map, "half"), &f) == ZT_OK && f == 0.5);
     CHECK(zt_value_get_f64(zt_value_find(map, "-0"), &f) == ZT_OK && f == 0 && signbit(f));
     CHECK(zt_value_get_f64(zt_value_find(map, "whole"), &f) == ZT_OK && f == 7.0);
-    CHECK_U64(zt_value_kind(zt_value_find(map, "whole")), ZT_VALUE_FLOAT);
+    CHECK_U64(zt_value_get_kind(zt_value_find(map, "whole")), ZT_VALUE_KIND_FLOAT);
     CHECK(zt_value_get_f64(zt_value_find(map, "nan"), &f) == ZT_OK && isnan(f));
     CHECK(zt_value_get_f64(zt_value_find(map, "inf"), &f) == ZT_OK && isinf(f) && f > 0);
     CHECK(zt_value_get_string(zt_value_find(map, "text"), &s, &n) == ZT_OK && n == 6 && strcmp(s, "h\xc3\xa9llo") == 0);
@@ -202,16 +202,16 @@ static void check_all(const zt_value *map)
     }
 }
 
-static void every_kind(zt_spec_version version)
+static void every_kind(zt_spec version)
 {
     zt_object_desc o;
     zt_component_desc c;
-    zt_writer_options wo;
+    zt_write_options wo;
     zt_writer *w = NULL;
     zt_file *file;
     INIT(wo);
-    wo.spec_version = version;
-    CHECK_STATUS(zt_writer_create(path, &wo, &w), ZT_OK);
+    wo.spec = version;
+    CHECK_STATUS(zt_write_create(path, &wo, &w), ZT_OK);
     INIT(o);
     o.name = "t";
     o.format = ZT_FORMAT_DENSE;
@@ -222,13 +222,13 @@ static void every_kind(zt_spec_version version)
     c.size = 1;
     set_all(w, &of_file);
     set_none(w, &of_file);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     set_all(w, &of_object);
     set_none(w, &of_object);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     check_all(zt_file_attributes(file));
     check_all(zt_object_attributes(zt_object_find(file, "t")));
@@ -256,13 +256,13 @@ static void taken_over(void)
     o.components = &c;
     o.component_count = 1;
     o.attributes = map;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
     o.name = "bad";
     o.attributes = zt_value_find(map, "text"); /* no map */
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(set_value(w, "copied", map), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_STATUS(zt_value_to_json(map, one, sizeof one, NULL), ZT_OK);
     CHECK_STATUS(zt_value_to_json(zt_value_find(zt_file_attributes(to), "copied"), two, sizeof two, NULL), ZT_OK);
@@ -282,14 +282,14 @@ static void removed_by_an_append(void)
 {
     zt_writer *w = NULL;
     zt_file *file;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(set_i64(w, "first", 1), ZT_OK);
     CHECK_STATUS(set_i64(w, "second", 2), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     CHECK_STATUS(set_remove(w, "first"), ZT_OK);
     CHECK_STATUS(set_remove(w, "third"), ZT_ERROR_NOT_FOUND);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_value_count(zt_file_attributes(file)), 1);
     CHECK(zt_value_find(zt_file_attributes(file), "first") == NULL);
@@ -303,16 +303,16 @@ static void by_macro(void)
     static const uint16_t ids[] = {1, 65535};
     zt_writer *w = NULL;
     zt_file *file;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "b", &ZT_ATTRIBUTE_BOOL(1)), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "i", &ZT_ATTRIBUTE_I64(-7)), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "u", &ZT_ATTRIBUTE_U64(UINT64_MAX)), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "f", &ZT_ATTRIBUTE_F64(0.5)), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "s", &ZT_ATTRIBUTE_STRING("bert")), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "j", &ZT_ATTRIBUTE_JSON("[{}]")), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, "n", &ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_NUMBERS, .dtype = ZT_DTYPE_U16,
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "b", &ZT_ATTRIBUTE_BOOL(1)), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "i", &ZT_ATTRIBUTE_I64(-7)), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "u", &ZT_ATTRIBUTE_U64(UINT64_MAX)), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "f", &ZT_ATTRIBUTE_F64(0.5)), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "s", &ZT_ATTRIBUTE_STRING("bert")), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "j", &ZT_ATTRIBUTE_JSON("[{}]")), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, "n", &ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_NUMBERS, .dtype = ZT_DTYPE_U16,
                                                                .data = ids, .count = 2)), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     check_json(zt_file_attributes(file), "b", "true");
     check_json(zt_file_attributes(file), "i", "-7");

@@ -11,19 +11,19 @@ static int went_direct;
 static zt_file *written(const char *path, uint64_t alignment)
 {
     static const uint64_t shape = SIZE;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     char name[8];
     size_t i;
     INIT(o);
     o.large_alignment = alignment;
     o.digest = ZT_DIGEST_CRC32C;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     for (i = 0; i < OBJECTS; i++) {
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, content[i], SIZE), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, content[i], SIZE), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     return open_path(path);
 }
 

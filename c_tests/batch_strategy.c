@@ -19,7 +19,7 @@ static int can_always; /* the file system has direct reads */
 /* One large tensor at an odd place, many short ones with gaps, some of middle size, one float matrix. */
 static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_open_options open;
     zt_writer *w = NULL;
     zt_file *file = NULL;
@@ -30,23 +30,23 @@ static zt_file *written(const char *path, uint64_t large_alignment, zt_mode mode
     INIT(open);
     o.large_alignment = large_alignment;
     o.digest = ZT_DIGEST_CRC32C;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     for (i = 0; i < SHORTS; i++) {
         snprintf(name, sizeof name, "s%u", (unsigned)i);
         shape[0] = i * 7 % 2000;
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, large + i, (size_t)shape[0]), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, large + i, (size_t)shape[0]), ZT_OK);
     }
     shape[0] = LARGE;
-    CHECK_STATUS(zt_writer_add_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, large, LARGE), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, large, LARGE), ZT_OK);
     for (i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "m%u", (unsigned)i);
         shape[0] = MIDDLE - i;
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, middle + i, MIDDLE - i), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, middle + i, MIDDLE - i), ZT_OK);
     }
     shape[0] = 3000;
     shape[1] = 1000;
-    CHECK_STATUS(zt_writer_add_dense(w, "matrix", 0, ZT_DTYPE_U16, ZT_TYPE_NONE, shape, 2, large, 6000000), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "matrix", 0, ZT_DTYPE_U16, ZT_TYPE_NONE, shape, 2, large, 6000000), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     open.mode = mode;
     CHECK_STATUS(zt_open(path, &open, &file), ZT_OK);
     return file;

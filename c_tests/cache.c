@@ -6,9 +6,9 @@
 static const char *paths[2];
 static zt_file *files[2];
 
-static zt_cache_slice pin(zt_cache *cache, const zt_read_request *r, const void *want, size_t size)
+static zt_cache_pin pin(zt_cache *cache, const zt_read_request *r, const void *want, size_t size)
 {
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     INIT(slice);
     CHECK_STATUS(zt_cache_get(cache, r, -1, &slice), ZT_OK);
     CHECK(slice.pin != 0 && slice.size == size && is_aligned(slice.data, 64));
@@ -16,7 +16,7 @@ static zt_cache_slice pin(zt_cache *cache, const zt_read_request *r, const void 
     return slice;
 }
 
-static void unpin(zt_cache *cache, zt_cache_slice *slice)
+static void unpin(zt_cache *cache, zt_cache_pin *slice)
 {
     CHECK_STATUS(zt_cache_unpin(cache, slice), ZT_OK);
     CHECK(slice->data == NULL && slice->size == 0 && slice->pin == 0);
@@ -26,7 +26,7 @@ static void unpin(zt_cache *cache, zt_cache_slice *slice)
 static void touch(zt_cache *cache, int f, int i)
 {
     zt_read_request r = expert(files[f], i);
-    zt_cache_slice slice = pin(cache, &r, expert_bytes[f][i], EXPERT * 2);
+    zt_cache_pin slice = pin(cache, &r, expert_bytes[f][i], EXPERT * 2);
     unpin(cache, &slice);
 }
 
@@ -36,7 +36,7 @@ static void slices(void)
     zt_cache *cache = new_cache(8, 1, NULL);
     const uint64_t start[2] = {3, 10}, count[2] = {20, 30}, step[2] = {2, 3};
     unsigned char slab[20 * 30 * 2];
-    zt_cache_slice held[6];
+    zt_cache_pin held[6];
     int f, round;
     for (round = 0; round < 2; round++) {
         for (f = 0; f < 2; f++) {
@@ -66,7 +66,7 @@ static void recency(void)
 {
     zt_cache *cache = new_cache(3, 1, NULL);
     zt_read_request first = expert(files[0], 0), other = expert(files[0], 9);
-    zt_cache_slice pinned = pin(cache, &first, expert_bytes[0][0], EXPERT * 2), again, out;
+    zt_cache_pin pinned = pin(cache, &first, expert_bytes[0][0], EXPERT * 2), again, out;
     touch(cache, 0, 1);
     touch(cache, 0, 2);
     touch(cache, 0, 1);
@@ -155,7 +155,7 @@ static void own_memory(void)
     cache = new_cache(3, 1, &o);
     for (i = 0; i < 12; i++) {
         zt_read_request r = expert(files[i % 2], (int)i);
-        zt_cache_slice slice = pin(cache, &r, expert_bytes[i % 2][i], EXPERT * 2);
+        zt_cache_pin slice = pin(cache, &r, expert_bytes[i % 2][i], EXPERT * 2);
         CHECK((const unsigned char *)slice.data >= memory && (const unsigned char *)slice.data + slice.size <= memory + size);
         unpin(cache, &slice);
     }
@@ -176,8 +176,8 @@ static void refusals(void)
 {
     zt_cache *cache = new_cache(2, 1, NULL);
     zt_read_request first = expert(files[0], 0), second = expert(files[0], 1), third = expert(files[0], 2), bad;
-    zt_cache_slice a = pin(cache, &first, expert_bytes[0][0], EXPERT * 2), slice;
-    zt_cache_slice b = pin(cache, &second, expert_bytes[0][1], EXPERT * 2);
+    zt_cache_pin a = pin(cache, &first, expert_bytes[0][0], EXPERT * 2), slice;
+    zt_cache_pin b = pin(cache, &second, expert_bytes[0][1], EXPERT * 2);
     const uint64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     zt_cache_options o;
     zt_cache *small = NULL;
@@ -224,7 +224,7 @@ static void empty(void)
 {
     zt_cache *cache = new_cache(2, 1, NULL);
     zt_read_request r = expert(files[0], 0);
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     r.length = 0;
     slice = pin(cache, &r, "", 0);
     unpin(cache, &slice);
@@ -237,7 +237,7 @@ static void closed_files(void)
     zt_cache *cache = new_cache(4, 1, NULL);
     zt_file *file = open_path(paths[0]);
     zt_read_request r = expert(file, 3);
-    zt_cache_slice slice = pin(cache, &r, expert_bytes[0][3], EXPERT * 2);
+    zt_cache_pin slice = pin(cache, &r, expert_bytes[0][3], EXPERT * 2);
     zt_close(file);
     CHECK_STATUS(zt_cache_drop(cache, NULL, 0), ZT_OK);
     CHECK(memcmp(slice.data, expert_bytes[0][3], EXPERT * 2) == 0);
@@ -256,7 +256,7 @@ static void damage(void)
     zt_cache *cache;
     zt_file *file;
     zt_read_request r;
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     zt_cache_stats stats;
     INIT(o);
     INIT(slice);

@@ -16,19 +16,19 @@ static inline void write_experts(const char *const paths[2])
     int f, i;
     for (f = 0; f < 2; f++) {
         zt_writer *w = NULL;
-        zt_writer_options o;
+        zt_write_options o;
         INIT(o);
         o.encoding = f ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
         o.digest = ZT_DIGEST_CRC32C;
-        REQUIRE(zt_writer_create(paths[f], &o, &w) == ZT_OK);
+        REQUIRE(zt_write_create(paths[f], &o, &w) == ZT_OK);
         for (i = 0; i < EXPERTS; i++) {
             expert_bytes[f][i] = (unsigned char *)malloc(EXPERT * 2);
             REQUIRE(expert_bytes[f][i] != NULL);
             fill_any(expert_bytes[f][i], EXPERT * 2, (uint32_t)(1 + f * EXPERTS + i));
             sprintf(name, "expert.%d", i);
-            CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U16, ZT_TYPE_NONE, expert_shape, 2, expert_bytes[f][i], EXPERT * 2), ZT_OK);
+            CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_U16, ZT_TYPE_NONE, expert_shape, 2, expert_bytes[f][i], EXPERT * 2), ZT_OK);
         }
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     }
 }
 

@@ -89,7 +89,7 @@ typedef struct getter {
 static void *get_once(void *context)
 {
     getter *g = (getter *)context;
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     INIT(slice);
     g->status = zt_cache_get(g->cache, &g->slice, g->timeout, &slice);
     if (g->status == ZT_OK) {
@@ -142,7 +142,7 @@ static void prefetch(void)
     zt_file *file = open_source(4, 0);
     zt_cache *cache = new_cache(6, 1, NULL);
     zt_read_request first = expert(file, 0), many[4];
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     zt_cache_stats stats;
     size_t i;
     INIT(slice);
@@ -178,7 +178,7 @@ static void callers_thread(void)
     zt_file *file = open_source(0, 1);
     zt_cache *cache = new_cache(2, 2, NULL);
     zt_read_request r = expert(file, 2);
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     size_t before = source_count(&state.reads);
     INIT(slice);
     CHECK_STATUS(zt_cache_prefetch(cache, &r, 1, 9), ZT_OK);
@@ -195,7 +195,7 @@ static void *get_many(void *context)
     zt_cache *cache = (zt_cache *)context;
     static uint32_t seeds = 1;
     uint32_t seed = __atomic_fetch_add(&seeds, 7919, __ATOMIC_RELAXED);
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     size_t wrong = 0, n;
     for (n = 0; n < ROUNDS; n++) {
         uint32_t r = next_random(&seed);

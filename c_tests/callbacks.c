@@ -21,13 +21,13 @@ static zt_status take(void *context, const void *data, size_t n)
     const float x = 1;
     if (s->writer != NULL) { /* not during the creation */
         s->calls++;
-        s->refused += zt_writer_add_dense(s->writer, "b", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
-        s->refused += zt_writer_add_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
+        s->refused += zt_write_dense(s->writer, "b", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &one, 1, &x, sizeof x) == ZT_ERROR_STATE;
+        s->refused += zt_write_data(s->writer, &x, sizeof x) == ZT_ERROR_STATE;
         s->refused += set_bool(s->writer, "k", 1) == ZT_ERROR_STATE;
-        s->refused += zt_writer_finish(s->writer, NULL) == ZT_ERROR_STATE;
-        zt_writer_abort(s->writer);
+        s->refused += zt_write_finish(s->writer, NULL) == ZT_ERROR_STATE;
+        zt_write_abort(s->writer);
     }
-    if (s->other != NULL && zt_writer_add_data(s->other, data, n) != ZT_OK)
+    if (s->other != NULL && zt_write_data(s->other, data, n) != ZT_OK)
         return ZT_ERROR_IO;
     if (n > sizeof s->bytes - s->size)
         return ZT_ERROR_IO;
@@ -51,7 +51,7 @@ static zt_writer *to_sink(sink_state *s)
     INIT(sink);
     sink.context = s;
     sink.write = take;
-    REQUIRE(CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK));
     return w;
 }
 
@@ -66,8 +66,8 @@ static void a_sink_that_uses_its_own_writer(void)
         zt_writer *w = to_sink(&s);
         s.writer = w;
         fill_any(data, sizeof data, 4);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &n, 1, data, sizeof data), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     }
     CHECK(s.calls > 0);
     CHECK_U64(s.refused, 4 * s.calls);
@@ -90,17 +90,17 @@ static void a_sink_that_feeds_another_writer(void)
     object.name = "a file in a file";
     object.format = ZT_FORMAT_OTHER;
     object.format_name = "blob";
-    CHECK_STATUS(zt_writer_begin_object(around, &object), ZT_OK);
+    CHECK_STATUS(zt_write_begin(around, &object), ZT_OK);
     INIT(part);
     part.role = "bytes";
     part.dtype = ZT_DTYPE_U8;
-    CHECK_STATUS(zt_writer_add_component(around, &part), ZT_OK);
+    CHECK_STATUS(zt_write_component(around, &part), ZT_OK);
     inner.other = around;
-    CHECK_STATUS(zt_writer_add_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(around), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(around, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_data(around, inner.bytes, inner.size), ZT_OK); /* what came before it was set */
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &four, 1, "abcd", 4), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_end(around), ZT_OK);
+    CHECK_STATUS(zt_write_finish(around, NULL), ZT_OK);
     {
         zt_file *file = NULL, *within = NULL;
         const zt_component *c;

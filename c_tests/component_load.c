@@ -41,9 +41,9 @@ static void write_both(void)
         requests[i].encoding = i ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
         requests[i].digest = ZT_DIGEST_SHA256;
     }
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, requests, 2), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, requests, 2), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 }
 
 /* ---- memory */

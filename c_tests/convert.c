@@ -192,7 +192,7 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
     size_t width = zt_dtype_size(dtype), i;
     int pair = type == ZT_TYPE_COMPLEX64 || type == ZT_TYPE_COMPLEX128;
     uint64_t shape = pair ? count / 2 : count;
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *writer = NULL;
     zt_file *file;
     const zt_object *object;
@@ -201,9 +201,9 @@ static void every_conversion(zt_dtype dtype, zt_type type, const void *data, siz
     REQUIRE(got != NULL);
     INIT(options);
     options.encoding = encoding;
-    CHECK_STATUS(zt_writer_create(path, &options, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "x", 0, dtype, type, &shape, 1, data, count * width), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &options, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_dense(writer, "x", 0, dtype, type, &shape, 1, data, count * width), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     file = open_path(path);
     object = zt_object_find(file, "x");
     for (to = ZT_DTYPE_F64; to <= ZT_DTYPE_BOOL; to++) {

@@ -22,11 +22,11 @@ static void copied(const char *name, zt_encoding encoding)
     zt_file *from = open_data(name), *to;
     zt_writer *w = NULL;
     size_t i, blocks = 0;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_copy_attributes(w, from), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_copy_attributes(w, from), ZT_OK);
     for (i = 0; i < zt_object_count(from); i++)
-        CHECK_STATUS(zt_writer_add_copy_as(w, zt_object_at(from, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_U64(zt_object_count(to), zt_object_count(from));
     for (i = 0; i < zt_object_count(to); i++) {
@@ -57,13 +57,13 @@ static void as_floats(void)
     zt_file *from = open_data("foreign/valid/amber-all-dtypes-rust.safetensors"), *to;
     zt_writer *w = NULL;
     size_t i, changed = 0;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy_as(w, zt_object_at(from, 0), "x", 0, 77, 0, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 77, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 0, 77), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 77, 0, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 77, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 0, 77), ZT_ERROR_INVALID_ARGUMENT);
     for (i = 0; i < zt_object_count(from); i++)
-        CHECK_STATUS(zt_writer_add_copy_as(w, zt_object_at(from, i), NULL, 0, 0, 0, ZT_DTYPE_F64), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, i), NULL, 0, 0, 0, ZT_DTYPE_F64), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     for (i = 0; i < zt_object_count(from); i++) {
         zt_dtype old = zt_component_dtype(zt_component_at(zt_object_at(from, i), 0));
@@ -81,20 +81,20 @@ static void refused(void)
     zt_file *big = open_data("foreign/valid/amber-big-endian-py.gguf"), *odd = open_data("foreign/valid/amber-name-not-utf8.gguf");
     zt_writer *w = NULL;
     size_t i, blocks = 0, names = 0;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < zt_object_count(big); i++) {
         int is_blocks = zt_object_format(zt_object_at(big, i)) == ZT_FORMAT_BLOCKS;
         blocks += (size_t)is_blocks;
-        CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(big, i), NULL, 0), is_blocks ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+        CHECK_STATUS(zt_write_copy(w, zt_object_at(big, i), NULL, 0), is_blocks ? ZT_ERROR_UNSUPPORTED : ZT_OK);
     }
     for (i = 0; i < zt_object_count(odd); i++) {
         char name[32];
         snprintf(name, sizeof name, "renamed %u", (unsigned)i);
-        names += zt_writer_add_copy(w, zt_object_at(odd, i), NULL, 0) == ZT_ERROR_UNSUPPORTED;
-        CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(odd, i), name, 0), ZT_OK);
+        names += zt_write_copy(w, zt_object_at(odd, i), NULL, 0) == ZT_ERROR_UNSUPPORTED;
+        CHECK_STATUS(zt_write_copy(w, zt_object_at(odd, i), name, 0), ZT_OK);
     }
     CHECK(blocks > 0 && names > 0);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     zt_close(big);
     zt_close(odd);
 }

@@ -15,12 +15,12 @@ static void copy_all(const zt_file *from, zt_writer *w, zt_encoding encoding)
     for (i = 0; i < count; i++)
         objects[i] = zt_object_at(from, i);
     qsort((void *)objects, count, sizeof objects[0], by_name);
-    CHECK_STATUS(zt_writer_copy_attributes(w, from), ZT_OK);
+    CHECK_STATUS(zt_write_copy_attributes(w, from), ZT_OK);
     for (i = 0; i < count; i++)
         if (encoding == ZT_ENCODING_DEFAULT)
-            CHECK_STATUS(zt_writer_add_copy(w, objects[i], NULL, 0), ZT_OK);
+            CHECK_STATUS(zt_write_copy(w, objects[i], NULL, 0), ZT_OK);
         else
-            CHECK_STATUS(zt_writer_add_copy_as(w, objects[i], NULL, 0, encoding, ZT_DIGEST_XXH3, ZT_DTYPE_OTHER), ZT_OK);
+            CHECK_STATUS(zt_write_copy_as(w, objects[i], NULL, 0, encoding, ZT_DIGEST_XXH3, ZT_DTYPE_OTHER), ZT_OK);
     finish(w);
 }
 
@@ -95,7 +95,7 @@ static void canonical_form(void)
     batch[1] = request("b", lines);
     batch[2] = request("c", noise);
     w = create(path, canonical());
-    CHECK_STATUS(zt_writer_add_batch(w, batch, 3), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, batch, 3), ZT_OK);
     finish(w);
     CHECK(file_is(path, wanted, size));
     free(wanted);
@@ -118,13 +118,13 @@ static void what_canonical_form_has_not(void)
     refused(bytes(w, "e\xcc\x81", noise, 1), ZT_ERROR_INVALID_ARGUMENT, "normal form C");
     batch[0] = request("y", noise);
     batch[1] = request("x", noise);
-    refused(zt_writer_add_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "comes behind \"y\"");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "comes behind \"y\"");
     batch[1] = request("z", noise);
     batch[1].digest = ZT_DIGEST_NONE;
-    refused(zt_writer_add_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "digest by xxh3");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "digest by xxh3");
     batch[1] = request("z", noise);
     batch[1].encoding = ZT_ENCODING_ZSTD;
-    refused(zt_writer_add_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "it is raw");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "it is raw");
     CHECK_STATUS(bytes(w, "b", lines, SIZE), ZT_OK);
     CHECK_STATUS(bytes(w, "c", noise, SIZE), ZT_OK);
     finish(w);
@@ -137,7 +137,7 @@ static void what_canonical_form_has_not(void)
     w = create(other, canonical());
     CHECK_STATUS(streamed(w, "a", lines, ZT_ENCODING_DEFAULT), ZT_OK);
     refused(streamed(w, "b", lines, ZT_ENCODING_DEFAULT), ZT_ERROR_UNSUPPORTED, "give them in one call");
-    zt_writer_abort(w);
+    zt_write_abort(w);
 }
 
 int main(void)

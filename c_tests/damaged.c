@@ -16,30 +16,30 @@ static zt_file *damaged_npz(void)
     return open_path(path);
 }
 
-static void copies(zt_spec_version version)
+static void copies(zt_spec version)
 {
     zt_file *from = damaged_npz(), *to;
     const zt_object *object = zt_object_at(from, 0);
-    zt_writer_options options;
+    zt_write_options options;
     zt_write_summary summary;
     zt_verify_options wanted;
     zt_verify_report report;
     zt_writer *writer = NULL;
     INIT(options), INIT(summary), INIT(wanted), INIT(report);
-    options.spec_version = version;
-    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(writer, object, NULL, 0), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, ZT_DTYPE_OTHER), ZT_ERROR_CORRUPT);
+    options.spec = version;
+    CHECK_STATUS(zt_write_create(copy, &options, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_copy(writer, object, NULL, 0), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_SHA256, ZT_DTYPE_OTHER), ZT_ERROR_CORRUPT);
     /* The writer is as it was. */
-    CHECK_STATUS(zt_writer_add_copy(writer, zt_object_at(from, 1), NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(writer, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_copy(writer, zt_object_at(from, 1), NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, &summary), ZT_OK);
     CHECK(summary.damaged == 0 && summary.objects == 1);
     options.allow_damaged = 1;
-    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(writer, object, "a", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy_as(writer, object, "b", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_DEFAULT, ZT_DTYPE_OTHER), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(writer, zt_object_at(from, 1), "c", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(writer, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_create(copy, &options, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_copy(writer, object, "a", 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy_as(writer, object, "b", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_DEFAULT, ZT_DTYPE_OTHER), ZT_OK);
+    CHECK_STATUS(zt_write_copy(writer, zt_object_at(from, 1), "c", 0), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, &summary), ZT_OK);
     CHECK(summary.damaged == 2 && summary.objects == 3);
     to = open_path(copy);
     CHECK(zt_component_digest(component_of(to, "a", "data")) == NULL);
@@ -56,7 +56,7 @@ static void copies(zt_spec_version version)
     zt_close(to);
     zt_close(from);
     options.allow_damaged = 2;
-    CHECK_STATUS(zt_writer_create(copy, &options, &writer), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(copy, &options, &writer), ZT_ERROR_INVALID_ARGUMENT);
 }
 
 int main(void)

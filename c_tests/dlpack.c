@@ -63,7 +63,7 @@ static void round_trip(zt_encoding encoding)
     const char *path = scratch_path("dlpack.zt");
     unsigned char data[96];
     int64_t shape[2] = {2, 3};
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *file;
     managed *got[COUNT(types)];
@@ -71,12 +71,12 @@ static void round_trip(zt_encoding encoding)
     INIT(o);
     o.encoding = encoding;
     memset(data, 1, sizeof data);
-    REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK));
     for (i = 0; i < COUNT(types); i++) {
         managed t = tensor(data, shape, NULL, 2, types[i].code, types[i].bits);
-        CHECK_STATUS(zt_writer_add_dlpack(w, types[i].name, 0, &t), ZT_OK);
+        CHECK_STATUS(zt_write_dlpack(w, types[i].name, 0, &t), ZT_OK);
     }
-    REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
     file = open_path(path);
     for (i = 0; i < COUNT(types); i++) {
         const zt_object *object = zt_object_find(file, types[i].name);
@@ -121,13 +121,13 @@ static void handed_out_only(void)
     zt_file *file;
     size_t i;
     fill_any(data, sizeof data, 3);
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
     for (i = 0; i < COUNT(rows); i++) {
         managed t = tensor(data, &dimension, NULL, 1, rows[i].code, rows[i].bits);
-        CHECK_STATUS(zt_writer_add_dlpack(w, "refused", 0, &t), ZT_ERROR_UNSUPPORTED);
-        CHECK_STATUS(zt_writer_add_dense(w, zt_type_name(rows[i].type), 0, rows[i].dtype, rows[i].type, &shape, 1, data, rows[i].size), ZT_OK);
+        CHECK_STATUS(zt_write_dlpack(w, "refused", 0, &t), ZT_ERROR_UNSUPPORTED);
+        CHECK_STATUS(zt_write_dense(w, zt_type_name(rows[i].type), 0, rows[i].dtype, rows[i].type, &shape, 1, data, rows[i].size), ZT_OK);
     }
-    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+    REQUIRE(zt_write_finish(w, NULL) == ZT_OK);
     file = open_path(path);
     for (i = 0; i < COUNT(rows); i++) {
         managed *got = NULL;
@@ -151,22 +151,22 @@ static void strides_and_shapes(void)
     zt_writer *w = NULL;
     zt_file *file;
     managed *back = NULL;
-    REQUIRE(CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK));
     t = tensor(numbers, across, across_strides, 2, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "tur\0ned!", 7, &t), ZT_OK);
+    CHECK_STATUS(zt_write_dlpack(w, "tur\0ned!", 7, &t), ZT_OK);
     t = tensor(numbers + 5, three, minus, 1, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "backwards", 0, &t), ZT_OK);
+    CHECK_STATUS(zt_write_dlpack(w, "backwards", 0, &t), ZT_OK);
     t = tensor(numbers, four, none, 2, 0, 32);
     t.dl_tensor.byte_offset = 8;
-    CHECK_STATUS(zt_writer_add_dlpack(w, "repeated", 0, &t), ZT_OK);
+    CHECK_STATUS(zt_write_dlpack(w, "repeated", 0, &t), ZT_OK);
     t = tensor(numbers, one, odd, 3, 0, 32); /* strides of dimensions of 1 do not matter */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "ones", 0, &t), ZT_OK);
+    CHECK_STATUS(zt_write_dlpack(w, "ones", 0, &t), ZT_OK);
     t = tensor(NULL, empty, NULL, 2, 2, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "empty", 0, &t), ZT_OK);
+    CHECK_STATUS(zt_write_dlpack(w, "empty", 0, &t), ZT_OK);
     t = tensor(numbers, NULL, NULL, 0, 0, 32);
     t.dl_tensor.device.device_type = 3; /* pinned */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "scalar", 0, &t), ZT_OK);
-    REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+    CHECK_STATUS(zt_write_dlpack(w, "scalar", 0, &t), ZT_OK);
+    REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
     file = open_path(path);
     CHECK_STATUS(zt_component_read(zt_component_find(zt_object_find_n(file, "tur\0ned", 7), "data"), got, sizeof got), ZT_OK);
     CHECK(memcmp(got, turned, sizeof turned) == 0);
@@ -194,39 +194,39 @@ static void refused(void)
     managed t, *out = NULL;
     zt_writer *w = NULL;
     zt_file *file = open_data("v1.2/py-1.2.3-sparse.zt");
-    REQUIRE(CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK));
     t = tensor(numbers, shape, NULL, 2, 0, 32);
     t.version.major = 2;
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 0, 32);
     t.dl_tensor.device.device_type = 2; /* a GPU's memory */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 0, 32);
     t.dl_tensor.dtype.lanes = 4;
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 17, 4); /* float4 */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, 2, 0, 33);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_UNSUPPORTED);
     t = tensor(numbers, shape, NULL, -1, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, shape, NULL, INT32_MAX, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, NULL, NULL, 2, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, huge, NULL, 2, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, negative, NULL, 1, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(NULL, shape, NULL, 2, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, shape, far, 2, 0, 32);
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), ZT_ERROR_INVALID_ARGUMENT);
     t = tensor(numbers, many, zero, 2, 0, 32); /* 4 EiB of one number over and over */
-    CHECK_STATUS(zt_writer_add_dlpack(w, "a", 0, &t), sizeof(size_t) < 8 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_OUT_OF_MEMORY);
+    CHECK_STATUS(zt_write_dlpack(w, "a", 0, &t), sizeof(size_t) < 8 ? ZT_ERROR_INVALID_ARGUMENT : ZT_ERROR_OUT_OF_MEMORY);
     CHECK_STATUS(zt_object_to_dlpack(zt_object_at(file, 0), &out), ZT_ERROR_UNSUPPORTED);
     CHECK(out == NULL);
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
     file = open_data("invalid/encoding-lz4.zt");
     CHECK_STATUS(zt_object_to_dlpack(zt_object_at(file, 0), &out), ZT_ERROR_UNSUPPORTED);

@@ -9,7 +9,7 @@ static const float values[4] = {1, 2, 3, 4}, others[4] = {5, 6, 7, 8};
 static zt_writer *append(void)
 {
     zt_writer *w = NULL;
-    CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
     REQUIRE(w != NULL);
     return w;
 }
@@ -20,7 +20,7 @@ static void put_file(void)
     static const char *const names[3] = {"a", "b", "c"};
     zt_writer *w = NULL;
     size_t i;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < 3; i++) {
         zt_object_desc object;
         zt_component_desc data;
@@ -28,27 +28,27 @@ static void put_file(void)
         data.role = "data", data.dtype = ZT_DTYPE_F32, data.data = values, data.size = sizeof values;
         object.name = names[i], object.format = ZT_FORMAT_DENSE, object.shape = &four, object.rank = 1;
         object.components = &data, object.component_count = 1, object.attributes_json = "{\"n\":1}";
-        CHECK_STATUS(zt_writer_add_object(w, &object), ZT_OK);
+        CHECK_STATUS(zt_write_object(w, &object), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 }
 
 static zt_status give(zt_writer *w, const char *name, const char *key, int64_t n)
 {
-    zt_attribute a = attribute(ZT_ATTRIBUTE_I64);
+    zt_attribute a = attribute(ZT_ATTRIBUTE_KIND_I64);
     a.i64 = n;
-    return zt_writer_set_object_attribute(w, name, 0, key, &a);
+    return zt_write_set_object_attribute(w, name, 0, key, &a);
 }
 
 static zt_status take(zt_writer *w, const char *name, const char *key)
 {
-    zt_attribute a = attribute(ZT_ATTRIBUTE_REMOVE);
-    return zt_writer_set_object_attribute(w, name, 0, key, &a);
+    zt_attribute a = attribute(ZT_ATTRIBUTE_KIND_REMOVE);
+    return zt_write_set_object_attribute(w, name, 0, key, &a);
 }
 
 static zt_status rename_to(zt_writer *w, const char *name, const char *new_name)
 {
-    return zt_writer_rename_object(w, name, 0, new_name, 0);
+    return zt_write_rename(w, name, 0, new_name, 0);
 }
 
 static void edited(void)
@@ -64,14 +64,14 @@ static void edited(void)
     CHECK_STATUS(rename_to(w, "a", "t"), ZT_OK); /* a and b exchange their names */
     CHECK_STATUS(rename_to(w, "b", "a"), ZT_OK);
     CHECK_STATUS(rename_to(w, "t", "b"), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "cut off", 1), ZT_OK); /* "c" */
-    CHECK_STATUS(zt_writer_add_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "cut off", 1), ZT_OK); /* "c" */
+    CHECK_STATUS(zt_write_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
     CHECK_STATUS(give(w, "b", "n", 2), ZT_OK);
     CHECK_STATUS(give(w, "b", "more", 3), ZT_OK);
     CHECK_STATUS(take(w, "a", "n"), ZT_OK);
-    CHECK_STATUS(zt_writer_rename_object(w, "a", 0, "nul\0nul", 7), ZT_OK);
+    CHECK_STATUS(zt_write_rename(w, "a", 0, "nul\0nul", 7), ZT_OK);
     INIT(summary);
-    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &summary), ZT_OK);
     CHECK_U64(summary.objects, 3);
     CHECK_U64(summary.data_bytes, sizeof others);
     file = open_path(path);
@@ -103,7 +103,7 @@ static void refused(void)
     put_file();
     before = read_file(path, &size);
     w = append();
-    CHECK_STATUS(zt_writer_remove_object(w, "none", 0), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_write_remove(w, "none", 0), ZT_ERROR_NOT_FOUND);
     CHECK(strstr(zt_last_error(), "\"none\"") != NULL);
     CHECK_STATUS(rename_to(w, "none", "x"), ZT_ERROR_NOT_FOUND);
     CHECK_STATUS(rename_to(w, "a", "b"), ZT_ERROR_EXISTS);
@@ -113,27 +113,27 @@ static void refused(void)
     CHECK_STATUS(rename_to(w, "a", long_name), ZT_ERROR_LIMIT);
     CHECK_STATUS(give(w, "none", "k", 1), ZT_ERROR_NOT_FOUND);
     CHECK_STATUS(take(w, "a", "none"), ZT_ERROR_NOT_FOUND);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_dense(w, "new", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_dense(w, "new", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, others, sizeof others), ZT_OK);
     CHECK_STATUS(rename_to(w, "a", "new"), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_remove_object(w, "new", 0), ZT_ERROR_STATE); /* this writer's own */
+    CHECK_STATUS(zt_write_remove(w, "new", 0), ZT_ERROR_STATE); /* this writer's own */
     CHECK_STATUS(rename_to(w, "new", "x"), ZT_ERROR_STATE);
     CHECK_STATUS(give(w, "new", "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_remove_object(w, "b", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "b", 0), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_write_remove(w, "b", 0), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "b", 0), ZT_ERROR_NOT_FOUND);
     INIT(open);
     open.name = "open", open.format = ZT_FORMAT_DENSE, open.shape = &four, open.rank = 1;
-    CHECK_STATUS(zt_writer_begin_object(w, &open), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "a", 0), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_begin(w, &open), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "a", 0), ZT_ERROR_STATE);
     CHECK_STATUS(rename_to(w, "a", "x"), ZT_ERROR_STATE);
     CHECK_STATUS(give(w, "a", "k", 1), ZT_ERROR_STATE);
-    zt_writer_abort(w);
+    zt_write_abort(w);
     CHECK(file_is(path, before, size));
     free(before);
     /* A new file has nothing to edit. */
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "a", 0), ZT_ERROR_NOT_FOUND);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "a", 0), ZT_ERROR_NOT_FOUND);
+    zt_write_abort(w);
 }
 
 int main(void)

@@ -39,12 +39,12 @@ static zt_status entry_tensors(zt_writer *w)
     zt_component_desc part;
     zt_object_desc object;
     const char *const words[3] = {"one", "two", "three"};
-    const zt_attribute null = attribute(ZT_ATTRIBUTE_NULL);
+    const zt_attribute null = attribute(ZT_ATTRIBUTE_KIND_NULL);
     zt_status status;
     size_t i;
     INIT(q), INIT(part), INIT(object);
-    TRY(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
-    TRY(zt_writer_add_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
+    TRY(zt_write_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_write_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, values, sizeof values));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -53,21 +53,21 @@ static zt_status entry_tensors(zt_writer *w)
         batch[i].dtype = ZT_DTYPE_U8;
         batch[i].encoding = i == 1 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
     }
-    TRY(zt_writer_add_batch(w, batch, 3));
-    TRY(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_write_batch(w, batch, 3));
+    TRY(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_write_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     q.packed_weight = q.scales = entry_data, q.packed_weight_size = 64, q.scales_size = 32;
     q.packed_weight_dtype = ZT_DTYPE_I32, q.scales_dtype = ZT_DTYPE_F16, q.bits = 4, q.group_size = 8;
     q.zeros = entry_data, q.zeros_size = 32, q.zeros_dtype = ZT_DTYPE_F16;
-    TRY(zt_writer_add_quantized(w, "quantized", 0, matrix, 2, &q));
+    TRY(zt_write_quantized(w, "quantized", 0, matrix, 2, &q));
     part.role = "data", part.dtype = ZT_DTYPE_U8, part.data = entry_data, part.size = ENTRY_FEW;
     object.name = "object", object.format = ZT_FORMAT_DENSE, object.shape = &few, object.rank = 1;
     object.components = &part, object.component_count = 1;
     object.attributes_json = "{\"a\":[1,2.5,{\"b\":null}]}";
-    TRY(zt_writer_add_object(w, &object));
+    TRY(zt_write_object(w, &object));
     object.name = "streamed", object.shape = &big, object.components = NULL, object.component_count = 0;
-    TRY(zt_writer_begin_object(w, &object));
-    TRY(zt_writer_set_open_object_attribute(w, "null", &null));
+    TRY(zt_write_begin(w, &object));
+    TRY(zt_write_set_open_object_attribute(w, "null", &null));
     TRY(write_remove(w, "null"));
     TRY(write_strings(w, "strings", words, NULL, 3));
     TRY(write_bool(w, "flag", 1));
@@ -78,11 +78,11 @@ static zt_status entry_tensors(zt_writer *w)
     TRY(write_bytes(w, "raw", entry_data, 10));
     TRY(write_json(w, "json", "{\"k\":[1,2,3]}"));
     part.data = NULL, part.size = 0, part.encoding = ZT_ENCODING_ZSTD;
-    TRY(zt_writer_add_component(w, &part));
-    TRY(zt_writer_add_data(w, entry_data, ENTRY_BIG / 2));
-    TRY(zt_writer_add_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
-    TRY(zt_writer_end_object(w));
-    TRY(zt_writer_set_attribute(w, "null", &null));
+    TRY(zt_write_component(w, &part));
+    TRY(zt_write_data(w, entry_data, ENTRY_BIG / 2));
+    TRY(zt_write_data(w, entry_data + ENTRY_BIG / 2, ENTRY_BIG - ENTRY_BIG / 2));
+    TRY(zt_write_end(w));
+    TRY(zt_write_set_attribute(w, "null", &null));
     TRY(set_remove(w, "null"));
     TRY(set_numbers(w, "numbers", ZT_DTYPE_U16, entry_data, 100));
     TRY(set_bool(w, "flag", 0));
@@ -101,20 +101,20 @@ static zt_status entry_finish(zt_writer *w, zt_status status)
     zt_write_summary summary;
     INIT(summary);
     if (status == ZT_OK)
-        return zt_writer_finish(w, &summary);
-    zt_writer_abort(w);
+        return zt_write_finish(w, &summary);
+    zt_write_abort(w);
     return status;
 }
 
 static zt_status entry_create(const char *path, zt_encoding encoding, zt_digest digest, uint32_t threads, uint32_t durable)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     zt_status status;
     INIT(options);
     options.encoding = encoding, options.digest = digest, options.threads = threads, options.durable = durable;
     options.frame_size = 65536, options.large_size = 100000, options.large_alignment = 4096;
-    status = zt_writer_create(path, &options, &w);
+    status = zt_write_create(path, &options, &w);
     return status == ZT_OK ? entry_finish(w, entry_tensors(w)) : status;
 }
 

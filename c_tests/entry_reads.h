@@ -15,24 +15,24 @@ static zt_status entry_value(const zt_value *value)
     int64_t below;
     int32_t flag;
     size_t i, size;
-    switch (zt_value_kind(value)) {
-    case ZT_VALUE_BOOL:
+    switch (zt_value_get_kind(value)) {
+    case ZT_VALUE_KIND_BOOL:
         TRY(zt_value_get_bool(value, &flag));
         break;
-    case ZT_VALUE_INT:
+    case ZT_VALUE_KIND_INT:
         if (zt_value_get_u64(value, &above) != ZT_OK)
             TRY(zt_value_get_i64(value, &below));
         break;
-    case ZT_VALUE_FLOAT:
+    case ZT_VALUE_KIND_FLOAT:
         TRY(zt_value_get_f64(value, &real));
         break;
-    case ZT_VALUE_STRING:
+    case ZT_VALUE_KIND_STRING:
         TRY(zt_value_get_string(value, &text, &size));
         break;
-    case ZT_VALUE_BYTES:
+    case ZT_VALUE_KIND_BYTES:
         TRY(zt_value_get_bytes(value, &bytes, &size));
         break;
-    case ZT_VALUE_TAG:
+    case ZT_VALUE_KIND_TAG:
         (void)zt_value_dtype(value);
         TRY(zt_value_get_tag(value, &above));
         break;
@@ -159,7 +159,7 @@ static zt_status entry_cache(const zt_file *file)
 {
     zt_cache_options how;
     zt_cache_stats stats;
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     zt_read_request requests[2];
     const uint64_t start = 10, count = 100, step = 3;
     zt_cache *cache = NULL;
@@ -208,7 +208,7 @@ static zt_status entry_load(const zt_file *file, uint32_t threads)
         INIT(event);
         TRY(zt_load_next(load, -1, &event));
         zt_load_release(load, &event);
-    } while (event.kind != ZT_LOAD_DONE);
+    } while (event.kind != ZT_LOAD_KIND_DONE);
     if (event.status != ZT_OK)
         zt_load_cancel(load); /* too late */
     TRY(zt_load_get_part_stats(load, 0, &parts, 1, &i));

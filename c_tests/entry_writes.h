@@ -15,7 +15,7 @@ static zt_status write_on_a_folder(void) { return entry_create(entry_folder, ZT_
 static zt_status append_to(const char *path)
 {
     zt_writer *w = NULL;
-    zt_status status = zt_writer_append(path, NULL, &w);
+    zt_status status = zt_write_append(path, NULL, &w);
     return status == ZT_OK ? entry_finish(w, entry_tensors(w)) : status;
 }
 
@@ -24,20 +24,20 @@ static zt_status append_tensors(void) { return append_to(entry_target); }
 static zt_status edit_objects(void)
 {
     const uint64_t few = ENTRY_FEW;
-    const zt_attribute null = attribute(ZT_ATTRIBUTE_NULL), gone = attribute(ZT_ATTRIBUTE_REMOVE);
+    const zt_attribute null = attribute(ZT_ATTRIBUTE_KIND_NULL), gone = attribute(ZT_ATTRIBUTE_KIND_REMOVE);
     zt_writer *w = NULL;
     zt_status status;
-    TRY(zt_writer_append(entry_target, NULL, &w));
-    TRY(zt_writer_remove_object(w, "u8", 0));
-    TRY(zt_writer_add_dense(w, "u8", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
-    TRY(zt_writer_rename_object(w, "f32", 0, "swap", 0));
-    TRY(zt_writer_rename_object(w, "f64", 0, "f32", 0));
-    TRY(zt_writer_rename_object(w, "swap", 0, "f64", 0));
-    TRY(zt_writer_set_object_attribute(w, "f64", 0, "one", &null));
-    TRY(zt_writer_set_object_attribute(w, "f64", 0, "two", &null));
-    TRY(zt_writer_set_object_attribute(w, "f64", 0, "one", &gone));
-    if ((status = zt_writer_rename_object(w, "i8", 0, "u8", 0)) == ZT_ERROR_EXISTS)
-        status = zt_writer_remove_object(w, "nobody", 0) == ZT_ERROR_NOT_FOUND ? ZT_OK : ZT_ERROR_INTERNAL;
+    TRY(zt_write_append(entry_target, NULL, &w));
+    TRY(zt_write_remove(w, "u8", 0));
+    TRY(zt_write_dense(w, "u8", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, entry_data, ENTRY_FEW));
+    TRY(zt_write_rename(w, "f32", 0, "swap", 0));
+    TRY(zt_write_rename(w, "f64", 0, "f32", 0));
+    TRY(zt_write_rename(w, "swap", 0, "f64", 0));
+    TRY(zt_write_set_object_attribute(w, "f64", 0, "one", &null));
+    TRY(zt_write_set_object_attribute(w, "f64", 0, "two", &null));
+    TRY(zt_write_set_object_attribute(w, "f64", 0, "one", &gone));
+    if ((status = zt_write_rename(w, "i8", 0, "u8", 0)) == ZT_ERROR_EXISTS)
+        status = zt_write_remove(w, "nobody", 0) == ZT_ERROR_NOT_FOUND ? ZT_OK : ZT_ERROR_INTERNAL;
 end:
     return entry_finish(w, status);
 }
@@ -63,7 +63,7 @@ static zt_status entry_sink(int bytes)
     INIT(sink);
     sink.write = entry_sink_write;
     entry_sink_left = bytes;
-    status = zt_writer_create_sink(&sink, NULL, &w);
+    status = zt_write_create_sink(&sink, NULL, &w);
     return status == ZT_OK ? entry_finish(w, entry_tensors(w)) : status;
 }
 
@@ -87,21 +87,21 @@ static zt_status nest_attributes(void)
     for (i = DEPTH; i-- > 0;)
         *end++ = i % 2 ? '}' : ']';
     *end = 0;
-    TRY(zt_writer_create(entry_target, NULL, &w));
+    TRY(zt_write_create(entry_target, NULL, &w));
     TRY(set_json(w, "deep", json));
-    status = zt_writer_finish(w, NULL);
+    status = zt_write_finish(w, NULL);
     w = NULL;
     TRY(status);
-    TRY(zt_writer_append(entry_target, NULL, &w));
+    TRY(zt_write_append(entry_target, NULL, &w));
     TRY(set_json(w, "more", json));
-    status = zt_writer_finish(w, NULL);
+    status = zt_write_finish(w, NULL);
     w = NULL;
     TRY(status);
     TRY(zt_open(entry_target, NULL, &file));
     TRY(zt_value_to_json(zt_file_attributes(file), (char *)entry_buffer, ENTRY_BUFFER_SIZE, &needed));
     status = strstr((char *)entry_buffer, "[{\"a\":[{\"a\":1250") ? ZT_OK : ZT_ERROR_INTERNAL;
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
     return status;
 }
@@ -112,15 +112,15 @@ static zt_status write_what_is_refused(void)
     const uint64_t few = 4;
     zt_writer *w = NULL;
     zt_status status;
-    TRY(zt_writer_create(entry_target, NULL, &w));
+    TRY(zt_write_create(entry_target, NULL, &w));
     if ((status = set_json(w, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
         goto end;
-    if ((status = zt_writer_add_data(w, "abcd", 4)) != ZT_ERROR_STATE)
+    if ((status = zt_write_data(w, "abcd", 4)) != ZT_ERROR_STATE)
         goto end;
-    TRY(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
-    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
+    TRY(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4));
+    status = zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &few, 1, "abcd", 4);
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     return status;
 }
 
@@ -131,33 +131,33 @@ static zt_status copy_tensors(void)
     zt_status status;
     size_t i;
     TRY(zt_open(entry_good, NULL, &file));
-    TRY(zt_writer_create(entry_target, NULL, &w));
-    TRY(zt_writer_copy_attributes(w, file));
+    TRY(zt_write_create(entry_target, NULL, &w));
+    TRY(zt_write_copy_attributes(w, file));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL, 0));
-    TRY(zt_writer_add_copy_as(w, zt_object_at(file, 0), "as zstd", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER));
-    status = zt_writer_finish(w, NULL);
+        TRY(zt_write_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL, 0));
+    TRY(zt_write_copy_as(w, zt_object_at(file, 0), "as zstd", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER));
+    status = zt_write_finish(w, NULL);
     w = NULL;
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
     return status;
 }
 
 static zt_status link_objects(void)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     zt_file *shard = NULL;
     zt_status status;
     INIT(options);
-    options.spec_version = ZT_SPEC_2;
+    options.spec = ZT_SPEC_2;
     TRY(zt_open(data_path("v2/real/py-one-tensor.zt"), NULL, &shard));
-    TRY(zt_writer_create(entry_target, &options, &w));
-    TRY(zt_writer_add_shard(w, "one", 0, shard));
-    TRY(zt_writer_add_link(w, zt_object_at(shard, 0), NULL, 0));
-    if ((status = zt_writer_add_shard(w, "one", 0, shard)) == ZT_ERROR_EXISTS)
-        status = zt_writer_add_link(w, zt_object_at(shard, 0), NULL, 0);
+    TRY(zt_write_create(entry_target, &options, &w));
+    TRY(zt_write_shard(w, "one", 0, shard));
+    TRY(zt_write_link(w, zt_object_at(shard, 0), NULL, 0));
+    if ((status = zt_write_shard(w, "one", 0, shard)) == ZT_ERROR_EXISTS)
+        status = zt_write_link(w, zt_object_at(shard, 0), NULL, 0);
 end:
     zt_close(shard);
     return entry_finish(w, status);
@@ -204,18 +204,18 @@ static zt_status share_dlpack(void)
     zt_file *file = NULL;
     zt_status status;
     TRY(zt_open(entry_good, NULL, &file));
-    TRY(zt_writer_create(entry_target, NULL, &w));
+    TRY(zt_write_create(entry_target, NULL, &w));
     TRY(zt_object_to_dlpack(zt_object_find(file, "plain"), &tensor));
-    status = zt_writer_add_dlpack(w, "a", 0, tensor);
+    status = zt_write_dlpack(w, "a", 0, tensor);
     entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
     TRY(status);
     TRY(zt_component_to_dlpack(zt_component_find(zt_object_find(file, "batch 1"), "data"), &tensor));
     entry_delete_dlpack(tensor, 8 + sizeof(void *)); /* behind the version and the context */
     TRY(zt_object_to_dlpack_unversioned(zt_object_find(file, "floats"), &plain));
-    status = zt_writer_add_dlpack_unversioned(w, "b", 0, plain);
+    status = zt_write_dlpack_unversioned(w, "b", 0, plain);
     entry_delete_dlpack(plain, offsetof(struct entry_dlpack, deleter));
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
     return status;
 }

@@ -78,9 +78,9 @@ static void a_request_that_is_cut(void)
     zt_read_options how;
     zt_writer *w = NULL;
     zt_file *file = NULL;
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     INIT(options), INIT(request), INIT(how);
     options.mode = ZT_MODE_READ;
     REQUIRE(zt_open(path, &options, &file) == ZT_OK);

@@ -23,7 +23,7 @@ static void write_source(void)
 {
     static const uint64_t shape_raw = RAW, shape_packed = PACKED, shape_floats[2] = {10, 100}, shape_csr[2] = {3, 4};
     static const uint64_t indices[3] = {0, 3, 1}, indptr[4] = {0, 2, 2, 3};
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_object_desc object;
     zt_component_desc component;
@@ -39,7 +39,7 @@ static void write_source(void)
     o.frame_size = 32768;
     o.threads = 1;
     o.digest = ZT_DIGEST_NONE; /* for components that name none */
-    CHECK_STATUS(zt_writer_create(in_folder("source.zt"), &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(in_folder("source.zt"), &o, &w), ZT_OK);
     INIT(object);
     INIT(component);
     object.name = "raw";
@@ -53,7 +53,7 @@ static void write_source(void)
     component.data = raw;
     component.size = sizeof raw;
     component.digest = ZT_DIGEST_CRC32C;
-    CHECK_STATUS(zt_writer_add_object(w, &object), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &object), ZT_OK);
     object.name = "packed";
     object.shape = &shape_packed;
     component.dtype = ZT_DTYPE_I32;
@@ -61,10 +61,10 @@ static void write_source(void)
     component.data = packed;
     component.size = sizeof packed;
     component.digest = ZT_DIGEST_SHA256;
-    CHECK_STATUS(zt_writer_add_object(w, &object), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_floats, 2, floats, sizeof floats), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_csr, 3, floats, 12, indices, indptr), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &object), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "floats", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_floats, 2, floats, sizeof floats), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape_csr, 3, floats, 12, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 }
 
 /* What a scenario opens and reads. */
@@ -248,9 +248,9 @@ static void loading(struct outcome *out)
     for (;;) {
         INIT(event);
         TRY(zt_load_next(load, -1, &event));
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             break;
-        if (event.kind == ZT_LOAD_DATA && event.slot != ZT_NO_SLOT)
+        if (event.kind == ZT_LOAD_KIND_DATA && event.slot != ZT_NO_SLOT)
             memcpy(places[event.tag] + event.offset, event.data, event.size);
         zt_load_release(load, &event);
     }
@@ -272,7 +272,7 @@ done:
 static void caching(struct outcome *out)
 {
     zt_cache_options o;
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     zt_read_request r;
     zt_cache *cache = NULL;
     zt_file *file = NULL;

@@ -64,7 +64,7 @@ static void add_batch(struct outcome *out, zt_writer *w)
         requests[i].encoding = i == 10 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
         requests[i].digest = i % 2 ? ZT_DIGEST_SHA256 : ZT_DIGEST_DEFAULT;
     }
-    TRY(zt_writer_add_batch(w, requests, 12));
+    TRY(zt_write_batch(w, requests, 12));
 done:
     return;
 }
@@ -74,8 +74,8 @@ static void add(struct outcome *out, zt_writer *w)
     zt_object_desc object;
     zt_component_desc component;
     size_t at;
-    TRY(zt_writer_add_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
-    TRY(zt_writer_add_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
+    TRY(zt_write_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_large, 1, data, LARGE));
+    TRY(zt_write_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_small, 1, data, SMALL));
     add_batch(out, w);
     if (out->status != ZT_OK)
         return;
@@ -85,22 +85,22 @@ static void add(struct outcome *out, zt_writer *w)
     object.format = ZT_FORMAT_DENSE;
     object.shape = &shape_small;
     object.rank = 1;
-    TRY(zt_writer_begin_object(w, &object));
+    TRY(zt_write_begin(w, &object));
     component.role = "data";
     component.dtype = ZT_DTYPE_U8;
     component.encoding = ZT_ENCODING_ZSTD;
     component.digest = ZT_DIGEST_SHA256;
-    TRY(zt_writer_add_component(w, &component));
+    TRY(zt_write_component(w, &component));
     for (at = 0; at < SMALL; at += 1000)
-        TRY(zt_writer_add_data(w, data + at, 1000));
-    TRY(zt_writer_end_object(w));
+        TRY(zt_write_data(w, data + at, 1000));
+    TRY(zt_write_end(w));
 done:
     return;
 }
 
-static zt_writer_options options(void)
+static zt_write_options options(void)
 {
-    zt_writer_options o;
+    zt_write_options o;
     INIT(o);
     o.threads = threads;
     o.digest = ZT_DIGEST_CRC32C;
@@ -111,19 +111,19 @@ static zt_writer_options options(void)
 static void finishing(struct outcome *out, zt_writer *w)
 {
     if (out->status != ZT_OK) {
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
         return;
     }
-    TRY(zt_writer_finish(w, NULL));
+    TRY(zt_write_finish(w, NULL));
 done:
     return;
 }
 
 static void creating(struct outcome *out)
 {
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_writer *w = NULL;
-    TRY(zt_writer_create(target(), &o, &w));
+    TRY(zt_write_create(target(), &o, &w));
     add(out, w);
     finishing(out, w);
 done:
@@ -132,11 +132,11 @@ done:
 
 static void creating_2(struct outcome *out)
 {
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_writer *w = NULL;
-    o.spec_version = ZT_SPEC_2;
+    o.spec = ZT_SPEC_2;
     o.digest = ZT_DIGEST_XXH3;
-    TRY(zt_writer_create(target(), &o, &w));
+    TRY(zt_write_create(target(), &o, &w));
     add(out, w);
     finishing(out, w);
 done:
@@ -147,13 +147,13 @@ done:
 static void creating_large(struct outcome *out)
 {
     const unsigned char *page = larger + (4096 - (uintptr_t)larger % 4096) % 4096;
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_writer *w = NULL;
     o.large_alignment = 4096;
-    TRY(zt_writer_create(target(), &o, &w));
-    out->status = zt_writer_add_dense(w, "as blocks", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
+    TRY(zt_write_create(target(), &o, &w));
+    out->status = zt_write_dense(w, "as blocks", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, page, LARGER);
     if (out->status == ZT_OK)
-        out->status = zt_writer_add_dense(w, "as it is", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
+        out->status = zt_write_dense(w, "as it is", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape_larger, 1, larger + 1, LARGER);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -166,7 +166,7 @@ static void creating_many(struct outcome *out)
     static zt_write_request requests[MANY];
     static char names[MANY][8];
     static const uint64_t shape = 4000;
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_writer *w = NULL;
     size_t i;
     for (i = 0; i < MANY; i++) {
@@ -179,8 +179,8 @@ static void creating_many(struct outcome *out)
         requests[i].data = data + i;
         requests[i].size = (size_t)shape;
     }
-    TRY(zt_writer_create(target(), &o, &w));
-    out->status = zt_writer_add_batch(w, requests, MANY);
+    TRY(zt_write_create(target(), &o, &w));
+    out->status = zt_write_batch(w, requests, MANY);
     snprintf(out->message, sizeof out->message, "%s", out->status == ZT_OK ? "" : zt_last_error());
     finishing(out, w);
 done:
@@ -189,9 +189,9 @@ done:
 
 static void appending(struct outcome *out)
 {
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_writer *w = NULL;
-    TRY(zt_writer_append(target(), &o, &w));
+    TRY(zt_write_append(target(), &o, &w));
     add(out, w);
     finishing(out, w);
 done:
@@ -200,14 +200,14 @@ done:
 
 static void editing(struct outcome *out)
 {
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_attribute a;
     zt_writer *w = NULL;
     INIT(a);
-    TRY(zt_writer_append(target(), &o, &w));
-    TRY(zt_writer_remove_object(w, "u8", 0));
-    TRY(zt_writer_rename_object(w, "f32", 0, "u8", 0));
-    TRY(zt_writer_set_object_attribute(w, "u8", 0, "null", &a));
+    TRY(zt_write_append(target(), &o, &w));
+    TRY(zt_write_remove(w, "u8", 0));
+    TRY(zt_write_rename(w, "f32", 0, "u8", 0));
+    TRY(zt_write_set_object_attribute(w, "u8", 0, "null", &a));
     add(out, w);
     finishing(out, w);
 done:
@@ -216,7 +216,7 @@ done:
 
 static void copying(struct outcome *out)
 {
-    zt_writer_options o = options();
+    zt_write_options o = options();
     zt_open_options read;
     zt_writer *w = NULL;
     zt_file *file = NULL;
@@ -224,13 +224,13 @@ static void copying(struct outcome *out)
     INIT(read);
     read.mode = ZT_MODE_READ;
     TRY(zt_open(data_path("v1.2/py-1.2.3-zstd.zt"), &read, &file));
-    TRY(zt_writer_create(target(), &o, &w));
+    TRY(zt_write_create(target(), &o, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL, 0));
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL, 0));
     finishing(out, w);
     w = NULL;
 done:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
 }
 
@@ -247,8 +247,8 @@ static void fill_memory_of_writers(void)
     zt_writer *w = NULL;
     size_t i;
     for (i = 0; i < 600; i++) {
-        CHECK_STATUS(zt_writer_create(target(), NULL, &w), ZT_OK);
-        zt_writer_abort(w);
+        CHECK_STATUS(zt_write_create(target(), NULL, &w), ZT_OK);
+        zt_write_abort(w);
     }
 }
 

@@ -16,13 +16,13 @@ static const char *path;
 static void make(zt_encoding encoding)
 {
     const uint64_t shape = SIZE;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     INIT(o);
     o.encoding = encoding, o.digest = ZT_DIGEST_CRC32C, o.frame_size = 1 << 16;
-    REQUIRE(zt_writer_create(path, &o, &w) == ZT_OK);
-    REQUIRE(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
-    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+    REQUIRE(zt_write_create(path, &o, &w) == ZT_OK);
+    REQUIRE(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, bytes, SIZE) == ZT_OK);
+    REQUIRE(zt_write_finish(w, NULL) == ZT_OK);
 }
 
 static zt_file *open_mode(zt_mode mode)

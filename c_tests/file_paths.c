@@ -45,7 +45,7 @@ static void odd_sources(void)
     refused("", ZT_ERROR_NO_FILE), refused(longest, ZT_ERROR_IO), refused("/", ZT_ERROR_IO), refused(fifo, ZT_ERROR_IO);
     refused(loop, ZT_ERROR_IO), refused(dangling, ZT_ERROR_NO_FILE);
     refused("/dev/null", ZT_ERROR_IO), refused("/dev/zero", ZT_ERROR_IO);
-    refused("/proc/self/status", ZT_ERROR_NOT_ZTENSOR); /* says that it has 0 bytes */
+    refused("/proc/self/status", ZT_ERROR_UNKNOWN_CONTAINER); /* says that it has 0 bytes */
     alarm(0);
     write_file(odd, whole, size);
     REQUIRE(symlink(odd, link) == 0);
@@ -59,15 +59,15 @@ static zt_status write_a_megabyte(const char *path)
     static unsigned char data[1 << 20];
     const uint64_t shape = sizeof data;
     zt_writer *w = NULL;
-    zt_status status = zt_writer_create(path, NULL, &w);
+    zt_status status = zt_write_create(path, NULL, &w);
     if (status != ZT_OK)
         return status;
-    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+    status = zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
     if (status != ZT_OK) {
-        zt_writer_abort(w);
+        zt_write_abort(w);
         return status;
     }
-    return zt_writer_finish(w, NULL);
+    return zt_write_finish(w, NULL);
 }
 
 static void odd_destinations(void)
@@ -112,11 +112,11 @@ static int past_the_size(const char *path)
     signal(SIGXFSZ, SIG_DFL);
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || write_a_megabyte(path) != ZT_ERROR_IO)
         return 1;
-    if (zt_writer_append(path, NULL, &w) != ZT_OK)
+    if (zt_write_append(path, NULL, &w) != ZT_OK)
         return 2;
-    if (zt_writer_add_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, sizeof data) == ZT_OK)
-        return zt_writer_finish(w, NULL) == ZT_ERROR_IO ? 0 : 3;
-    zt_writer_abort(w);
+    if (zt_write_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, sizeof data) == ZT_OK)
+        return zt_write_finish(w, NULL) == ZT_ERROR_IO ? 0 : 3;
+    zt_write_abort(w);
     return 0;
 }
 
@@ -158,16 +158,16 @@ static int full_disk(const char *folder)
     char path[4096];
     size_t size, variant;
     unsigned char *old;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", folder, "tmpfs", 0, "size=800k") != 0)
         return FULL_DISK_SKIPPED;
     snprintf(path, sizeof path, "%s/file.zt", folder);
     fill_any(data, sizeof data, 5);
-    if (zt_writer_create(path, NULL, &w) != ZT_OK ||
-        zt_writer_add_dense(w, "old", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 100000) != ZT_OK ||
-        zt_writer_finish(w, NULL) != ZT_OK)
+    if (zt_write_create(path, NULL, &w) != ZT_OK ||
+        zt_write_dense(w, "old", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 100000) != ZT_OK ||
+        zt_write_finish(w, NULL) != ZT_OK)
         return 1;
     old = read_file(path, &size);
     for (variant = 0; variant < 8; variant++) {
@@ -176,14 +176,14 @@ static int full_disk(const char *folder)
         INIT(o);
         o.durable = (variant & 1) != 0;
         o.encoding = variant & 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW;
-        status = variant & 4 ? zt_writer_append(path, &o, &w) : zt_writer_create(path, &o, &w);
+        status = variant & 4 ? zt_write_append(path, &o, &w) : zt_write_create(path, &o, &w);
         if (status != ZT_OK)
             return 2;
-        status = zt_writer_add_dense(w, "new", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+        status = zt_write_dense(w, "new", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
         if (status == ZT_OK)
-            status = zt_writer_finish(w, NULL);
+            status = zt_write_finish(w, NULL);
         else
-            zt_writer_abort(w);
+            zt_write_abort(w);
         if (status != ZT_ERROR_IO || strstr(zt_last_error(), "No space left") == NULL || !file_is(path, old, size) ||
             files_in(folder) != 1)
             return 10 + (int)variant;
@@ -244,9 +244,9 @@ static void beyond_four_gibibytes(void)
     REQUIRE(pwrite(fd, size, 8, 0x100001040 + (off_t)sizeof manifest - 1) == 8);
     REQUIRE(pwrite(fd, "ZTEN1000", 8, 0x100001048 + (off_t)sizeof manifest - 1) == 8);
     close(fd);
-    REQUIRE(CHECK_STATUS(zt_writer_append(path, NULL, &w), ZT_OK));
-    CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 64), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    REQUIRE(CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK));
+    CHECK_STATUS(zt_write_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &small, 1, data, 64), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     for (i = 0; i < COUNT(modes); i++) {
         zt_open_options o;
         zt_file *file = NULL;

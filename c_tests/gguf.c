@@ -11,7 +11,7 @@ static void keys(const zt_file *file)
     int64_t i = 0;
     double d = 0;
     int truth = 0;
-    CHECK(zt_value_kind(map) == ZT_VALUE_MAP && zt_value_count(map) > 20);
+    CHECK(zt_value_get_kind(map) == ZT_VALUE_KIND_MAP && zt_value_count(map) > 20);
     CHECK_STATUS(zt_value_get_u64(zt_value_find(map, "amber.u64"), &u), ZT_OK);
     CHECK(u == UINT64_MAX);
     CHECK_STATUS(zt_value_get_i64(zt_value_find(map, "amber.i16"), &i), ZT_OK);
@@ -27,11 +27,11 @@ static void keys(const zt_file *file)
     CHECK_STATUS(zt_value_get_string(zt_value_find(map, "amber.str"), &text, &length), ZT_OK);
     CHECK(length == 10 && strncmp(text, "h\xc3\xa9llo", 6) == 0);
     value = zt_value_find(map, "str.not_utf8");
-    CHECK(zt_value_kind(value) == ZT_VALUE_BYTES);
+    CHECK(zt_value_get_kind(value) == ZT_VALUE_KIND_BYTES);
     CHECK_STATUS(zt_value_get_bytes(value, &raw, &length), ZT_OK);
     CHECK(length == 6 && memcmp(raw, "\xff\xfe\x80" "abc", 6) == 0);
     value = zt_value_find(map, "arr.empty_u8");
-    CHECK(zt_value_kind(value) == ZT_VALUE_ARRAY && zt_value_count(value) == 0);
+    CHECK(zt_value_get_kind(value) == ZT_VALUE_KIND_ARRAY && zt_value_count(value) == 0);
 }
 
 static void vocabulary(zt_mode mode)

@@ -66,26 +66,26 @@ static zt_status write_by(zt_writer *w, zt_encoding encoding, const char *name)
     c.encoding = encoding;
     c.data = data;
     c.size = whole;
-    return zt_writer_add_object(w, &o);
+    return zt_write_object(w, &o);
 }
 
 /* Makes the file. */
 static void writing(zt_thread_hooks *hooks, crew *c)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     INIT(o);
     o.digest = ZT_DIGEST_SHA256;
     o.threads = 4;
     o.thread_hooks = hooks;
-    REQUIRE(zt_writer_create(path, &o, &w) == ZT_OK);
+    REQUIRE(zt_write_create(path, &o, &w) == ZT_OK);
     CHECK_STATUS(write_by(w, ZT_ENCODING_RAW, "raw"), ZT_OK);
     crew_was(c, 1); /* one hashes */
     CHECK_STATUS(write_by(w, ZT_ENCODING_ZSTD, "zstd"), ZT_OK);
     crew_was(c, 1);
-    CHECK_STATUS(zt_writer_add_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "small", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &part, 1, data, PART), ZT_OK);
     crew_was(c, 1);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 }
 
 static int32_t go_on(void *context, uint64_t done, uint64_t total) { return (void)context, done > total; }

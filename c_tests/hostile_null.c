@@ -79,8 +79,8 @@ static void dlpack(void)
     CHECK_STATUS(zt_object_to_dlpack_unversioned(NULL, &old), INVALID);
     CHECK(old == NULL);
     CHECK_STATUS(zt_object_to_dlpack_unversioned(object, NULL), INVALID);
-    CHECK_STATUS(zt_writer_add_dlpack(NULL, "a", 0, (const struct DLManagedTensorVersioned *)space), INVALID);
-    CHECK_STATUS(zt_writer_add_dlpack_unversioned(NULL, "a", 0, (const struct DLManagedTensor *)space), INVALID);
+    CHECK_STATUS(zt_write_dlpack(NULL, "a", 0, (const struct DLManagedTensorVersioned *)space), INVALID);
+    CHECK_STATUS(zt_write_dlpack_unversioned(NULL, "a", 0, (const struct DLManagedTensor *)space), INVALID);
 }
 
 static void objects_and_components(void)
@@ -186,7 +186,7 @@ static void values(void)
     const void *y = space;
     size_t n = 7;
     zt_status status;
-    CHECK(zt_value_kind(NULL) == ZT_VALUE_NULL && zt_value_count(NULL) == 0);
+    CHECK(zt_value_get_kind(NULL) == ZT_VALUE_KIND_NULL && zt_value_count(NULL) == 0);
     CHECK(zt_value_at(NULL, 0) == NULL && zt_value_key_at(NULL, 0) == NULL && zt_value_find(NULL, "a") == NULL);
     CHECK_STATUS(zt_value_get_bool(NULL, &b), INVALID);
     CHECK_STATUS(zt_value_get_i64(NULL, &i), INVALID);
@@ -211,7 +211,7 @@ static void values(void)
 static void caches(void)
 {
     zt_cache_options o;
-    zt_cache_slice slice;
+    zt_cache_pin slice;
     zt_cache_stats stats;
     zt_read_request r;
     zt_cache *cache = (zt_cache *)space;

@@ -229,15 +229,15 @@ static void arrays(void)
     o.rank = 1;
     o.components = &components[0].c;
     o.component_count = 2;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     components[1].more[2] = 1;
-    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+    CHECK_STATUS(zt_write_object(w, &o), INVALID);
     components[1].more[2] = 0;
     components[1].c.struct_size = sizeof(zt_component_desc);
-    CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+    CHECK_STATUS(zt_write_object(w, &o), INVALID);
     components[1].c.struct_size = sizeof components[0];
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     f = open_path(path);
     CHECK_U64(zt_component_count(zt_object_find(f, "x")), 2);
     zt_close(f);
@@ -272,7 +272,7 @@ int main(void)
     OPTIONS(zt_read_options, call_load_options);
     OPTIONS(zt_verify_options, call_verify_options);
     OPTIONS(zt_repair_options, call_repair_options);
-    OPTIONS(zt_writer_options, call_writer_options);
+    OPTIONS(zt_write_options, call_writer_options);
     OPTIONS(zt_attribute, call_attribute); /* all zero is null */
     inputs();
     arrays();
@@ -286,7 +286,7 @@ int main(void)
     OUTPUT(zt_coo, call_coo);
     OUTPUT(zt_quantized, call_quantized);
     OUTPUT(zt_read_stats, call_read_stats);
-    OUTPUT(zt_cache_slice, call_cache_slice);
+    OUTPUT(zt_cache_pin, call_cache_slice);
     OUTPUT(zt_cache_stats, call_cache_stats);
     OUTPUT(zt_load_event, call_load_next);
     OUTPUT(zt_load_part_stats, call_load_part_stats);

@@ -33,50 +33,50 @@ static void names(void)
     c.dtype = ZT_DTYPE_U8;
     c.data = space;
     c.size = 4;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < COUNT(not_utf8); i++) {
         const char *bad = not_utf8[i];
         CHECK(zt_object_find(file, bad) == NULL && zt_object_find_n(file, bad, strlen(bad)) == NULL);
         CHECK(zt_component_find(object, bad) == NULL);
         CHECK_STATUS(zt_tensor_find(file, bad, &t), ZT_ERROR_NOT_FOUND);
-        CHECK_STATUS(zt_writer_add_dense(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-        CHECK_STATUS(zt_writer_add_csr(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
-        CHECK_STATUS(zt_writer_add_coo(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
-        CHECK_STATUS(zt_writer_add_quantized(w, bad, 0, two, 2, &q), INVALID);
-        CHECK_STATUS(zt_writer_add_copy(w, object, bad, 0), INVALID);
+        CHECK_STATUS(zt_write_dense(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_write_csr(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), INVALID);
+        CHECK_STATUS(zt_write_coo(w, bad, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), INVALID);
+        CHECK_STATUS(zt_write_quantized(w, bad, 0, two, 2, &q), INVALID);
+        CHECK_STATUS(zt_write_copy(w, object, bad, 0), INVALID);
         INIT(o);
         o.name = bad;
         o.format = ZT_FORMAT_DENSE;
         o.shape = two;
         o.rank = 2;
-        CHECK_STATUS(zt_writer_begin_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_begin(w, &o), INVALID);
         o.components = &c;
         o.component_count = 1;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         o.name = "a";
         o.attributes_json = bad;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         o.attributes_json = NULL;
         o.format = ZT_FORMAT_OTHER;
         o.format_name = bad;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         o.format = ZT_FORMAT_DENSE;
         o.format_name = NULL;
         c.role = bad;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         c.role = "data";
         c.type = ZT_TYPE_OTHER;
         c.type_name = bad;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         c.type = ZT_TYPE_NONE;
         c.type_name = NULL;
         q.packing = bad;
-        CHECK_STATUS(zt_writer_add_quantized(w, "a", 0, two, 2, &q), INVALID);
+        CHECK_STATUS(zt_write_quantized(w, "a", 0, two, 2, &q), INVALID);
         q.packing = NULL;
         CHECK_STATUS(set_i64(w, bad, 1), INVALID);
         CHECK_STATUS(set_string(w, "k", bad), INVALID);
     }
-    zt_writer_abort(w);
+    zt_write_abort(w);
     CHECK(!file_exists(path));
 }
 
@@ -93,14 +93,14 @@ static void enumerations(void)
     zt_file *f;
     uint64_t size = 9;
     size_t i;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     for (i = 0; i < COUNT(bad); i++) {
         CHECK(zt_dtype_name(bad[i]) == NULL && zt_type_name(bad[i]) == NULL && zt_format_name(bad[i]) == NULL);
         CHECK_STATUS(zt_object_read_as(object, bad[i], space, sizeof space, NULL), INVALID);
         CHECK_STATUS(zt_object_size_as(object, bad[i], &size), INVALID);
         CHECK_STATUS(zt_component_advise(component, (zt_advice)bad[i]), INVALID);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-        CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", 0, bad[i], ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+        CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, bad[i], two, 2, space, 4), INVALID);
         INIT(wr);
         wr.name = "a";
         wr.shape = two;
@@ -108,16 +108,16 @@ static void enumerations(void)
         wr.data = space;
         wr.size = 4;
         wr.dtype = bad[i];
-        CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
         wr.dtype = ZT_DTYPE_U8;
         wr.type = bad[i];
-        CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
         wr.type = ZT_TYPE_NONE;
         wr.encoding = bad[i];
-        CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
         wr.encoding = ZT_ENCODING_DEFAULT;
         wr.digest = bad[i];
-        CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
+        CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
         INIT(open_options);
         open_options.mode = bad[i];
         f = file;
@@ -144,17 +144,17 @@ static void enumerations(void)
         o.rank = 2;
         o.components = &c;
         o.component_count = 1;
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         o.format = ZT_FORMAT_DENSE;
         c.encoding = bad[i];
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
         c.encoding = 0;
         c.digest = bad[i];
-        CHECK_STATUS(zt_writer_add_object(w, &o), INVALID);
+        CHECK_STATUS(zt_write_object(w, &o), INVALID);
     }
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, space, 4), INVALID);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_OTHER, ZT_TYPE_NONE, two, 2, space, 4), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_OTHER, two, 2, space, 4), INVALID);
+    zt_write_abort(w);
 }
 
 static void absurd_sizes(void)
@@ -186,8 +186,8 @@ static void absurd_sizes(void)
     r.dst_size = sizeof space;
     CHECK(zt_read_batch(file, &r, SIZE_MAX, NULL, NULL) != ZT_OK);
     CHECK(zt_read_batch(file, &r, SIZE_MAX / sizeof r, NULL, NULL) != ZT_OK);
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, SIZE_MAX) != ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, SIZE_MAX) != ZT_OK);
     INIT(wr);
     wr.name = "a";
     wr.shape = two;
@@ -195,20 +195,20 @@ static void absurd_sizes(void)
     wr.data = space;
     wr.size = SIZE_MAX;
     wr.dtype = ZT_DTYPE_U8;
-    CHECK(zt_writer_add_batch(w, &wr, 1) != ZT_OK);
-    CHECK(zt_writer_add_batch(w, &wr, SIZE_MAX) != ZT_OK);
-    CHECK(zt_writer_add_batch(w, &wr, SIZE_MAX / sizeof wr) != ZT_OK);
+    CHECK(zt_write_batch(w, &wr, 1) != ZT_OK);
+    CHECK(zt_write_batch(w, &wr, SIZE_MAX) != ZT_OK);
+    CHECK(zt_write_batch(w, &wr, SIZE_MAX / sizeof wr) != ZT_OK);
     wr.rank = SIZE_MAX;
     wr.size = 4;
-    CHECK_STATUS(zt_writer_add_batch(w, &wr, 1), INVALID);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 4), INVALID);
-    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, space, 1) != ZT_OK);
-    CHECK(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, space, 0) != ZT_OK); /* 2^64 elements are not 0 */
-    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 1, two, two) != ZT_OK);
-    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, space, 0, two, two) != ZT_OK);
-    CHECK(zt_writer_add_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
-    CHECK(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
-    CHECK(zt_writer_add_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, &wr, 1), INVALID);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 4), INVALID);
+    CHECK(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 2, space, 1) != ZT_OK);
+    CHECK(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, half, 2, space, 0) != ZT_OK); /* 2^64 elements are not 0 */
+    CHECK(zt_write_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, space, 1, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, two, SIZE_MAX / 8 + 1, space, 0, two, two) != ZT_OK);
+    CHECK(zt_write_csr(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, huge, 1, space, 1, two, two) != ZT_OK); /* rows + 1 is 0 */
+    CHECK(zt_write_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, SIZE_MAX, space, 1, two) != ZT_OK);
+    CHECK(zt_write_coo(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, SIZE_MAX, 1, space, 1, two) != ZT_OK);
     CHECK_STATUS(set_bytes(w, "k", space, SIZE_MAX), INVALID);
     INIT(c);
     c.role = "data";
@@ -222,30 +222,30 @@ static void absurd_sizes(void)
     o.rank = 2;
     o.components = &c;
     o.component_count = 1;
-    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
+    CHECK(zt_write_object(w, &o) != ZT_OK);
     c.size = 4;
     o.component_count = SIZE_MAX;
-    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
+    CHECK(zt_write_object(w, &o) != ZT_OK);
     o.component_count = 1;
     o.name_length = SIZE_MAX;
-    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
+    CHECK(zt_write_object(w, &o) != ZT_OK);
     o.name_length = 0;
     c.role_length = SIZE_MAX;
-    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
+    CHECK(zt_write_object(w, &o) != ZT_OK);
     c.role_length = 0;
     o.component_count = 0;
-    CHECK_STATUS(zt_writer_begin_object(w, &o), INVALID); /* components without a count are components */
+    CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* components without a count are components */
     o.components = NULL;
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     c.data = NULL;
     c.size = UINT64_MAX; /* announced: not what the shape takes */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
     c.size = 0;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK(zt_writer_add_data(w, space, SIZE_MAX) != ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, space, 4), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK(zt_write_data(w, space, SIZE_MAX) != ZT_OK);
+    CHECK_STATUS(zt_write_data(w, space, 4), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     f = open_path(path);
     CHECK_U64(zt_object_count(f), 1);
     CHECK_STATUS(zt_verify(f, NULL, NULL), ZT_OK);
@@ -262,10 +262,10 @@ static void misaligned_arrays(void)
     zt_status status;
     memcpy(bytes + 1, two, sizeof two);
     at = (const uint64_t *)(const void *)(bytes + 1);
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    status = zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, space, 4);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    status = zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, at, 2, space, 4);
     CHECK(status == ZT_OK || status == INVALID);
-    zt_writer_abort(w);
+    zt_write_abort(w);
     memcpy(bytes + 1, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
     status = zt_object_read_slice(object, at, two, NULL, space, sizeof space);
     CHECK(status == ZT_OK || status == INVALID);
@@ -305,22 +305,22 @@ static void failed_writer(void)
     q.packed_weight = q.scales = space;
     q.packed_weight_size = q.scales_size = 4;
     q.packed_weight_dtype = q.scales_dtype = ZT_DTYPE_U8;
-    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
-    CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_csr(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_coo(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_quantized(w, "b", 0, two, 2, &q), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_data(w, space, 1), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "b", 0), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, (size_t)shape), ZT_ERROR_IO);
+    CHECK_STATUS(zt_write_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, space, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_csr(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_coo(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_quantized(w, "b", 0, two, 2, &q), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_data(w, space, 1), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_copy(w, object, "b", 0), ZT_ERROR_STATE);
     o.components = &c;
     o.component_count = 1;
     c.data = space;
     c.size = 1;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(set_bool(w, "k", 1), ZT_ERROR_STATE);
     CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_STATE);
     CHECK_STATUS(set_u64(w, "k", 1), ZT_ERROR_STATE);
@@ -335,7 +335,7 @@ static void failed_writer(void)
     CHECK_STATUS(write_string(w, "k", "v"), ZT_ERROR_STATE);
     CHECK_STATUS(write_bytes(w, "k", "v", 1), ZT_ERROR_STATE);
     CHECK_STATUS(write_json(w, "k", "1"), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_finish(w, &summary), ZT_ERROR_STATE);
     CHECK_U64(summary.file_size, 0);
     free(large);
 }

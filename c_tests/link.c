@@ -15,7 +15,7 @@ static void write_base(void)
     zt_writer *w = create(base, spec_2());
     CHECK_STATUS(bytes(w, "noise", noise, SIZE), ZT_OK);
     CHECK_STATUS(streamed(w, "lines", lines, ZT_ENCODING_ZSTD), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 3, numbers, 12, columns, rows), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 3, numbers, 12, columns, rows), ZT_OK);
     finish(w);
 }
 
@@ -27,10 +27,10 @@ static void links_are_read_from_their_shard(void)
     zt_csr csr;
     size_t i, size;
     CHECK_STATUS(bytes(w, "own", lines, 100), ZT_OK);
-    CHECK_STATUS(zt_writer_add_shard(w, "base", 0, shard), ZT_OK);
+    CHECK_STATUS(zt_write_shard(w, "base", 0, shard), ZT_OK);
     for (i = 0; i < zt_object_count(shard); i++)
-        CHECK_STATUS(zt_writer_add_link(w, zt_object_at(shard, i), NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_link(w, zt_object_find(shard, "noise"), "again and more", 5), ZT_OK);
+        CHECK_STATUS(zt_write_link(w, zt_object_at(shard, i), NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_link(w, zt_object_find(shard, "noise"), "again and more", 5), ZT_OK);
     zt_close(shard); /* it is not used after its objects are linked */
     finish(w);
     free(read_file(root, &size));
@@ -57,36 +57,36 @@ static void what_is_no_shard_is_refused(void)
     const zt_object *object = zt_object_find(shard, "noise");
     zt_writer *w = create(root, spec_2());
     zt_object_desc d = object_desc("open", ZT_FORMAT_DENSE, &of_size, 1);
-    refused(zt_writer_add_link(w, object, NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "\"noise\": the file that it is of was not made a shard");
-    refused(zt_writer_add_shard(w, "../base", 0, shard), ZT_ERROR_UNSUPPORTED, "../base");
+    refused(zt_write_link(w, object, NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "\"noise\": the file that it is of was not made a shard");
+    refused(zt_write_shard(w, "../base", 0, shard), ZT_ERROR_UNSUPPORTED, "../base");
     CHECK_STR(zt_last_error_rule(), "ShardName");
-    refused(zt_writer_add_shard(w, "base", 0, file), ZT_ERROR_UNSUPPORTED, "only shards of its own kind");
-    CHECK_STATUS(zt_writer_add_shard(w, "base\0and more", 4, shard), ZT_OK);
-    refused(zt_writer_add_shard(w, "base", 0, shard), ZT_ERROR_EXISTS, "base");
-    refused(zt_writer_add_link(w, zt_object_find(same, "noise"), NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "was not made a shard");
-    CHECK_STATUS(zt_writer_add_link(w, object, NULL, 0), ZT_OK);
-    refused(zt_writer_add_link(w, object, NULL, 0), ZT_ERROR_EXISTS, "noise");
-    CHECK_STATUS(zt_writer_begin_object(w, &d), ZT_OK);
-    refused(zt_writer_add_link(w, object, "more", 0), ZT_ERROR_STATE, "open");
-    refused(zt_writer_add_shard(w, "more", 0, same), ZT_ERROR_STATE, "open");
-    zt_writer_abort(w);
+    refused(zt_write_shard(w, "base", 0, file), ZT_ERROR_UNSUPPORTED, "only shards of its own kind");
+    CHECK_STATUS(zt_write_shard(w, "base\0and more", 4, shard), ZT_OK);
+    refused(zt_write_shard(w, "base", 0, shard), ZT_ERROR_EXISTS, "base");
+    refused(zt_write_link(w, zt_object_find(same, "noise"), NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "was not made a shard");
+    CHECK_STATUS(zt_write_link(w, object, NULL, 0), ZT_OK);
+    refused(zt_write_link(w, object, NULL, 0), ZT_ERROR_EXISTS, "noise");
+    CHECK_STATUS(zt_write_begin(w, &d), ZT_OK);
+    refused(zt_write_link(w, object, "more", 0), ZT_ERROR_STATE, "open");
+    refused(zt_write_shard(w, "more", 0, same), ZT_ERROR_STATE, "open");
+    zt_write_abort(w);
 
     w = create(other, spec_1_2());
-    refused(zt_writer_add_shard(w, "base", 0, shard), ZT_ERROR_UNSUPPORTED, "spec 1.2.0 cannot represent shards");
-    zt_writer_abort(w);
+    refused(zt_write_shard(w, "base", 0, shard), ZT_ERROR_UNSUPPORTED, "spec 1.2.0 cannot represent shards");
+    zt_write_abort(w);
     w = create(other, canonical());
-    refused(zt_writer_add_shard(w, "base", 0, shard), ZT_ERROR_INVALID_ARGUMENT, "canonical form has no shards");
-    zt_writer_abort(w);
+    refused(zt_write_shard(w, "base", 0, shard), ZT_ERROR_INVALID_ARGUMENT, "canonical form has no shards");
+    zt_write_abort(w);
     w = append(base);
-    refused(zt_writer_add_shard(w, "base", 0, shard), ZT_ERROR_UNSUPPORTED, "new file");
-    zt_writer_abort(w);
+    refused(zt_write_shard(w, "base", 0, shard), ZT_ERROR_UNSUPPORTED, "new file");
+    zt_write_abort(w);
 
     linked = open_root(); /* the root of links_are_read_from_their_shard */
     w = create(other, spec_2());
-    CHECK_STATUS(zt_writer_add_shard(w, "root", 0, linked), ZT_OK);
-    refused(zt_writer_add_link(w, zt_object_find(linked, "noise"), NULL, 0), ZT_ERROR_UNSUPPORTED, "shards of shards");
-    CHECK_STATUS(zt_writer_add_link(w, zt_object_find(linked, "own"), NULL, 0), ZT_OK);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_shard(w, "root", 0, linked), ZT_OK);
+    refused(zt_write_link(w, zt_object_find(linked, "noise"), NULL, 0), ZT_ERROR_UNSUPPORTED, "shards of shards");
+    CHECK_STATUS(zt_write_link(w, zt_object_find(linked, "own"), NULL, 0), ZT_OK);
+    zt_write_abort(w);
     zt_close(linked);
     zt_close(file);
     zt_close(same);

@@ -103,9 +103,9 @@ static void data_after_others(void)
     object.rank = 1;
     object.components = components;
     object.component_count = COUNT(components);
-    CHECK_STATUS(zt_writer_create(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(writer, &object), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_object(writer, &object), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     file = open_path(path);
     all_of(file, 64, 0);
     all_of(file, 3, 24);

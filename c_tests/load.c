@@ -54,7 +54,7 @@ static void test_first_bytes(const zt_file *file)
     REQUIRE(request_all(file, requests, 0) == TENSORS);
     o.slot_size = 16 * SLOT, o.slot_count = 2, o.threads = 1;
     load = start_load(&requests[15], 1, &o);
-    REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.kind == ZT_LOAD_DATA);
+    REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.kind == ZT_LOAD_KIND_DATA);
     CHECK(event.offset == 0 && event.size > 0 && event.size <= 8 * SLOT);
     zt_load_finish(load, NULL);
     o.chunk_size = 2 * SLOT;
@@ -62,7 +62,7 @@ static void test_first_bytes(const zt_file *file)
     for (;;) {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK && event.status == ZT_OK);
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             break;
         CHECK(event.size <= o.chunk_size);
         all += event.size;
@@ -94,7 +94,7 @@ static void test_destinations(const zt_file *file)
     for (;;) {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             break;
         receive(got, &event);
         in_slots += event.slot != ZT_NO_SLOT;
@@ -128,7 +128,7 @@ static void test_back_pressure(const zt_file *file)
     for (i = 0; i < 2; i++) {
         INIT(events[i]);
         CHECK_STATUS(zt_load_next(load, -1, &events[i]), ZT_OK);
-        CHECK(events[i].kind == ZT_LOAD_DATA && !events[i].last && events[i].size <= SLOT);
+        CHECK(events[i].kind == ZT_LOAD_KIND_DATA && !events[i].last && events[i].size <= SLOT);
         taken += events[i].size;
     }
     CHECK(events[0].slot != events[1].slot);
@@ -137,7 +137,7 @@ static void test_back_pressure(const zt_file *file)
         INIT(none);
         none.tag = 7;
         CHECK_STATUS(zt_load_next(load, i * 100000, &none), ZT_OK);
-        CHECK(none.kind == ZT_LOAD_NOTHING && none.status == ZT_OK && none.size == 0 && none.data == NULL);
+        CHECK(none.kind == ZT_LOAD_KIND_NOTHING && none.status == ZT_OK && none.size == 0 && none.data == NULL);
     }
     CHECK(memcmp(copy, events[0].data, sizeof copy) == 0);
     zt_load_release(load, &none); /* nothing */
@@ -145,9 +145,9 @@ static void test_back_pressure(const zt_file *file)
     zt_load_release(load, &events[1]); /* twice is once */
     INIT(events[2]);
     CHECK_STATUS(zt_load_next(load, -1, &events[2]), ZT_OK);
-    CHECK(events[2].kind == ZT_LOAD_DATA && events[2].slot == events[1].slot && events[2].offset >= taken);
+    CHECK(events[2].kind == ZT_LOAD_KIND_DATA && events[2].slot == events[1].slot && events[2].offset >= taken);
     CHECK_STATUS(zt_load_next(load, 0, &none), ZT_OK);
-    CHECK(none.kind == ZT_LOAD_NOTHING);
+    CHECK(none.kind == ZT_LOAD_KIND_NOTHING);
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_ERROR_CANCELLED);
 }
 
@@ -172,7 +172,7 @@ static void test_shared_slots(const zt_file *file)
     for (i = 0; i < 100; i++) {
         INIT(events[i]);
         CHECK_STATUS(zt_load_next(load, -1, &events[i]), ZT_OK);
-        REQUIRE(events[i].kind == ZT_LOAD_DATA);
+        REQUIRE(events[i].kind == ZT_LOAD_KIND_DATA);
         CHECK(events[i].size == 4096 && events[i].last && events[i].offset == 0 && (size_t)events[i].data % 64 == 0);
         slots |= (size_t)1 << events[i].slot;
     }
@@ -184,7 +184,7 @@ static void test_shared_slots(const zt_file *file)
     }
     INIT(events[0]);
     CHECK_STATUS(zt_load_next(load, -1, &events[0]), ZT_OK);
-    CHECK(events[0].kind == ZT_LOAD_DONE && events[0].status == ZT_OK && events[0].message[0] == '\0');
+    CHECK(events[0].kind == ZT_LOAD_KIND_DONE && events[0].status == ZT_OK && events[0].message[0] == '\0');
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
 }
 
@@ -207,7 +207,7 @@ static void test_cancel(const zt_file *file)
         for (i = 0; i < k; i++) {
             INIT(event);
             CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
-            if (event.kind == ZT_LOAD_DONE)
+            if (event.kind == ZT_LOAD_KIND_DONE)
                 break;
             zt_load_release(load, &event);
         }
@@ -216,7 +216,7 @@ static void test_cancel(const zt_file *file)
             for (i = 0; i < 3; i++) {
                 INIT(event);
                 CHECK_STATUS(zt_load_next(load, i ? 0 : -1, &event), ZT_OK);
-                CHECK(event.kind == ZT_LOAD_DONE);
+                CHECK(event.kind == ZT_LOAD_KIND_DONE);
                 CHECK(i == 0 || event.status == ended);
                 ended = event.status;
             }
@@ -270,7 +270,7 @@ static void test_refusals(const zt_file *file)
     /* No request at all is done at once. */
     load = start_load(NULL, 0, NULL);
     CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
-    CHECK(event.kind == ZT_LOAD_DONE && event.status == ZT_OK);
+    CHECK(event.kind == ZT_LOAD_KIND_DONE && event.status == ZT_OK);
     CHECK_STATUS(zt_load_next(load, -1, NULL), ZT_ERROR_INVALID_ARGUMENT);
     event.struct_size = 3;
     CHECK_STATUS(zt_load_next(load, -1, &event), ZT_ERROR_INVALID_ARGUMENT);

@@ -140,7 +140,7 @@ static void *consume(void *context)
             me->wrong++;
             return NULL;
         }
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             break;
         for (i = 0; i < event.size; i++)
             me->wrong += ((const unsigned char *)event.data)[i] != byte_of((size_t)event.tag, (size_t)event.offset + i);

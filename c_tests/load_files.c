@@ -67,7 +67,7 @@ static void test_part_stats(const char *path)
                 zt_load_event event;
                 INIT(event);
                 REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
-                if (event.kind == ZT_LOAD_DONE)
+                if (event.kind == ZT_LOAD_KIND_DONE)
                     break;
                 zt_load_release(load, &event);
             }
@@ -127,7 +127,7 @@ static void test_many_files(const char *path)
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
         zt_load_release(load, &event);
-    } while (event.kind != ZT_LOAD_DONE);
+    } while (event.kind != ZT_LOAD_KIND_DONE);
     CHECK_STATUS(event.status, ZT_OK);
     for (i = 0; i < FILES; i++) {
         zt_load_part_stats one;

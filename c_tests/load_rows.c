@@ -48,7 +48,7 @@ static zt_status load_one(const zt_read_request *r)
         return status;
     INIT(event);
     CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
-    CHECK(event.kind != ZT_LOAD_DATA || (event.data == r->dst && event.last == 1 &&
+    CHECK(event.kind != ZT_LOAD_KIND_DATA || (event.data == r->dst && event.last == 1 &&
                                          event.size == r->rows * r->row_length && event.slot == ZT_NO_SLOT));
     return zt_load_finish(load, NULL);
 }
@@ -201,7 +201,7 @@ static void test_cache(const zt_file *file)
     static const shape rows = {3, 40, 30, 100, 0};
     zt_cache_options o;
     zt_cache *cache = NULL;
-    zt_cache_slice a, b, c;
+    zt_cache_pin a, b, c;
     zt_read_request r;
     size_t i;
     INIT(o), INIT(r), INIT(a), INIT(b), INIT(c);
@@ -257,9 +257,9 @@ static void test_small_slots(const zt_file *file)
         for (;; taken++) {
             INIT(event);
             CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
-            if (event.kind == ZT_LOAD_DONE || (round >= 8 && taken == 3 * (round - 7)))
+            if (event.kind == ZT_LOAD_KIND_DONE || (round >= 8 && taken == 3 * (round - 7)))
                 break;
-            REQUIRE(event.kind == ZT_LOAD_DATA && event.tag < 4 && event.size <= o.slot_size);
+            REQUIRE(event.kind == ZT_LOAD_KIND_DATA && event.tag < 4 && event.size <= o.slot_size);
             for (i = 0; i < event.size; i++) {
                 const unsigned char *at = (const unsigned char *)event.data;
                 size_t n = (size_t)event.offset + i;

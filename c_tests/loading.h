@@ -20,13 +20,13 @@ static inline void fill_tensor(unsigned char *bytes, size_t n, size_t size)
 /* Writes tensors t0, t1, ... of so many bytes each. */
 static inline void write_tensors(const char *path, const size_t *sizes, size_t count, zt_encoding encoding, zt_digest digest)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *writer = NULL;
     size_t i;
     INIT(options);
     options.encoding = encoding;
     options.digest = digest;
-    REQUIRE(zt_writer_create(path, &options, &writer) == ZT_OK);
+    REQUIRE(zt_write_create(path, &options, &writer) == ZT_OK);
     for (i = 0; i < count; i++) {
         unsigned char *bytes = (unsigned char *)malloc(sizes[i] + 1);
         uint64_t shape[1];
@@ -35,10 +35,10 @@ static inline void write_tensors(const char *path, const size_t *sizes, size_t c
         shape[0] = sizes[i];
         fill_tensor(bytes, i, sizes[i]);
         snprintf(name, sizeof name, "t%lu", (unsigned long)i);
-        REQUIRE(zt_writer_add_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, bytes, sizes[i]) == ZT_OK);
+        REQUIRE(zt_write_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, bytes, sizes[i]) == ZT_OK);
         free(bytes);
     }
-    REQUIRE(zt_writer_finish(writer, NULL) == ZT_OK);
+    REQUIRE(zt_write_finish(writer, NULL) == ZT_OK);
 }
 
 /* Requests for all objects of a file, without memory: their tag is the object's number, counted from first. */
@@ -72,12 +72,12 @@ static inline void receive(received *got, const zt_load_event *event)
         return;
     }
     got->ended[n] = event->last;
-    if (event->kind == ZT_LOAD_FAILED) {
+    if (event->kind == ZT_LOAD_KIND_FAILED) {
         got->failed[n]++;
         got->wrong += event->status == ZT_OK || event->message[0] == '\0' || !event->last;
         return;
     }
-    got->wrong += event->kind != ZT_LOAD_DATA || event->status != ZT_OK || event->message[0] != '\0';
+    got->wrong += event->kind != ZT_LOAD_KIND_DATA || event->status != ZT_OK || event->message[0] != '\0';
     for (i = 0; i < event->size; i++)
         if (bytes[i] != byte_of(n, (size_t)event->offset + i) && !got->wrong++)
             fprintf(stderr, "tensor %lu: byte %lu of %lu at %lu, slot %u\n", (unsigned long)n, (unsigned long)i, (unsigned long)event->size, (unsigned long)event->offset, event->slot);
@@ -91,7 +91,7 @@ static inline zt_status drain(zt_load *load, received *got)
     for (;;) {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             return event.status;
         receive(got, &event);
         zt_load_release(load, &event);

@@ -39,24 +39,24 @@ static void written_names(void)
     request.size = 4;
     request.dtype = ZT_DTYPE_U8;
     INIT(number);
-    number.kind = ZT_ATTRIBUTE_I64;
+    number.kind = ZT_ATTRIBUTE_KIND_I64;
     number.i64 = 7;
     number.key_length = 4;
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, &request, 1), ZT_OK);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, &request, 1), ZT_OK);
     request.name_length = 0; /* up to the NUL */
-    CHECK_STATUS(zt_writer_add_batch(w, &request, 1), ZT_OK);
-    CHECK_STATUS(zt_writer_set_attribute(w, key, &number), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, &request, 1), ZT_OK);
+    CHECK_STATUS(zt_write_set_attribute(w, key, &number), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     object = zt_object_find_n(file, name, 3);
     CHECK(object != NULL && zt_object_find(file, "a") != NULL && zt_object_find(file, "a") != object);
     CHECK(zt_value_find_n(zt_file_attributes(file), key, 4) != NULL && zt_value_find(zt_file_attributes(file), "k") == NULL);
-    REQUIRE(zt_writer_create(copy, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "c\0d", 3), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, object, "c\0d", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    REQUIRE(zt_write_create(copy, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, object, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, object, "c\0d", 3), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, object, "c\0d", 0), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     zt_close(file);
     file = open_path(copy);
     CHECK(zt_object_find_n(file, name, 3) && zt_object_find_n(file, "c\0d", 3) && zt_object_find(file, "c"));
@@ -91,27 +91,27 @@ static void every_call_that_writes_one(void)
     for (which = 0; which < 4; which++) {
         zt_status status = ZT_OK, again = ZT_OK;
         const zt_dtype dtype = ZT_DTYPE_F32;
-        REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
+        REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
         switch (which) {
         case 0:
-            status = zt_writer_add_dense(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, floats, sizeof floats);
-            again = zt_writer_add_dense(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, floats, sizeof floats);
+            status = zt_write_dense(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, floats, sizeof floats);
+            again = zt_write_dense(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, floats, sizeof floats);
             break;
         case 1:
-            status = zt_writer_add_csr(w, name, 3, dtype, ZT_TYPE_NONE, two, 4, floats, sizeof floats, indices, indptr);
-            again = zt_writer_add_csr(w, name, 3, dtype, ZT_TYPE_NONE, two, 4, floats, sizeof floats, indices, indptr);
+            status = zt_write_csr(w, name, 3, dtype, ZT_TYPE_NONE, two, 4, floats, sizeof floats, indices, indptr);
+            again = zt_write_csr(w, name, 3, dtype, ZT_TYPE_NONE, two, 4, floats, sizeof floats, indices, indptr);
             break;
         case 2:
-            status = zt_writer_add_coo(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, 4, floats, sizeof floats, coords);
-            again = zt_writer_add_coo(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, 4, floats, sizeof floats, coords);
+            status = zt_write_coo(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, 4, floats, sizeof floats, coords);
+            again = zt_write_coo(w, name, 3, dtype, ZT_TYPE_NONE, two, 2, 4, floats, sizeof floats, coords);
             break;
         default:
-            status = zt_writer_add_quantized(w, name, 3, two, 2, &q);
-            again = zt_writer_add_quantized(w, name, 3, two, 2, &q);
+            status = zt_write_quantized(w, name, 3, two, 2, &q);
+            again = zt_write_quantized(w, name, 3, two, 2, &q);
         }
         CHECK_STATUS(status, ZT_OK);
         CHECK_STATUS(again, ZT_ERROR_EXISTS);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
         file = open_path(path);
         CHECK(zt_object_find_n(file, "a\0z", 3) == zt_object_at(file, 0) && zt_object_count(file) == 1);
         CHECK(zt_object_find(file, "a") == NULL);
@@ -128,15 +128,15 @@ static void refused(void)
     zt_quantized_desc q;
     zt_writer *w = NULL;
     INIT(q);
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, NULL, 3, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, floats, 16), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_dense(w, "ab\xff", 3, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, floats, 16), ZT_ERROR_INVALID_ARGUMENT);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, NULL, 3, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, floats, 16), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dense(w, "ab\xff", 3, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, floats, 16), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "byte 2") != NULL);
-    CHECK_STATUS(zt_writer_add_csr(w, "\xff", 1, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_coo(w, "\xff", 1, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_quantized(w, "\xff", 1, two, 2, &q), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_dense(w, "ab\xff", 2, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, floats, 16), ZT_OK);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_csr(w, "\xff", 1, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 0, NULL, 0, NULL, zeros), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_coo(w, "\xff", 1, ZT_DTYPE_F32, ZT_TYPE_NONE, two, 2, 0, NULL, 0, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_quantized(w, "\xff", 1, two, 2, &q), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dense(w, "ab\xff", 2, ZT_DTYPE_F32, ZT_TYPE_NONE, &four, 1, floats, 16), ZT_OK);
+    zt_write_abort(w);
 }
 
 /* Names of formats, roles and types that no version knows. */
@@ -158,9 +158,9 @@ static void parts_of_an_object(void)
     object.format = ZT_FORMAT_OTHER, object.format_name = format, object.format_name_length = 4; /* without the ! */
     object.shape = two, object.rank = 2;
     object.components = &part, object.component_count = 1;
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(w, &object), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &object), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     found = zt_component_find_n(zt_object_find_n(file, "o\0", 2), "ro\0le", 5);
     REQUIRE(found != NULL);

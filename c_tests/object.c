@@ -190,7 +190,7 @@ static void attributes(void)
     const zt_value *map = zt_object_attributes(zt_object_find(file, "gptq-z"));
     const char *packing = NULL;
     uint64_t bits = 0, group = 0;
-    CHECK(zt_value_kind(map) == ZT_VALUE_MAP);
+    CHECK(zt_value_get_kind(map) == ZT_VALUE_KIND_MAP);
     CHECK_STATUS(zt_value_get_u64(zt_value_find(map, "bits"), &bits), ZT_OK);
     CHECK_STATUS(zt_value_get_u64(zt_value_find(map, "group_size"), &group), ZT_OK);
     CHECK_STATUS(zt_value_get_string(zt_value_find(map, "packing"), &packing, NULL), ZT_OK);

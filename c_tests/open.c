@@ -35,7 +35,7 @@ static void file_attributes(void)
     zt_file *file = open_data("v1.0/oracle-attributes.zt");
     const zt_value *attributes = zt_file_attributes(file);
     const char *text = NULL;
-    CHECK(zt_value_kind(attributes) == ZT_VALUE_MAP);
+    CHECK(zt_value_get_kind(attributes) == ZT_VALUE_KIND_MAP);
     CHECK_U64(zt_value_count(attributes), 2);
     CHECK_STATUS(zt_value_get_string(zt_value_find(attributes, "license"), &text, NULL), ZT_OK);
     CHECK_STR(text, "MIT");
@@ -65,12 +65,12 @@ static void what_is_no_ztensor(void)
     const char *path = scratch_path("other.zt");
     char junk[300];
     write_file(path, "", 0);
-    expect_failure(path, NULL, ZT_ERROR_NOT_ZTENSOR);
+    expect_failure(path, NULL, ZT_ERROR_UNKNOWN_CONTAINER);
     write_file(path, "hello", 5);
-    expect_failure(path, NULL, ZT_ERROR_NOT_ZTENSOR);
+    expect_failure(path, NULL, ZT_ERROR_UNKNOWN_CONTAINER);
     memset(junk, 'z', sizeof junk);
     write_file(path, junk, sizeof junk);
-    expect_failure(path, NULL, ZT_ERROR_NOT_ZTENSOR);
+    expect_failure(path, NULL, ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(strstr(zt_last_error(), "other.zt") != NULL);
     write_file(path, version_2, sizeof version_2);
     expect_failure(path, NULL, ZT_ERROR_CORRUPT);
@@ -139,7 +139,7 @@ static void inside(uint64_t offset)
     CHECK(file == NULL);
     CHECK(zt_open_fd(fd, offset, size + 1, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, offset, UINT64_MAX - 1, NULL, &file) != ZT_OK && file == NULL);
-    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_NOT_ZTENSOR); /* a part of no bytes is no file */
+    CHECK_STATUS(zt_open_fd(fd, offset, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER); /* a part of no bytes is no file */
     CHECK(zt_open_fd(fd, offset + size + 1, ZT_WHOLE, NULL, &file) != ZT_OK && file == NULL);
     CHECK(zt_open_fd(fd, UINT64_MAX, UINT64_MAX, NULL, &file) != ZT_OK && file == NULL);
     CHECK(fcntl(fd, F_GETFD) != -1); /* ours, and still open */

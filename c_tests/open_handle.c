@@ -77,7 +77,7 @@ static void parts(uint64_t offset)
     zt_close(file);
     expect_no_file(handle, offset, size - 1, ZT_ERROR_CORRUPT);
     expect_no_file(handle, offset, size + 1, ZT_ERROR_INVALID_ARGUMENT);
-    expect_no_file(handle, offset, 0, ZT_ERROR_NOT_ZTENSOR);
+    expect_no_file(handle, offset, 0, ZT_ERROR_UNKNOWN_CONTAINER);
     expect_no_file(handle, offset + size + 1, ZT_WHOLE, ZT_ERROR_INVALID_ARGUMENT);
     expect_no_file(handle, UINT64_MAX, UINT64_MAX, ZT_ERROR_INVALID_ARGUMENT);
     CHECK(position(handle) >= 0); /* ours, and still open */

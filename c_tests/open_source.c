@@ -67,10 +67,10 @@ static void bad_memory(void)
     CHECK_STATUS(zt_open_memory(bytes, size - 1, NULL, &file), ZT_ERROR_CORRUPT);
     CHECK(file == NULL);
     file = sentinel;
-    CHECK_STATUS(zt_open_memory(bytes, 0, NULL, &file), ZT_ERROR_NOT_ZTENSOR);
+    CHECK_STATUS(zt_open_memory(bytes, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(file == NULL);
     file = sentinel;
-    CHECK_STATUS(zt_open_memory(NULL, 0, NULL, &file), ZT_ERROR_NOT_ZTENSOR);
+    CHECK_STATUS(zt_open_memory(NULL, 0, NULL, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(file == NULL);
     file = sentinel;
     CHECK_STATUS(zt_open_memory(NULL, 64, NULL, &file), ZT_ERROR_INVALID_ARGUMENT);

@@ -20,7 +20,7 @@ static unsigned char *data;
 
 static zt_status write_to(const char *path, zt_encoding encoding, zt_digest digest, uint32_t durable, watch *seen)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_status status;
     INIT(o);
@@ -29,15 +29,15 @@ static zt_status write_to(const char *path, zt_encoding encoding, zt_digest dige
     o.durable = durable;
     o.context = seen;
     o.progress = see;
-    REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
-    status = zt_writer_add_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
+    REQUIRE(CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK));
+    status = zt_write_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big);
     if (status != ZT_OK) {
         CHECK(strstr(zt_last_error(), "stopped") != NULL);
-        CHECK_STATUS(zt_writer_add_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_dense(w, "b", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, data, (size_t)big), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
         return status;
     }
-    return zt_writer_finish(w, NULL);
+    return zt_write_finish(w, NULL);
 }
 
 /* Every way by which bytes reach a file, reported in steps; when it stops, what is at the path stays. */
@@ -73,7 +73,7 @@ static void copying_and_opening(void)
 {
     const char *path = scratch_path("from.zt"), *copy = scratch_path("copy.zt");
     watch seen = {0, 0, 0, 0, 0}, copied = {0, 0, 0, 0, 2}, verified = {0, 0, 0, 0, 0}, stopped = {0, 0, 0, 0, 1};
-    zt_writer_options wo;
+    zt_write_options wo;
     zt_open_options o;
     zt_writer *w = NULL;
     zt_file *f;
@@ -88,9 +88,9 @@ static void copying_and_opening(void)
     INIT(wo);
     wo.context = &copied;
     wo.progress = see;
-    CHECK_STATUS(zt_writer_create(copy, &wo, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(f, 0), NULL, 0), ZT_ERROR_CANCELLED);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_create(copy, &wo, &w), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_at(f, 0), NULL, 0), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(!file_exists(copy));
     zt_close(f);
     f = (zt_file *)data;

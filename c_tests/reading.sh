@@ -8,7 +8,7 @@ export LC_ALL
 [ $# -eq 2 ] || { echo "usage: $0 LIBRARIES OUTPUT" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$2"
-writes='^zt_writer_|^zt_repair$'
+writes='^zt_write_|^zt_repair$'
 
 grep -vE "$writes" "$here/abi/symbols.txt" >"$2/expected"
 ${NM:-nm} -D --defined-only "$1/libztensor.so" | sed -n 's/^.* T \([^@]*\).*/\1/p' | sort >"$2/exported"

@@ -67,9 +67,9 @@ static void cut_append(void)
     unsigned char *old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &before), *now;
     zt_writer *writer = NULL;
     write_file(path, old, before);
-    CHECK_STATUS(zt_writer_append(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "added", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_dense(writer, "added", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, values, sizeof values), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     now = read_file(path, &after);
     REQUIRE(after > before);
     /* Until the new footer is there, the old manifest still is. */
@@ -111,10 +111,10 @@ static void held_file(void)
     for (i = 0; i + held < sizeof large; i += held)
         memcpy(large + i, inner, held);
     write_file(path, old, before);
-    CHECK_STATUS(zt_writer_append(path, NULL, &writer), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(writer, "held", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
+    CHECK_STATUS(zt_write_append(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_dense(writer, "held", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, large, sizeof large), ZT_OK);
     bytes = read_file(path, &size); /* as a kill leaves it */
-    zt_writer_abort(writer);
+    zt_write_abort(writer);
     CHECK(file_is(path, old, before));
     REQUIRE(size > before + 64 + held);
     CHECK(memcmp(bytes + 8, "ZTAPPEND", 8) == 0);
@@ -159,7 +159,7 @@ static void left_alone(void)
     static const struct { const char *file; zt_status status; } bad[] = {
         {"invalid/truncated-in-first-blob.zt", ZT_ERROR_CORRUPT}, {"invalid/truncated-after-manifest.zt", ZT_ERROR_CORRUPT},
         {"invalid/truncated-one-short.zt", ZT_ERROR_CORRUPT}, {"invalid/v3-container.zt", ZT_ERROR_UNSUPPORTED},
-        {"invalid/version-2.zt", ZT_ERROR_UNSUPPORTED}, {"invalid/empty-file.zt", ZT_ERROR_NOT_ZTENSOR}};
+        {"invalid/version-2.zt", ZT_ERROR_UNSUPPORTED}, {"invalid/empty-file.zt", ZT_ERROR_UNKNOWN_CONTAINER}};
     const char *path = scratch_path("alone.zt");
     size_t i, size;
     for (i = 0; i < COUNT(good); i++) {
@@ -181,7 +181,7 @@ static void left_alone(void)
         free(bytes);
     }
     write_file(path, "neither this nor that, but long enough to be looked at", 54);
-    repaired(path, 0, ZT_ERROR_NOT_ZTENSOR);
+    repaired(path, 0, ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(remove(path) == 0);
     repaired(path, 0, ZT_ERROR_NO_FILE); /* gone */
     CHECK(!file_exists(path));

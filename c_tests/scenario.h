@@ -149,8 +149,8 @@ static inline zt_status scene_fill(zt_writer *w)
     zt_object_desc object;
     zt_status status;
     INIT(part), INIT(object);
-    TRY(zt_writer_add_dense(w, "plain", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
-    TRY(zt_writer_add_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
+    TRY(zt_write_dense(w, "plain", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &few, 1, scene_big, 40000));
+    TRY(zt_write_dense(w, "big", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, scene_big, scene_big_size));
     for (i = 0; i < 3; i++) {
         INIT(batch[i]);
         batch[i].name = i == 0 ? "batch 0" : i == 1 ? "batch 1" : "batch 2";
@@ -158,17 +158,17 @@ static inline zt_status scene_fill(zt_writer *w)
         batch[i].data = scene_big, batch[i].size = (size_t)*batch[i].shape;
         batch[i].dtype = ZT_DTYPE_U8;
     }
-    TRY(zt_writer_add_batch(w, batch, 3));
-    TRY(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
-    TRY(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
+    TRY(zt_write_batch(w, batch, 3));
+    TRY(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 4, values, sizeof values, indices, indptr));
+    TRY(zt_write_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
-    TRY(zt_writer_begin_object(w, &object));
+    TRY(zt_write_begin(w, &object));
     TRY(write_string(w, "unit", "metre"));
     part.role = "data", part.dtype = ZT_DTYPE_U8;
-    TRY(zt_writer_add_component(w, &part));
-    TRY(zt_writer_add_data(w, scene_big, scene_big_size / 2));
-    TRY(zt_writer_add_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
-    TRY(zt_writer_end_object(w));
+    TRY(zt_write_component(w, &part));
+    TRY(zt_write_data(w, scene_big, scene_big_size / 2));
+    TRY(zt_write_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
+    TRY(zt_write_end(w));
     TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
 end:
     return status;
@@ -176,16 +176,16 @@ end:
 
 static inline zt_status scene_write(zt_encoding encoding, zt_digest digest, uint32_t durable)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     zt_status status;
     INIT(options);
     options.encoding = encoding, options.digest = digest, options.durable = durable, options.threads = 2;
-    TRY(zt_writer_create(scene_target, &options, &w));
+    TRY(zt_write_create(scene_target, &options, &w));
     TRY(scene_fill(w));
-    return zt_writer_finish(w, NULL);
+    return zt_write_finish(w, NULL);
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     return status;
 }
 
@@ -207,16 +207,16 @@ static inline zt_status scene_zstd(void)
 
 static inline zt_status scene_append(void)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     zt_status status;
     INIT(options);
     options.durable = 1;
-    TRY(zt_writer_append(scene_target, &options, &w));
+    TRY(zt_write_append(scene_target, &options, &w));
     TRY(scene_fill(w));
-    return zt_writer_finish(w, NULL);
+    return zt_write_finish(w, NULL);
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     return status;
 }
 
@@ -227,13 +227,13 @@ static inline zt_status scene_copy(void)
     zt_status status;
     size_t i;
     TRY(zt_open(scene_source, NULL, &file));
-    TRY(zt_writer_create(scene_target, NULL, &w));
+    TRY(zt_write_create(scene_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_writer_add_copy(w, zt_object_at(file, i), NULL, 0));
-    status = zt_writer_finish(w, NULL);
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL, 0));
+    status = zt_write_finish(w, NULL);
     w = NULL;
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     zt_close(file);
     return status;
 }
@@ -282,7 +282,7 @@ static inline size_t scene_files(void)
 static inline void scene_begin(const char *folder_name)
 {
     static char folder[4096];
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     unsigned char *old, *now;
     size_t i, old_size, now_size;
@@ -298,9 +298,9 @@ static inline void scene_begin(const char *folder_name)
         scene_big[i] = (unsigned char)((i * i) >> 11 & 15);
     INIT(options);
     options.encoding = ZT_ENCODING_ZSTD, options.digest = ZT_DIGEST_CRC32C, options.frame_size = 1 << 18;
-    REQUIRE(zt_writer_create(scene_source, &options, &w) == ZT_OK);
+    REQUIRE(zt_write_create(scene_source, &options, &w) == ZT_OK);
     REQUIRE(scene_fill(w) == ZT_OK);
-    REQUIRE(zt_writer_finish(w, NULL) == ZT_OK);
+    REQUIRE(zt_write_finish(w, NULL) == ZT_OK);
     old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &old_size);
     write_file(scene_old, old, old_size);
     write_file(scene_target, old, old_size);

@@ -92,13 +92,13 @@ static void loads_and_caches(zt_mode mode)
     do {
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
-        if (event.kind == ZT_LOAD_DATA) {
+        if (event.kind == ZT_LOAD_KIND_DATA) {
             CHECK_STATUS(zt_component_read(component_at(file, (size_t)event.tag), want, sizeof want), ZT_OK);
             CHECK(event.size == sizeof want && memcmp(event.data, want, sizeof want) == 0);
             zt_load_release(load, &event);
             came++;
         }
-    } while (event.kind != ZT_LOAD_DONE);
+    } while (event.kind != ZT_LOAD_KIND_DONE);
     CHECK_STATUS(event.status, ZT_OK);
     CHECK_U64(came, 4);
     CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
@@ -107,7 +107,7 @@ static void loads_and_caches(zt_mode mode)
     options.budget = 1 << 20;
     REQUIRE(zt_cache_create(&options, &cache) == ZT_OK);
     for (i = 0; i < 4; i++) {
-        zt_cache_slice slice;
+        zt_cache_pin slice;
         INIT(slice);
         CHECK_STATUS(zt_cache_get(cache, &requests[i], -1, &slice), ZT_OK);
         CHECK_STATUS(zt_component_read(requests[i].component, want, sizeof want), ZT_OK);

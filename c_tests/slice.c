@@ -218,9 +218,9 @@ static void stored_bytes(void)
     zt_read_request r[2];
     zt_read_stats stats;
     fill_any(data, sizeof data, 9);
-    REQUIRE(CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK));
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 2, data, sizeof data), ZT_OK);
-    REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK));
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 2, data, sizeof data), ZT_OK);
+    REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
     file = open_path(path);
     INIT(r[0]);
     INIT(r[1]);

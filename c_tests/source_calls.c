@@ -112,14 +112,14 @@ int main(void)
     char name[32];
     memory = (unsigned char *)malloc((size_t)TENSORS * SIZE);
     REQUIRE(memory != NULL);
-    CHECK_STATUS(zt_writer_create(path, NULL, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &writer), ZT_OK);
     for (i = 0; i < TENSORS; i++) {
         sprintf(name, "layer.%d.weight", (int)i);
         memset(data, (int)i, SIZE);
         memcpy(data, name, strlen(name));
-        CHECK_STATUS(zt_writer_add_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, data, SIZE), ZT_OK);
+        CHECK_STATUS(zt_write_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, shape, 1, data, SIZE), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     memset(&s, 0, sizeof s);
     s.bytes = read_file(path, &s.size);
 #if defined(__linux__)

@@ -26,16 +26,16 @@ enum { PATTERN = 0xa5 };
 static zt_status compress_at(int32_t level)
 {
     const uint64_t big = ENTRY_BIG;
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *w = NULL;
     zt_status status;
     INIT(options);
     options.encoding = ZT_ENCODING_ZSTD, options.zstd_level = level, options.threads = 1;
-    TRY(zt_writer_create(entry_target, &options, &w));
-    TRY(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, entry_data, ENTRY_BIG));
-    return zt_writer_finish(w, NULL);
+    TRY(zt_write_create(entry_target, &options, &w));
+    TRY(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &big, 1, entry_data, ENTRY_BIG));
+    return zt_write_finish(w, NULL);
 end:
-    zt_writer_abort(w);
+    zt_write_abort(w);
     return status;
 }
 

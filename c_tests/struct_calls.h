@@ -148,7 +148,7 @@ static zt_status call_load_part_stats(void *s)
         INIT(event);
         REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
         zt_load_release(load, &event);
-    } while (event.kind != ZT_LOAD_DONE);
+    } while (event.kind != ZT_LOAD_KIND_DONE);
     status = zt_load_get_part_stats(load, 0, (zt_load_part_stats *)s, 1, &n);
     zt_load_finish(load, NULL);
     return status;
@@ -239,7 +239,7 @@ static zt_status get_into(zt_cache *cache, void *s)
     zt_read_request r;
     INIT(r);
     r.component = component_of(dense_file, "f32", "data"), r.length = ZT_WHOLE;
-    return zt_cache_get(cache, &r, -1, (zt_cache_slice *)s);
+    return zt_cache_get(cache, &r, -1, (zt_cache_pin *)s);
 }
 
 static zt_status get_stats(zt_cache *cache, void *s)
@@ -268,25 +268,25 @@ static zt_status call_write_request(void *s)
 {
     zt_writer *w = NULL;
     zt_status status;
-    REQUIRE(zt_writer_create(path, NULL, &w) == ZT_OK);
-    status = zt_writer_add_batch(w, (zt_write_request *)s, 1);
-    zt_writer_abort(w);
+    REQUIRE(zt_write_create(path, NULL, &w) == ZT_OK);
+    status = zt_write_batch(w, (zt_write_request *)s, 1);
+    zt_write_abort(w);
     return status;
 }
 
 static zt_status call_writer_options(void *s)
 {
     zt_writer *w = NULL;
-    zt_status status = zt_writer_create(path, (zt_writer_options *)s, &w);
-    zt_writer_abort(w);
+    zt_status status = zt_write_create(path, (zt_write_options *)s, &w);
+    zt_write_abort(w);
     return status;
 }
 
 static zt_status call_sink(void *s)
 {
     zt_writer *w = NULL;
-    zt_status status = zt_writer_create_sink((zt_sink *)s, NULL, &w);
-    zt_writer_abort(w);
+    zt_status status = zt_write_create_sink((zt_sink *)s, NULL, &w);
+    zt_write_abort(w);
     return status;
 }
 
@@ -294,25 +294,25 @@ static zt_status with_writer(zt_status (*call)(zt_writer *, void *), void *s)
 {
     zt_writer *w = NULL;
     zt_status status;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     status = call(w, s);
-    zt_writer_abort(w);
+    zt_write_abort(w);
     return status;
 }
 
 static zt_status write_object(zt_writer *w, void *s)
 {
-    return zt_writer_add_object(w, (zt_object_desc *)s);
+    return zt_write_object(w, (zt_object_desc *)s);
 }
 
 static zt_status set_attribute(zt_writer *w, void *s)
 {
-    return zt_writer_set_attribute(w, "k", (zt_attribute *)s);
+    return zt_write_set_attribute(w, "k", (zt_attribute *)s);
 }
 
 static zt_status write_quantized(zt_writer *w, void *s)
 {
-    return zt_writer_add_quantized(w, "q", 0, shape2, 2, (zt_quantized_desc *)s);
+    return zt_write_quantized(w, "q", 0, shape2, 2, (zt_quantized_desc *)s);
 }
 
 static zt_status write_component(zt_writer *w, void *s)
@@ -323,8 +323,8 @@ static zt_status write_component(zt_writer *w, void *s)
     o.format = ZT_FORMAT_DENSE;
     o.shape = &eight;
     o.rank = 1;
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    return zt_writer_add_component(w, (zt_component_desc *)s);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    return zt_write_component(w, (zt_component_desc *)s);
 }
 
 static zt_status call_object_desc(void *s) { return with_writer(write_object, s); }
@@ -336,8 +336,8 @@ static zt_status call_summary(void *s)
 {
     zt_writer *w = NULL;
     zt_status status;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    status = zt_writer_finish(w, (zt_write_summary *)s);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    status = zt_write_finish(w, (zt_write_summary *)s);
     (void)remove(path);
     return status;
 }

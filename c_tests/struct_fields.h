@@ -71,8 +71,8 @@ static const field zt_cache_options_fields[] = {
     F(zt_cache_options, struct_size), F(zt_cache_options, budget), F(zt_cache_options, slot_size),
     F(zt_cache_options, memory), F(zt_cache_options, threads), F(zt_cache_options, verify),
     F(zt_cache_options, context), F(zt_cache_options, choose), F(zt_cache_options, thread_hooks)};
-static const field zt_cache_slice_fields[] = {
-    F(zt_cache_slice, struct_size), F(zt_cache_slice, data), F(zt_cache_slice, size), F(zt_cache_slice, pin)};
+static const field zt_cache_pin_fields[] = {
+    F(zt_cache_pin, struct_size), F(zt_cache_pin, data), F(zt_cache_pin, size), F(zt_cache_pin, pin)};
 static const field zt_cache_stats_fields[] = {
     F(zt_cache_stats, struct_size), F(zt_cache_stats, slots), F(zt_cache_stats, used),
     F(zt_cache_stats, pinned), F(zt_cache_stats, queued), F(zt_cache_stats, overhead),
@@ -120,13 +120,13 @@ static const field zt_write_request_fields[] = {
     F(zt_write_request, rank), F(zt_write_request, data), F(zt_write_request, size),
     F(zt_write_request, dtype), F(zt_write_request, type), F(zt_write_request, encoding),
     F(zt_write_request, digest), F(zt_write_request, name_length)};
-static const field zt_writer_options_fields[] = {
-    F(zt_writer_options, struct_size), F(zt_writer_options, spec_version), F(zt_writer_options, encoding),
-    F(zt_writer_options, alignment), F(zt_writer_options, large_alignment), F(zt_writer_options, large_size),
-    F(zt_writer_options, zstd_level), F(zt_writer_options, digest), F(zt_writer_options, threads),
-    F(zt_writer_options, durable), F(zt_writer_options, frame_size), F(zt_writer_options, context),
-    F(zt_writer_options, progress), F(zt_writer_options, thread_hooks), F(zt_writer_options, canonical),
-    F(zt_writer_options, allow_damaged)};
+static const field zt_write_options_fields[] = {
+    F(zt_write_options, struct_size), F(zt_write_options, spec), F(zt_write_options, encoding),
+    F(zt_write_options, alignment), F(zt_write_options, large_alignment), F(zt_write_options, large_size),
+    F(zt_write_options, zstd_level), F(zt_write_options, digest), F(zt_write_options, threads),
+    F(zt_write_options, durable), F(zt_write_options, frame_size), F(zt_write_options, context),
+    F(zt_write_options, progress), F(zt_write_options, thread_hooks), F(zt_write_options, canonical),
+    F(zt_write_options, allow_damaged)};
 static const field zt_sink_fields[] = {
     F(zt_sink, struct_size), F(zt_sink, context), F(zt_sink, write), F(zt_sink, finish), F(zt_sink, close)};
 static const field zt_object_desc_fields[] = {

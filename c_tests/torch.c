@@ -61,7 +61,7 @@ static void plain_values(void)
     CHECK_STATUS(zt_value_get_f64(zt_value_find(map, "optimizer.param_groups.0.lr"), &rate), ZT_OK);
     CHECK_STATUS(zt_value_get_string(zt_value_find(map, "name"), &text, &length), ZT_OK);
     CHECK(epoch == 3 && is_double(rate, 0.001) && length == 5 && strcmp(text, "run\xc3\xa9") == 0);
-    CHECK(zt_value_kind(items) == ZT_VALUE_ARRAY && zt_value_count(items) == 2);
+    CHECK(zt_value_get_kind(items) == ZT_VALUE_KIND_ARRAY && zt_value_count(items) == 2);
     CHECK(zt_object_find(file, "optimizer.state.0.exp_avg") != NULL);
     zt_close(file);
 }

@@ -24,7 +24,7 @@ static void all_failures_in_one_call(void)
     static const char *const names[3] = {"a", "b", "c"};
     static unsigned char data[1000];
     const uint64_t count = sizeof data;
-    zt_writer_options how;
+    zt_write_options how;
     zt_verify_options options;
     zt_verify_report report;
     zt_writer *w = NULL;
@@ -35,10 +35,10 @@ static void all_failures_in_one_call(void)
     uint32_t threads;
     INIT(how), INIT(options), INIT(report);
     how.digest = ZT_DIGEST_SHA256;
-    REQUIRE(zt_writer_create(path, &how, &w) == ZT_OK);
+    REQUIRE(zt_write_create(path, &how, &w) == ZT_OK);
     for (i = 0; i < 3; i++)
-        CHECK_STATUS(zt_writer_add_dense(w, names[i], 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, names[i], 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &count, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     bytes = read_file(path, &size);
     bytes[zt_component_offset(component_of(file, "a", "data"))] ^= 1;
@@ -148,7 +148,7 @@ static void names_and_identities(void)
     zt_file *mapped = open_data("v1.2/py-1.2.3-all-dtypes.zt"), *file = NULL;
     INIT(a), INIT(b), INIT(options);
     options.name = "model inside app.apk";
-    CHECK_STATUS(zt_open_memory(bytes, 3, &options, &file), ZT_ERROR_NOT_ZTENSOR);
+    CHECK_STATUS(zt_open_memory(bytes, 3, &options, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(strstr(zt_last_error(), "model inside app.apk") != NULL);
     REQUIRE(zt_open_memory(bytes, size, &options, &file) == ZT_OK);
     CHECK_STATUS(zt_component_verify(component_of(file, "f32", "data")), ZT_ERROR_UNSUPPORTED);

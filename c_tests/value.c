@@ -7,7 +7,7 @@
 static const zt_value *everything(const zt_file *file)
 {
     const zt_value *map = zt_object_attributes(zt_object_find(file, "x"));
-    REQUIRE(zt_value_kind(map) == ZT_VALUE_MAP);
+    REQUIRE(zt_value_get_kind(map) == ZT_VALUE_KIND_MAP);
     return map;
 }
 
@@ -28,7 +28,7 @@ static int is_text(const zt_value *value, const char *want)
 }
 
 /* Every getter fails but those of the kind, and leaves what it was to write. */
-static void getters_of(const zt_value *value, zt_kind kind, int fits_i64, int fits_u64)
+static void getters_of(const zt_value *value, zt_value_kind kind, int fits_i64, int fits_u64)
 {
     static const zt_status no = ZT_ERROR_INVALID_ARGUMENT;
     int32_t b = 77;
@@ -38,25 +38,25 @@ static void getters_of(const zt_value *value, zt_kind kind, int fits_i64, int fi
     const char *s = "77";
     const void *p = "77";
     size_t n = 77;
-    CHECK_U64(zt_value_kind(value), kind);
-    CHECK_STATUS(zt_value_get_bool(value, &b), kind == ZT_VALUE_BOOL ? ZT_OK : no);
-    CHECK((b == 77) == (kind != ZT_VALUE_BOOL));
+    CHECK_U64(zt_value_get_kind(value), kind);
+    CHECK_STATUS(zt_value_get_bool(value, &b), kind == ZT_VALUE_KIND_BOOL ? ZT_OK : no);
+    CHECK((b == 77) == (kind != ZT_VALUE_KIND_BOOL));
     CHECK_STATUS(zt_value_get_i64(value, &i), fits_i64 ? ZT_OK : no);
     CHECK(fits_i64 || i == 77);
     CHECK_STATUS(zt_value_get_u64(value, &u), fits_u64 ? ZT_OK : no);
     CHECK(fits_u64 || u == 77);
-    CHECK_STATUS(zt_value_get_f64(value, &f), kind == ZT_VALUE_FLOAT || kind == ZT_VALUE_INT ? ZT_OK : no);
-    CHECK(kind == ZT_VALUE_FLOAT || kind == ZT_VALUE_INT || f == 77);
-    CHECK_STATUS(zt_value_get_string(value, &s, &n), kind == ZT_VALUE_STRING ? ZT_OK : no);
-    CHECK(kind == ZT_VALUE_STRING || (strcmp(s, "77") == 0 && n == 77));
+    CHECK_STATUS(zt_value_get_f64(value, &f), kind == ZT_VALUE_KIND_FLOAT || kind == ZT_VALUE_KIND_INT ? ZT_OK : no);
+    CHECK(kind == ZT_VALUE_KIND_FLOAT || kind == ZT_VALUE_KIND_INT || f == 77);
+    CHECK_STATUS(zt_value_get_string(value, &s, &n), kind == ZT_VALUE_KIND_STRING ? ZT_OK : no);
+    CHECK(kind == ZT_VALUE_KIND_STRING || (strcmp(s, "77") == 0 && n == 77));
     n = 77;
-    CHECK_STATUS(zt_value_get_bytes(value, &p, &n), kind == ZT_VALUE_BYTES ? ZT_OK : no);
-    CHECK(kind == ZT_VALUE_BYTES || n == 77);
-    CHECK_STATUS(zt_value_get_tag(value, &t), kind == ZT_VALUE_TAG ? ZT_OK : no);
-    CHECK(kind == ZT_VALUE_TAG || t == 77);
-    CHECK(kind == ZT_VALUE_MAP || zt_value_key_at(value, 0) == NULL);
-    CHECK(kind == ZT_VALUE_MAP || zt_value_find(value, "a") == NULL);
-    CHECK(kind == ZT_VALUE_MAP || kind == ZT_VALUE_ARRAY || kind == ZT_VALUE_TAG ||
+    CHECK_STATUS(zt_value_get_bytes(value, &p, &n), kind == ZT_VALUE_KIND_BYTES ? ZT_OK : no);
+    CHECK(kind == ZT_VALUE_KIND_BYTES || n == 77);
+    CHECK_STATUS(zt_value_get_tag(value, &t), kind == ZT_VALUE_KIND_TAG ? ZT_OK : no);
+    CHECK(kind == ZT_VALUE_KIND_TAG || t == 77);
+    CHECK(kind == ZT_VALUE_KIND_MAP || zt_value_key_at(value, 0) == NULL);
+    CHECK(kind == ZT_VALUE_KIND_MAP || zt_value_find(value, "a") == NULL);
+    CHECK(kind == ZT_VALUE_KIND_MAP || kind == ZT_VALUE_KIND_ARRAY || kind == ZT_VALUE_KIND_TAG ||
           (zt_value_count(value) == 0 && zt_value_at(value, 0) == NULL));
     CHECK(zt_value_at(value, zt_value_count(value)) == NULL && zt_value_at(value, SIZE_MAX) == NULL);
     CHECK(zt_value_key_at(value, zt_value_count(value)) == NULL);
@@ -76,23 +76,23 @@ static void kinds(void)
     zt_file *custom = open_data("v0.1/rs-0.1.0-custom-fields.zt");
     zt_file *simple = open_data("valid-odd/attributes-simple.zt");
     const zt_value *map = everything(file), *fields = zt_object_attributes(zt_object_find(custom, "t"));
-    getters_of(NULL, ZT_VALUE_NULL, 0, 0);
-    getters_of(under(fields, "nil"), ZT_VALUE_NULL, 0, 0);
-    getters_of(under(fields, "t"), ZT_VALUE_BOOL, 0, 0);
-    getters_of(under(fields, "int"), ZT_VALUE_INT, 1, 1);
-    getters_of(under(fields, "neg"), ZT_VALUE_INT, 1, 0);
-    getters_of(under(map, "max"), ZT_VALUE_INT, 0, 1);
-    getters_of(under(map, "min"), ZT_VALUE_INT, 0, 0);
-    getters_of(under(fields, "pi"), ZT_VALUE_FLOAT, 0, 0);
-    getters_of(under(map, "half"), ZT_VALUE_FLOAT, 0, 0); /* 1.0, yet no integer */
-    getters_of(under(fields, "text"), ZT_VALUE_STRING, 0, 0);
-    getters_of(under(fields, "bytes"), ZT_VALUE_BYTES, 0, 0);
-    getters_of(under(fields, "list"), ZT_VALUE_ARRAY, 0, 0);
-    getters_of(under(fields, "map"), ZT_VALUE_MAP, 0, 0);
-    getters_of(under(map, "datetime"), ZT_VALUE_TAG, 0, 0);
-    getters_of(under(map, "big"), ZT_VALUE_TAG, 0, 0); /* a bignum is a tag of bytes */
-    getters_of(under(map, "undefined"), ZT_VALUE_OTHER, 0, 0);
-    getters_of(under(zt_file_attributes(simple), "k"), ZT_VALUE_OTHER, 0, 0);
+    getters_of(NULL, ZT_VALUE_KIND_NULL, 0, 0);
+    getters_of(under(fields, "nil"), ZT_VALUE_KIND_NULL, 0, 0);
+    getters_of(under(fields, "t"), ZT_VALUE_KIND_BOOL, 0, 0);
+    getters_of(under(fields, "int"), ZT_VALUE_KIND_INT, 1, 1);
+    getters_of(under(fields, "neg"), ZT_VALUE_KIND_INT, 1, 0);
+    getters_of(under(map, "max"), ZT_VALUE_KIND_INT, 0, 1);
+    getters_of(under(map, "min"), ZT_VALUE_KIND_INT, 0, 0);
+    getters_of(under(fields, "pi"), ZT_VALUE_KIND_FLOAT, 0, 0);
+    getters_of(under(map, "half"), ZT_VALUE_KIND_FLOAT, 0, 0); /* 1.0, yet no integer */
+    getters_of(under(fields, "text"), ZT_VALUE_KIND_STRING, 0, 0);
+    getters_of(under(fields, "bytes"), ZT_VALUE_KIND_BYTES, 0, 0);
+    getters_of(under(fields, "list"), ZT_VALUE_KIND_ARRAY, 0, 0);
+    getters_of(under(fields, "map"), ZT_VALUE_KIND_MAP, 0, 0);
+    getters_of(under(map, "datetime"), ZT_VALUE_KIND_TAG, 0, 0);
+    getters_of(under(map, "big"), ZT_VALUE_KIND_TAG, 0, 0); /* a bignum is a tag of bytes */
+    getters_of(under(map, "undefined"), ZT_VALUE_KIND_OTHER, 0, 0);
+    getters_of(under(zt_file_attributes(simple), "k"), ZT_VALUE_KIND_OTHER, 0, 0);
     zt_close(simple);
     zt_close(custom);
     zt_close(file);
@@ -167,11 +167,11 @@ static void collections(void)
     CHECK_U64(zt_value_count(zt_value_at(v, 2)), 2);
     CHECK(zt_value_get_f64(zt_value_at(zt_value_at(v, 2), 0), &f) == ZT_OK && f == 3.5);
     CHECK(zt_value_at(zt_value_at(v, 2), 1) != NULL);
-    CHECK_U64(zt_value_kind(zt_value_at(zt_value_at(v, 2), 1)), ZT_VALUE_NULL);
+    CHECK_U64(zt_value_get_kind(zt_value_at(zt_value_at(v, 2), 1)), ZT_VALUE_KIND_NULL);
     v = under(fields, "map"); /* {"a": 1, "b": {"c": []}} */
     CHECK_U64(zt_value_count(v), 2);
     v = under(under(v, "b"), "c");
-    CHECK(zt_value_kind(v) == ZT_VALUE_ARRAY && zt_value_count(v) == 0);
+    CHECK(zt_value_get_kind(v) == ZT_VALUE_KIND_ARRAY && zt_value_count(v) == 0);
 
     v = under(map, "datetime");
     CHECK(zt_value_get_tag(v, &tag) == ZT_OK && tag == 0);
@@ -185,7 +185,7 @@ static void collections(void)
     CHECK(zt_value_get_bytes(zt_value_at(v, 0), &bytes, &n) == ZT_OK && n == 9 && memcmp(bytes, "\1\1\1\1\1\1\1\1\1", 9) == 0);
     v = under(map, "self");
     CHECK(zt_value_get_tag(v, &tag) == ZT_OK && tag == 55799);
-    CHECK(zt_value_kind(zt_value_at(v, 0)) == ZT_VALUE_ARRAY);
+    CHECK(zt_value_get_kind(zt_value_at(v, 0)) == ZT_VALUE_KIND_ARRAY);
     v = under(map, "nested");
     CHECK(zt_value_get_tag(zt_value_at(v, 0), &tag) == ZT_OK && tag == 1001);
     CHECK(is_text(zt_value_at(zt_value_at(v, 0), 0), "x"));
@@ -196,7 +196,7 @@ static void collections(void)
     CHECK(zt_value_get_i64(zt_value_key_at(keys, 0), &i) == ZT_OK && i == 1);
     CHECK(zt_value_get_i64(zt_value_key_at(keys, 1), &i) == ZT_OK && i == -1);
     CHECK(zt_value_get_bytes(zt_value_key_at(keys, 2), &bytes, &n) == ZT_OK && n == 1 && memcmp(bytes, "k", 1) == 0);
-    CHECK_U64(zt_value_kind(zt_value_key_at(keys, 3)), ZT_VALUE_BOOL);
+    CHECK_U64(zt_value_get_kind(zt_value_key_at(keys, 3)), ZT_VALUE_KIND_BOOL);
     CHECK(zt_value_get_f64(zt_value_key_at(keys, 4), &f) == ZT_OK && f == 1.5);
     CHECK(is_text(zt_value_at(keys, 0), "a") && is_text(zt_value_at(keys, 5), "f"));
     CHECK(is_text(zt_value_find(keys, ""), "f"));
@@ -207,7 +207,7 @@ static void collections(void)
     file = open_data("valid-odd/attributes-nested.zt");
     v = under(zt_file_attributes(file), "k");
     for (k = 0; k < 32; k++) {
-        CHECK(zt_value_kind(v) == ZT_VALUE_ARRAY && zt_value_count(v) == 1);
+        CHECK(zt_value_get_kind(v) == ZT_VALUE_KIND_ARRAY && zt_value_count(v) == 1);
         v = zt_value_at(v, 0);
     }
     i = 7;

@@ -9,9 +9,9 @@ static const char *path;
 static zt_file *with_attribute(const char *json)
 {
     zt_writer *w = NULL;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(set_json(w, "all", json), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     return open_path(path);
 }
 
@@ -85,7 +85,7 @@ static void strings(void)
     CHECK(strcmp(words[0], "one") == 0 && strcmp(words[1], "") == 0 && memcmp(words[2], "a\0b", 4) == 0);
     CHECK(lengths[0] == 3 && lengths[1] == 0 && lengths[2] == 3 && lengths[3] == 77 && strcmp(words[3], "77") == 0);
     for (k = 0; k < 3; k++) /* borrowed: the same places every time */
-        CHECK(words[k] != NULL && zt_value_kind(zt_value_at(zt_value_find(map, "words"), k)) == ZT_VALUE_STRING);
+        CHECK(words[k] != NULL && zt_value_get_kind(zt_value_at(zt_value_find(map, "words"), k)) == ZT_VALUE_KIND_STRING);
     words[0] = NULL;
     CHECK_STATUS(zt_value_read_strings(zt_value_find(map, "words"), words, NULL, 3), ZT_OK);
     CHECK(words[0] != NULL);
@@ -102,7 +102,7 @@ static void strings(void)
     for (k = 0; k < 5; k++) { /* as the getters of one give it */
         const zt_value *token = zt_value_at(tokens, k);
         const void *bytes = NULL;
-        if (zt_value_kind(token) == ZT_VALUE_BYTES) {
+        if (zt_value_get_kind(token) == ZT_VALUE_KIND_BYTES) {
             CHECK_STATUS(zt_value_get_bytes(token, &bytes, &size), ZT_OK);
             whole = (const char *)bytes;
         } else
@@ -116,9 +116,9 @@ static void strings(void)
 static size_t nothing_is_stated(const zt_value *value, unsigned depth)
 {
     size_t i, found = value != NULL;
-    const zt_kind kind = zt_value_kind(value);
+    const zt_value_kind kind = zt_value_get_kind(value);
     CHECK(depth < 16);
-    CHECK_U64(zt_value_dtype(value), kind == ZT_VALUE_BOOL ? ZT_DTYPE_BOOL : ZT_DTYPE_OTHER);
+    CHECK_U64(zt_value_dtype(value), kind == ZT_VALUE_KIND_BOOL ? ZT_DTYPE_BOOL : ZT_DTYPE_OTHER);
     for (i = 0; i < zt_value_count(value); i++)
         found += nothing_is_stated(zt_value_at(value, i), depth + 1);
     return found;

@@ -135,20 +135,20 @@ static void first_failure(void)
     const char *path = scratch_path("two-broken.zt");
     char name[16];
     unsigned char *data = (unsigned char *)malloc((size_t)shape), *bytes;
-    zt_writer_options wo;
+    zt_write_options wo;
     zt_writer *writer = NULL;
     size_t size, i;
     uint32_t threads;
     REQUIRE(data != NULL);
     INIT(wo);
     wo.digest = ZT_DIGEST_SHA256;
-    CHECK_STATUS(zt_writer_create(path, &wo, &writer), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &wo, &writer), ZT_OK);
     for (i = 0; i < 20; i++) {
         memset(data, (int)i, (size_t)shape);
         snprintf(name, sizeof name, "t%02u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+        CHECK_STATUS(zt_write_dense(writer, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(writer, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
     bytes = read_file(path, &size);
     bytes[64 + 7 * 100032 + 99999] ^= 1; /* t07's last byte; the next starts at a multiple of 64 */
     bytes[64 + 8 * 100032] ^= 1;         /* t08's first */

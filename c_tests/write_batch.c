@@ -54,7 +54,7 @@ static void make_plans(void)
         add(&small, 4096);
 }
 
-/* One by one, as zt_writer_add_object has it. */
+/* One by one, as zt_write_object has it. */
 static zt_status each(zt_writer *w, const plan *p)
 {
     size_t i;
@@ -78,7 +78,7 @@ static zt_status each(zt_writer *w, const plan *p)
         o.rank = r->rank;
         o.components = &c;
         o.component_count = 1;
-        status = zt_writer_add_object(w, &o);
+        status = zt_write_object(w, &o);
     }
     return status;
 }
@@ -94,7 +94,7 @@ static int same_files(const char *a, const char *b)
 }
 
 /* Both ways, with these options; then every digest is checked. */
-static void both(const plan *p, const zt_writer_options *o)
+static void both(const plan *p, const zt_write_options *o)
 {
     zt_writer *w = NULL;
     zt_write_summary one, all;
@@ -106,12 +106,12 @@ static void both(const plan *p, const zt_writer_options *o)
     INIT(report);
     INIT(checks);
     checks.checks = ZT_VERIFY_DIGESTS | ZT_VERIFY_PADDING;
-    CHECK_STATUS(zt_writer_create(other, o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(other, o, &w), ZT_OK);
     CHECK_STATUS(each(w, p), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, &one), ZT_OK);
-    CHECK_STATUS(zt_writer_create(path, o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, p->requests, p->n), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, &all), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &one), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, p->requests, p->n), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &all), ZT_OK);
     CHECK(SAME_FROM(file_size, one, all));
     CHECK(same_files(path, other));
     file = open_path(path);
@@ -125,7 +125,7 @@ static void same_bytes(void)
 {
     static const uint32_t threads[] = {1, 2, 8, 0};
     static const zt_digest digests[] = {ZT_DIGEST_DEFAULT, ZT_DIGEST_CRC32C, ZT_DIGEST_SHA256};
-    zt_writer_options o;
+    zt_write_options o;
     size_t i, d;
     for (d = 0; d < COUNT(digests); d++) {
         for (i = 0; i < COUNT(threads); i++) {
@@ -133,7 +133,7 @@ static void same_bytes(void)
             o.digest = digests[d];
             o.threads = threads[i];
             both(&small, &o);
-            o.spec_version = i == 0 ? ZT_SPEC_1_1_0 : ZT_SPEC_DEFAULT;
+            o.spec = i == 0 ? ZT_SPEC_1_1_0 : ZT_SPEC_DEFAULT;
             o.durable = i % 2;
             o.large_alignment = i < 2 ? 4096 : 0;
             o.encoding = i == 3 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT;
@@ -148,14 +148,14 @@ static void refused(void)
     static const uint64_t two = 2;
     zt_write_request *bad = &small.requests[300];
     const zt_write_request good = *bad;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     int i;
     INIT(o);
     o.digest = ZT_DIGEST_SHA256;
     o.threads = 2;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     for (i = 0; i < 11; i++) {
         zt_status want = ZT_ERROR_INVALID_ARGUMENT;
         const char *message = "request 300: object \"object 300\": ";
@@ -173,42 +173,42 @@ static void refused(void)
         case 9: bad->encoding = (zt_encoding)77; break;
         default: bad->digest = (zt_digest)77; break;
         }
-        CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), want);
+        CHECK_STATUS(zt_write_batch(w, small.requests, small.n), want);
         if (!CHECK(strncmp(zt_last_error(), message, strlen(message)) == 0))
             fprintf(stderr, "    %d: %s\n", i, message);
     }
     *bad = good;
-    CHECK_STATUS(zt_writer_add_batch(w, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, small.requests + 7, 1), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
-    CHECK_STATUS(zt_writer_create(other, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, small.requests, small.n), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, small.requests + 7, 1), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(other, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "there", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &two, 1, data, 2), ZT_OK);
     CHECK_STATUS(each(w, &small), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(same_files(path, other)); /* as if nothing had been refused */
 }
 
 /* What the version cannot represent, and an object that is open. */
 static void out_of_turn(void)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_object_desc object;
     zt_writer *w = NULL;
     zt_write_request r = small.requests[0];
     INIT(o);
-    o.spec_version = ZT_SPEC_0_1_0;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    o.spec = ZT_SPEC_0_1_0;
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     r.type = ZT_TYPE_F8_E5M2;
-    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_batch(w, &r, 1), ZT_ERROR_UNSUPPORTED);
     r.type = ZT_TYPE_NONE;
-    CHECK_STATUS(zt_writer_add_batch(w, &r, 1), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, &r, 1), ZT_OK);
     INIT(object);
     object.name = "open";
     object.format = ZT_FORMAT_DENSE;
-    CHECK_STATUS(zt_writer_begin_object(w, &object), ZT_OK);
-    CHECK_STATUS(zt_writer_add_batch(w, &small.requests[1], 1), ZT_ERROR_STATE);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_begin(w, &object), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, &small.requests[1], 1), ZT_ERROR_STATE);
+    zt_write_abort(w);
 }
 
 /* Threads of this process; 0 where that is not known. */
@@ -244,7 +244,7 @@ static zt_status take(void *context, const void *bytes, size_t n)
 {
     (void)context, (void)bytes;
     if (taken.writer)
-        CHECK_STATUS(zt_writer_add_batch(taken.writer, small.requests, 1), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_batch(taken.writer, small.requests, 1), ZT_ERROR_STATE);
     taken.bytes += n;
     if (taken.threads < threads_now())
         taken.threads = threads_now();
@@ -255,7 +255,7 @@ static zt_status take(void *context, const void *bytes, size_t n)
 static zt_writer *to_taken(size_t most, zt_digest digest, uint32_t threads)
 {
     zt_sink sink;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     INIT(sink);
     INIT(o);
@@ -264,7 +264,7 @@ static zt_writer *to_taken(size_t most, zt_digest digest, uint32_t threads)
     o.threads = threads;
     taken.bytes = 0;
     taken.most = most;
-    CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create_sink(&sink, &o, &w), ZT_OK);
     return w;
 }
 
@@ -276,10 +276,10 @@ static void to_a_sink(void)
     for (i = 0; i < COUNT(most); i++) {
         zt_writer *w = to_taken(most[i], ZT_DIGEST_SHA256, 2);
         taken.writer = w;
-        CHECK_STATUS(zt_writer_add_batch(w, small.requests, small.n), i < 4 ? ZT_ERROR_CANCELLED : ZT_OK);
+        CHECK_STATUS(zt_write_batch(w, small.requests, small.n), i < 4 ? ZT_ERROR_CANCELLED : ZT_OK);
         taken.writer = NULL;
-        CHECK_STATUS(zt_writer_add_batch(w, small.requests, 1), i < 4 ? ZT_ERROR_STATE : ZT_ERROR_EXISTS);
-        zt_writer_abort(w);
+        CHECK_STATUS(zt_write_batch(w, small.requests, 1), i < 4 ? ZT_ERROR_STATE : ZT_ERROR_EXISTS);
+        zt_write_abort(w);
     }
 }
 
@@ -296,10 +296,10 @@ static void few_threads(void)
         /* A thread that the system lets run much later than another is not seen at every try. */
         for (attempt = 0; attempt < 50 && taken.threads != alone + cases[i].extra; attempt++) {
             zt_writer *w = to_taken(SIZE_MAX, cases[i].digest, cases[i].threads);
-            CHECK_STATUS(zt_writer_add_batch(w, small.requests, cases[i].n), ZT_OK);
+            CHECK_STATUS(zt_write_batch(w, small.requests, cases[i].n), ZT_OK);
             CHECK(taken.threads <= alone + cases[i].extra);
             CHECK_U64(threads_left(alone), alone);
-            CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+            CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
         }
         CHECK_U64(taken.threads, alone + cases[i].extra);
     }

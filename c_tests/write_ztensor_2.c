@@ -11,26 +11,26 @@ static void write_all(zt_writer *w)
     zt_component_desc parts[2];
     CHECK_STATUS(set_i64(w, "layers", 32), ZT_OK);
     CHECK_STATUS(set_json(w, "b", "{\"x\":[1.5,null]}"), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "dense", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, two_by_three, 2, numbers, sizeof numbers), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "f4", 0, ZT_DTYPE_U8, ZT_TYPE_F4_E2M1, &three, 1, nibbles, 2), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "flags", 0, ZT_DTYPE_BOOL, ZT_TYPE_NONE, &pair, 1, flags, 2), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "dense", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, two_by_three, 2, numbers, sizeof numbers), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "f4", 0, ZT_DTYPE_U8, ZT_TYPE_F4_E2M1, &three, 1, nibbles, 2), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "flags", 0, ZT_DTYPE_BOOL, ZT_TYPE_NONE, &pair, 1, flags, 2), ZT_OK);
     batch[0] = request("batch zstd", lines);
     batch[0].encoding = ZT_ENCODING_ZSTD;
     batch[0].digest = ZT_DIGEST_SHA256;
     batch[1] = request("batch none", noise);
     batch[1].digest = ZT_DIGEST_NONE;
     batch[2] = request("batch", noise);
-    CHECK_STATUS(zt_writer_add_batch(w, batch, 3), ZT_OK);
+    CHECK_STATUS(zt_write_batch(w, batch, 3), ZT_OK);
     CHECK_STATUS(streamed(w, "streamed", lines, ZT_ENCODING_ZSTD), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 3, numbers, 12, columns, rows), ZT_OK);
-    CHECK_STATUS(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 2, 3, numbers, 12, coords), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 3, numbers, 12, columns, rows), ZT_OK);
+    CHECK_STATUS(zt_write_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, three_by_four, 2, 3, numbers, 12, coords), ZT_OK);
     parts[0] = component_desc("first", ZT_DTYPE_F32, numbers, sizeof numbers);
     parts[1] = component_desc("more", ZT_DTYPE_U8, flags, 2);
     d.format_name = "acme.thing/3";
     d.components = parts;
     d.component_count = 2;
     d.attributes_json = "{\"scale\":0.5}";
-    CHECK_STATUS(zt_writer_add_object(w, &d), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &d), ZT_OK);
 }
 
 /* Codes of 4 bits, two in a byte, in groups of 3 along rows: what a view has of them. */
@@ -55,10 +55,10 @@ static void groups_of_codes(void)
     d.axis = 1;
     d.zero_point = -8;
     d.msb_first = 1;
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_OK);
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_quantized(w, "q", 0, two_by_three, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_write_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_EXISTS);
     d.msb_first = 2;
-    refused(zt_writer_add_quantized(w, "r", 0, two_by_three, 2, &d), ZT_ERROR_INVALID_ARGUMENT, "msb_first is 2");
+    refused(zt_write_quantized(w, "r", 0, two_by_three, 2, &d), ZT_ERROR_INVALID_ARGUMENT, "msb_first is 2");
     finish(w);
     file = open_path(path);
     INIT(q);
@@ -69,7 +69,7 @@ static void groups_of_codes(void)
     zt_close(file);
     w = create(path, spec_1_2());
     d.msb_first = 1;
-    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_UNSUPPORTED, "how its groups lie");
+    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &d), ZT_ERROR_UNSUPPORTED, "how its groups lie");
     finish(w);
 }
 
@@ -136,7 +136,7 @@ static zt_status keep(void *context, const void *data, size_t size)
 
 static void every_call(void)
 {
-    zt_writer_options o = spec_2();
+    zt_write_options o = spec_2();
     zt_write_summary summary;
     zt_writer *w = create(path, o);
     zt_sink sink;
@@ -144,7 +144,7 @@ static void every_call(void)
     unsigned char *a, *b;
     INIT(summary);
     write_all(w);
-    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &summary), ZT_OK);
     check_all(path);
     a = read_file(path, &size);
     CHECK_U64(summary.file_size, size);
@@ -154,7 +154,7 @@ static void every_call(void)
     REQUIRE(sink.context != NULL);
     sink.write = keep;
     w = NULL;
-    REQUIRE(CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create_sink(&sink, &o, &w), ZT_OK));
     write_all(w);
     finish(w);
     CHECK(fclose((FILE *)sink.context) == 0);
@@ -170,9 +170,9 @@ static void appended(void)
     zt_file *file, *from = open_data("foreign/valid/amber-torch-save.safetensors");
     const char *copy = zt_object_name(zt_object_at(from, 0));
     zt_writer *w = create(path, spec_2());
-    zt_writer_options o;
+    zt_write_options o;
     zt_repair_report report;
-    zt_attribute two = attribute(ZT_ATTRIBUTE_F64);
+    zt_attribute two = attribute(ZT_ATTRIBUTE_KIND_F64);
     double scale = 0;
     size_t size, grown, cut;
     unsigned char *old, *now;
@@ -182,27 +182,27 @@ static void appended(void)
     two.f64 = 2;
     o = spec_2();
     w = NULL;
-    CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && strstr(zt_last_error(), "appending follows the file") != NULL);
     INIT(o);
     o.canonical = 1;
-    CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && strstr(zt_last_error(), "not in canonical form any more") != NULL);
     w = append(path);
     CHECK_STATUS(bytes(w, "unwanted", noise, SIZE), ZT_OK);
-    zt_writer_abort(w);
+    zt_write_abort(w);
     CHECK(file_is(path, old, size));
 
     w = append(path);
     CHECK_STATUS(bytes(w, "dense", noise, 1), ZT_ERROR_EXISTS);
     CHECK_STATUS(bytes(w, "new", noise, SIZE), ZT_OK);
     CHECK_STATUS(streamed(w, "streamed too", lines, ZT_ENCODING_ZSTD), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(from, 0), NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "flags", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_rename_object(w, "f4", 0, "renamed", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_remove_object(w, "batch", 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_at(from, 0), NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "flags", 0), ZT_OK);
+    CHECK_STATUS(zt_write_rename(w, "f4", 0, "renamed", 0), ZT_OK);
+    CHECK_STATUS(zt_write_remove(w, "batch", 0), ZT_OK);
     CHECK_STATUS(bytes(w, "batch", lines, 3), ZT_OK);
-    CHECK_STATUS(zt_writer_set_object_attribute(w, "object", 0, "scale", &two), ZT_OK);
+    CHECK_STATUS(zt_write_set_object_attribute(w, "object", 0, "scale", &two), ZT_OK);
     CHECK_STATUS(set_remove(w, "b"), ZT_OK);
     finish(w);
     now = read_file(path, &grown);
@@ -242,7 +242,7 @@ static void what_2_has_not(void)
     static const uint64_t ranks[65] = {0};
     const zt_status unsupported = ZT_ERROR_UNSUPPORTED, invalid = ZT_ERROR_INVALID_ARGUMENT;
     zt_file *from = open_data("v1.2/py-1.2.3-quantized.zt");
-    zt_writer_options o = spec_2();
+    zt_write_options o = spec_2();
     zt_quantized_desc quantized;
     zt_write_request batch[2];
     zt_object_desc d = object_desc("o", ZT_FORMAT_QUANTIZED_GROUP, &of_size, 1);
@@ -276,14 +276,14 @@ static void what_2_has_not(void)
     memset(name, 'n', 1025);
     name[1025] = 0;
     refused(bytes(w, name, noise, 1), unsupported, "1025 bytes; 1 to 1024");
-    refused(zt_writer_add_dense(w, "r", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, ranks, 65, NULL, 0), unsupported, "rank is 65, above 64");
+    refused(zt_write_dense(w, "r", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, ranks, 65, NULL, 0), unsupported, "rank is 65, above 64");
     refused(set_remove(w, "none"), ZT_ERROR_NOT_FOUND, "none");
     refused(set_json(w, "t", "{\"$tag\":[5,1]}"), unsupported, "has the tag 5");
     refused(set_i64(w, name, 1), unsupported, "1025 bytes; 1 to 1024");
     batch[0] = request("fine", noise);
     batch[1] = request("digest", noise);
     batch[1].digest = ZT_DIGEST_CRC32C;
-    refused(zt_writer_add_batch(w, batch, 2), unsupported, "\"digest\"");
+    refused(zt_write_batch(w, batch, 2), unsupported, "\"digest\"");
     INIT(quantized);
     quantized.packed_weight_dtype = ZT_DTYPE_U8;
     quantized.scales_dtype = ZT_DTYPE_F32;
@@ -291,25 +291,25 @@ static void what_2_has_not(void)
     quantized.packed_weight_size = 3;
     quantized.scales = numbers;
     quantized.scales_size = 12;
-    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "zt.quant_group/1");
+    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "zt.quant_group/1");
     quantized.axis = 1;
-    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), invalid, "has_axis is 0");
+    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &quantized), invalid, "has_axis is 0");
     quantized.has_axis = 1;
     quantized.bits = 3;
     quantized.group_size = 3;
-    refused(zt_writer_add_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "codes of 3 bits");
-    refused(zt_writer_add_copy(w, zt_object_at(from, 0), NULL, 0), unsupported, "zt.quant_group/1");
-    refused(zt_writer_begin_object(w, &d), unsupported, "zt.quant_group/1");
+    refused(zt_write_quantized(w, "q", 0, two_by_three, 2, &quantized), unsupported, "codes of 3 bits");
+    refused(zt_write_copy(w, zt_object_at(from, 0), NULL, 0), unsupported, "zt.quant_group/1");
+    refused(zt_write_begin(w, &d), unsupported, "zt.quant_group/1");
     d.format = ZT_FORMAT_OTHER;
     d.format_name = "thing";
-    refused(zt_writer_begin_object(w, &d), unsupported, "no namespace.name/number");
+    refused(zt_write_begin(w, &d), unsupported, "no namespace.name/number");
     d.format_name = "acme.thing/1";
-    CHECK_STATUS(zt_writer_begin_object(w, &d), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &d), ZT_OK);
     c.digest = ZT_DIGEST_CRC32C;
-    refused(zt_writer_add_component(w, &c), unsupported, "crc32c");
+    refused(zt_write_component(w, &c), unsupported, "crc32c");
     c.digest = ZT_DIGEST_DEFAULT;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
     finish(w); /* nothing of what was refused is in the file */
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 1);

@@ -14,11 +14,11 @@ static zt_dtype storage_of(zt_type type)
 }
 
 /* Every dtype and logical type, with each encoding and digest, of a version. */
-static void dense(zt_encoding encoding, zt_digest digest, zt_spec_version version)
+static void dense(zt_encoding encoding, zt_digest digest, zt_spec version)
 {
     static const uint64_t shape[3] = {4, 3, 5};
     unsigned char data[60 * 16];
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_write_summary summary;
     zt_file *file;
@@ -28,19 +28,19 @@ static void dense(zt_encoding encoding, zt_digest digest, zt_spec_version versio
     INIT(o);
     o.encoding = encoding;
     o.digest = digest;
-    o.spec_version = version;
+    o.spec = version;
     INIT(summary);
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     for (i = 0; i < 19; i++) {
         zt_dtype dtype = i < 13 ? (zt_dtype)(i + 1) : storage_of(type_of[i - 13]);
         zt_type type = i < 13 ? ZT_TYPE_NONE : type_of[i - 13];
         int pair = type == ZT_TYPE_COMPLEX64 || type == ZT_TYPE_COMPLEX128;
         size_t size = 60 * zt_dtype_size(dtype) * (pair ? 2 : 1);
         const char *name = i < 13 ? zt_dtype_name(dtype) : zt_type_name(type);
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, dtype, type, shape, 3, data, size), i < n ? ZT_OK : ZT_ERROR_UNSUPPORTED);
+        CHECK_STATUS(zt_write_dense(w, name, 0, dtype, type, shape, 3, data, size), i < n ? ZT_OK : ZT_ERROR_UNSUPPORTED);
         bytes += i < n ? size : 0;
     }
-    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &summary), ZT_OK);
     file = open_path(path);
     CHECK_STR(zt_file_version(file), version == ZT_SPEC_0_1_0 ? "0.1.0" : version == ZT_SPEC_1_1_0 ? "1.1.0" : "1.2.0");
     CHECK_U64(zt_object_count(file), n);
@@ -83,26 +83,26 @@ static void shapes(void)
     size_t rank;
     char name[8];
     fill(data, sizeof data, 2);
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     for (rank = 0; rank <= 8; rank++) {
         size_t n = 1, d;
         for (d = 0; d < rank; d++)
             n *= (size_t)dims[d];
         snprintf(name, sizeof name, "r%u", (unsigned)rank);
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, rank ? dims : NULL, rank, data, n * 4), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, rank ? dims : NULL, rank, data, n * 4), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_add_dense(w, "none", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "huge", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is a name */
-    CHECK_STATUS(zt_writer_add_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "none", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, none, 3, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "huge", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, huge, 2, data, 0), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK); /* an empty name is a name */
+    CHECK_STATUS(zt_write_dense(w, "\xc3\xa9\xf0\x9f\x98\x80", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_OK);
     /* What does not go together, and leaves the writer as it was. */
-    CHECK_STATUS(zt_writer_add_dense(w, "r0", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 23), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 25), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, dims, 3, data, 24), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_F64, ZT_TYPE_COMPLEX64, dims, 1, data, 32), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_I8, ZT_TYPE_F8_E5M2, dims, 1, data, 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "r0", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, NULL, 0, data, 4), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 23), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, dims, 3, data, 25), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, dims, 3, data, 24), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_F64, ZT_TYPE_COMPLEX64, dims, 1, data, 32), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_I8, ZT_TYPE_F8_E5M2, dims, 1, data, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 13);
     CHECK(zt_object_find(file, "x") == NULL);
@@ -114,34 +114,34 @@ static void shapes(void)
     zt_close(file);
 }
 
-static void sparse(zt_spec_version version, zt_encoding encoding)
+static void sparse(zt_spec version, zt_encoding encoding)
 {
     static const uint64_t shape[2] = {3, 4}, indices[4] = {0, 3, 1, 2}, indptr[4] = {0, 2, 2, 4};
     static const uint64_t box[3] = {2, 3, 4}, coords[6] = {0, 1, 2, 0, 3, 1};
     static const uint64_t empty[4] = {0};
     static const float values[8] = {1, -2, 3.5f, 4, 5, 6, 7, 8};
     static const uint64_t falling[4] = {0, 3, 2, 4}, beyond[4] = {0, 4, 1, 2}, far_off[6] = {0, 2, 2, 0, 3, 1};
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *file;
     zt_csr m;
     zt_coo c;
     INIT(o);
-    o.spec_version = version;
+    o.spec = version;
     o.encoding = encoding;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr-c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 4, values, 32, indices, indptr), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr-0", 0, ZT_DTYPE_I8, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, empty), ZT_OK);
-    CHECK_STATUS(zt_writer_add_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, coords), ZT_OK);
-    CHECK_STATUS(zt_writer_add_coo(w, "coo-0", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, box, 3, 0, NULL, 0, NULL), ZT_OK);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, falling), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, beyond, indptr), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 15, indices, indptr), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_add_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, far_off), ZT_ERROR_CORRUPT);
-    CHECK_STATUS(zt_writer_add_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 9, coords), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr-c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 4, values, 32, indices, indptr), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "csr-0", 0, ZT_DTYPE_I8, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, empty), ZT_OK);
+    CHECK_STATUS(zt_write_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, coords), ZT_OK);
+    CHECK_STATUS(zt_write_coo(w, "coo-0", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, box, 3, 0, NULL, 0, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, falling), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, beyond, indptr), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_csr(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 15, indices, indptr), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_csr(w, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 4, values, 16, indices, indptr), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 8, far_off), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_coo(w, "x", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, box, 3, 2, values, 9, coords), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 5);
     INIT(m);
@@ -185,23 +185,23 @@ static void quantized(void)
     d.zeros = zeros;
     d.zeros_size = sizeof zeros;
     d.zeros_dtype = ZT_DTYPE_F16;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, shape, 2, &d), ZT_OK);
-    CHECK_STATUS(zt_writer_add_quantized(w, "q", 0, shape, 2, &d), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_quantized(w, "q", 0, shape, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_write_quantized(w, "q", 0, shape, 2, &d), ZT_ERROR_EXISTS);
     d.packed_weight_size = 60; /* no room for every weight */
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
     d.packed_weight_size = 64;
     d.scales_size = 30; /* a group without a scale */
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
+    CHECK_STATUS(zt_write_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_CORRUPT);
     d.scales_size = 32;
     d.reserved = 1;
-    CHECK_STATUS(zt_writer_add_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_quantized(w, "x", 0, shape, 2, &d), ZT_ERROR_INVALID_ARGUMENT);
     d.reserved = 0;
     d.zeros = NULL;
     d.zeros_size = 0;
     d.packing = NULL;
-    CHECK_STATUS(zt_writer_add_quantized(w, "symmetric", 0, shape, 2, &d), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_quantized(w, "symmetric", 0, shape, 2, &d), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     INIT(q);
     CHECK_STATUS(zt_quantized_view(zt_object_find(file, "q"), &q), ZT_OK);
@@ -222,33 +222,33 @@ static void old_versions(void)
 {
     static const uint64_t shape[2] = {2, 2}, indptr[3] = {0, 0, 0};
     static const float data[8] = {0};
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *file;
     INIT(o);
-    o.spec_version = ZT_SPEC_0_1_0;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 2, data, 32), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_dense(w, "f", 0, ZT_DTYPE_U8, ZT_TYPE_F8_E5M2, shape, 2, data, 4), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_csr(w, "s", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, indptr), ZT_ERROR_UNSUPPORTED);
+    o.spec = ZT_SPEC_0_1_0;
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "c", 0, ZT_DTYPE_F32, ZT_TYPE_COMPLEX64, shape, 2, data, 32), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_dense(w, "f", 0, ZT_DTYPE_U8, ZT_TYPE_F8_E5M2, shape, 2, data, 4), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_csr(w, "s", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 0, NULL, 0, NULL, indptr), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 16), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_STR(zt_file_version(file), "0.1.0");
     CHECK_U64(zt_object_count(file), 1);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
-    o.spec_version = 10000; /* 1.0 is only read */
+    o.spec = 10000; /* 1.0 is only read */
     w = (zt_writer *)&o;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL);
 }
 
 int main(void)
 {
-    static const zt_spec_version versions[] = {ZT_SPEC_DEFAULT, ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0};
+    static const zt_spec versions[] = {ZT_SPEC_DEFAULT, ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0};
     size_t v;
     path = scratch_path("written.zt");
     for (v = 0; v < COUNT(versions); v++) {

@@ -37,22 +37,22 @@ static void fails(zt_writer *w, int give_up)
     zt_status status;
     REQUIRE(w != NULL);
     limit(300000);
-    status = zt_writer_add_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape);
+    status = zt_write_dense(w, "large", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape);
     if (status != ZT_OK) {
         CHECK_STATUS(status, ZT_ERROR_IO);
-        CHECK_STATUS(zt_writer_add_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_dense(w, "more", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_ERROR_STATE);
     }
     if (give_up)
-        zt_writer_abort(w);
+        zt_write_abort(w);
     else
-        CHECK_STATUS(zt_writer_finish(w, NULL), status == ZT_OK ? ZT_ERROR_IO : ZT_ERROR_STATE);
+        CHECK_STATUS(zt_write_finish(w, NULL), status == ZT_OK ? ZT_ERROR_IO : ZT_ERROR_STATE);
     limit(usual.rlim_cur);
 }
 
 int main(void)
 {
     const char *folder = scratch_path("full"), *path = scratch_path("full/x.zt");
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     size_t size, i;
     unsigned char *old = read_file(data_path("v1.2/py-1.2.3-all-dtypes.zt"), &size);
@@ -65,16 +65,16 @@ int main(void)
         INIT(o);
         o.encoding = i / 2 % 2 ? ZT_ENCODING_ZSTD : ZT_ENCODING_RAW; /* random bytes do not compress */
         o.durable = (uint32_t)(i / 4);
-        CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+        CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
         fails(w, i % 2 == 0);
         CHECK_U64(files_in(folder), 0);
 
         write_file(path, old, size);
-        CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+        CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
         fails(w, i % 2 == 0);
         CHECK(file_is(path, old, size));
 
-        CHECK_STATUS(zt_writer_append(path, &o, &w), ZT_OK);
+        CHECK_STATUS(zt_write_append(path, &o, &w), ZT_OK);
         fails(w, i % 2 == 0);
         CHECK(file_is(path, old, size));
         CHECK_U64(files_in(folder), 1);

@@ -10,7 +10,7 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
     static const uint64_t sizes[] = {1, 100, 4095, 4096, 10000, 8192, 0, 12288, 65536};
     unsigned char *data = (unsigned char *)malloc(65536);
     uint64_t a = align ? align : 64, large = large_size ? large_size : 1048576, end = 8;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *file;
     size_t i;
@@ -20,13 +20,13 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
     o.alignment = align;
     o.large_alignment = large_align;
     o.large_size = large_size;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     for (i = 0; i < COUNT(sizes); i++) {
         char name[8];
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &sizes[i], 1, data, (size_t)sizes[i]), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &sizes[i], 1, data, (size_t)sizes[i]), ZT_OK);
     }
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     for (i = 0; i < COUNT(sizes); i++) {
         const zt_component *c = zt_component_at(zt_object_at(file, i), 0);
@@ -60,40 +60,40 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
 static void refused(void)
 {
     static const uint64_t odd[] = {1, 8, 32, 63, 65, 96, 100, UINT64_MAX};
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w;
     size_t i;
     for (i = 0; i < COUNT(odd); i++) {
         INIT(o);
         o.alignment = odd[i];
         w = (zt_writer *)&o;
-        CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
         CHECK(w == NULL);
         INIT(o);
         o.large_alignment = odd[i];
-        CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     }
     INIT(o);
     o.zstd_level = 23;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     o.zstd_level = -8;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.encoding = ZT_ENCODING_OTHER;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     o.encoding = 4;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.digest = ZT_DIGEST_XXH3; /* zTensor 2 has it */
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_UNSUPPORTED);
     o.digest = 5;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
-    o.spec_version = 20001;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    o.spec = 20001;
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     INIT(o);
     o.durable = 2;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && !file_exists(path));
 }
 
@@ -103,7 +103,7 @@ static void frames(void)
     uint64_t shape = 300000;
     unsigned char *data = (unsigned char *)malloc((size_t)shape), *got = (unsigned char *)malloc((size_t)shape);
     uint32_t seed = 5;
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     zt_file *file;
     const zt_component *c;
@@ -115,9 +115,9 @@ static void frames(void)
     INIT(o);
     o.encoding = ZT_ENCODING_ZSTD;
     o.frame_size = 10000;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     c = component_of(file, "z", "data");
     CHECK(zt_component_stored_size(c) < shape / 4); /* two values only */
@@ -146,7 +146,7 @@ static void write_mixture(const char *to, uint32_t threads, zt_encoding encoding
 {
     static const uint64_t shape[2] = {300, 1000};
     unsigned char *data = (unsigned char *)malloc(1200000);
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     size_t i;
     REQUIRE(data != NULL);
@@ -157,14 +157,14 @@ static void write_mixture(const char *to, uint32_t threads, zt_encoding encoding
     o.zstd_level = level;
     o.digest = ZT_DIGEST_SHA256;
     o.frame_size = 65536;
-    CHECK_STATUS(zt_writer_create(to, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(to, &o, &w), ZT_OK);
     for (i = 0; i < 3; i++) {
         char name[8];
         snprintf(name, sizeof name, "t%u", (unsigned)i);
-        CHECK_STATUS(zt_writer_add_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
+        CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
     }
     CHECK_STATUS(set_string(w, "a", "b"), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     free(data);
 }
 

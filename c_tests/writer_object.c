@@ -46,17 +46,17 @@ static void any_format(void)
     o.components = c;
     o.component_count = 4;
     o.attributes_json = "{\"block\": 32, \"name\": \"\\u00e9\"}";
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_EXISTS);
     o.name = "bare";
     o.name_length = 0;
     o.components = NULL;
     o.component_count = 0;
     o.attributes_json = NULL;
     o.format_name = "constant";
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK); /* unknown formats require nothing */
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK); /* unknown formats require nothing */
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 
     file = open_path(path);
     object = zt_object_find_n(file, "block\0s", 7);
@@ -107,53 +107,53 @@ static void refused(void)
     good.rank = 2;
     good.components = c;
     good.component_count = 1;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     o = good;
     o.component_count = 2;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_EXISTS); /* the role twice */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_EXISTS); /* the role twice */
     o = good;
     o.component_count = 0;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
     o = good;
     o.components = NULL;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.name = NULL;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.name = "\xc3";
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.name = name;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_LIMIT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_LIMIT);
     o.name_length = 65537;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_LIMIT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_LIMIT);
     o = good;
     o.format = 5;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.format = ZT_FORMAT_OTHER; /* wants a name */
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.reserved = 1;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     o.shape = NULL;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.shape = too_much; /* the product leaves 64 bits */
-    CHECK(zt_writer_add_object(w, &o) != ZT_OK);
+    CHECK(zt_write_object(w, &o) != ZT_OK);
     o = good;
     o.attributes_json = "[1]";
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o.attributes_json = "{\"a\": ";
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
     o = good;
     c[0].data = NULL;
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* of one byte */
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* of one byte */
     c[0].data = "a";
-    CHECK_STATUS(zt_writer_add_object(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_object(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
     memset(name + 65536, 0, 1);
     o.name = name; /* 64 KiB: not over it */
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_object(w, &good), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_object(w, &good), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 2);
     CHECK(zt_object_find(file, "good") != NULL && zt_object_find(file, name) != NULL);
@@ -199,11 +199,11 @@ static void copies(void)
         for (mode = 0; mode < 2; mode++) {
             zt_file *from = open_data_mode(names[i], (zt_mode)mode), *to;
             zt_writer *w = NULL;
-            CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+            CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
             for (o = 0; o < zt_object_count(from); o++)
-                if (!CHECK_STATUS(zt_writer_add_copy(w, zt_object_at(from, o), NULL, 0), ZT_OK))
+                if (!CHECK_STATUS(zt_write_copy(w, zt_object_at(from, o), NULL, 0), ZT_OK))
                     fprintf(stderr, "    of %s\n", names[i]);
-            CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+            CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
             to = open_path(path);
             CHECK_U64(zt_object_count(to), zt_object_count(from));
             for (o = 0; o < zt_object_count(from) && o < zt_object_count(to); o++) {
@@ -234,30 +234,30 @@ static void copies_between_versions(void)
 {
     zt_file *from = open_data("v1.2/py-1.2.3-logical.zt"), *to;
     zt_file *lz4 = open_data("invalid/encoding-lz4.zt"), *big = open_data("v0.1/rs-0.1.0-big-endian.zt");
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     size_t n, m;
     unsigned char *x, *y;
     INIT(o);
-    o.spec_version = ZT_SPEC_0_1_0;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(from, "complex64"), NULL, 0), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(lz4, "a"), NULL, 0), ZT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_ERROR_EXISTS);
+    o.spec = ZT_SPEC_0_1_0;
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(from, "complex64"), NULL, 0), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(lz4, "a"), NULL, 0), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "one", 0), ZT_ERROR_EXISTS);
     CHECK_STR(zt_last_error(), "object \"i8\": as \"one\": an object of that name is there already");
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "two", 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_copy(w, NULL, "three", 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_add_copy(w, zt_object_find(big, "i8"), "\xff", 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "two", 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, NULL, "three", 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(big, "i8"), "\xff", 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_STR(zt_file_version(to), "0.1.0");
     CHECK(zt_object_count(to) == 2 && zt_object_find(to, "two") != NULL);
     zt_close(to);
     /* Big-endian elements cannot stay as they are in 1.2; what they say has to. */
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    if (zt_writer_add_copy(w, zt_object_find(big, "f64"), NULL, 0) == ZT_OK) {
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    if (zt_write_copy(w, zt_object_find(big, "f64"), NULL, 0) == ZT_OK) {
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
         to = open_path(path);
         x = read_component(component_of(big, "f64", "data"), &n);
         y = read_component(component_of(to, "f64", "data"), &m);
@@ -267,7 +267,7 @@ static void copies_between_versions(void)
         zt_close(to);
     } else {
         CHECK(strstr(zt_last_error(), "f64") != NULL);
-        zt_writer_abort(w);
+        zt_write_abort(w);
     }
     zt_close(big);
     zt_close(lz4);

@@ -22,13 +22,13 @@ static size_t files_in(const char *folder)
 
 static zt_writer *begun(const char *path, uint32_t durable)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     INIT(o);
     o.durable = durable;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     REQUIRE(w != NULL);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
     return w;
 }
 
@@ -53,10 +53,10 @@ static void destination(const char *folder)
         /* A new file is there only when it is finished, and nothing else is left beside it. */
         w = begun(path, durable);
         CHECK(!file_exists(path));
-        zt_writer_abort(w);
+        zt_write_abort(w);
         CHECK_U64(files_in(folder), 0);
         w = begun(path, durable);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
         good_file_at(path);
         CHECK_U64(files_in(folder), 1);
         CHECK(remove(path) == 0);
@@ -65,16 +65,16 @@ static void destination(const char *folder)
     write_file(path, "the old content", 15);
     w = begun(path, 0);
     CHECK(file_is(path, "the old content", 15));
-    zt_writer_abort(w);
+    zt_write_abort(w);
     CHECK(file_is(path, "the old content", 15));
     w = begun(path, 0);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     good_file_at(path);
     old = open_path(path);
     w = begun(path, 0);
     CHECK_STATUS(set_i64(w, "second", 2), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(zt_file_attributes(old) == NULL);
     CHECK_STATUS(zt_verify(old, NULL, NULL), ZT_OK);
     zt_close(old);
@@ -84,12 +84,12 @@ static void destination(const char *folder)
     /* Permissions are kept. */
     REQUIRE(chmod(path, 0640) == 0);
     w = begun(path, 0);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640);
     /* Behind a link its target is replaced, and the link stays. */
     REQUIRE(symlink(strrchr(path, '/') + 1, link) == 0);
     w = begun(link, 0);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
     CHECK(lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0777) == 0640);
     good_file_at(path);
@@ -98,9 +98,9 @@ static void destination(const char *folder)
     REQUIRE(chmod(path, 0440) == 0);
     w = (zt_writer *)data;
     {
-        zt_status status = zt_writer_create(path, NULL, &w);
+        zt_status status = zt_write_create(path, NULL, &w);
         if (status == ZT_OK)
-            status = zt_writer_finish(w, NULL);
+            status = zt_write_finish(w, NULL);
         else
             CHECK(w == NULL);
         CHECK_STATUS(status, ZT_ERROR_IO);
@@ -114,14 +114,14 @@ static void destination(const char *folder)
 static void impossible(const char *folder)
 {
     zt_writer *w = (zt_writer *)data;
-    CHECK_STATUS(zt_writer_create(scratch_path("no/such/folder/x.zt"), NULL, &w), ZT_ERROR_NO_FILE);
+    CHECK_STATUS(zt_write_create(scratch_path("no/such/folder/x.zt"), NULL, &w), ZT_ERROR_NO_FILE);
     CHECK(w == NULL);
     w = (zt_writer *)data;
-    CHECK_STATUS(zt_writer_create(folder, NULL, &w), ZT_ERROR_IO);
+    CHECK_STATUS(zt_write_create(folder, NULL, &w), ZT_ERROR_IO);
     CHECK(w == NULL);
-    CHECK(zt_writer_create("", NULL, &w) != ZT_OK && w == NULL);
-    CHECK_STATUS(zt_writer_finish(NULL, NULL), ZT_OK);
-    zt_writer_abort(NULL);
+    CHECK(zt_write_create("", NULL, &w) != ZT_OK && w == NULL);
+    CHECK_STATUS(zt_write_finish(NULL, NULL), ZT_OK);
+    zt_write_abort(NULL);
     CHECK_U64(files_in(folder), 0);
 }
 
@@ -174,36 +174,36 @@ static zt_sink make_sink(sink_state *state)
     return sink;
 }
 
-static void good_sink(zt_spec_version version)
+static void good_sink(zt_spec version)
 {
     const char *path = scratch_path("folder/same.zt");
     sink_state s;
     zt_sink sink = make_sink(&s);
-    zt_writer_options o;
+    zt_write_options o;
     zt_write_summary summary;
     zt_writer *w = NULL;
     zt_file *file = NULL;
     INIT(o);
     INIT(summary);
-    o.spec_version = version;
+    o.spec = version;
     o.digest = ZT_DIGEST_CRC32C;
     o.durable = 1; /* does not matter */
-    CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create_sink(&sink, &o, &w), ZT_OK);
     memset(&sink, 0xff, sizeof sink); /* it was copied */
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
     CHECK(s.finishes == 0 && s.closes == 0);
-    CHECK_STATUS(zt_writer_finish(w, &summary), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, &summary), ZT_OK);
     CHECK(s.finishes == 1 && s.closes == 1 && !s.after);
     CHECK(summary.file_size == s.size && summary.objects == 2);
     CHECK_STATUS(zt_open_memory(s.bytes, s.size, NULL, &file), ZT_OK);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
     /* The same calls into a file: the same bytes. */
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "z", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, data, 1), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(file_is(path, s.bytes, s.size));
     CHECK(remove(path) == 0);
     free(s.bytes);
@@ -213,30 +213,30 @@ static void aborted_and_refused_sinks(void)
 {
     sink_state s;
     zt_sink sink = make_sink(&s);
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
-    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data), ZT_OK);
+    zt_write_abort(w);
     CHECK(s.finishes == 0 && s.closes == 1);
     free(s.bytes);
     sink = make_sink(&s); /* handed over although the call fails */
     INIT(o);
     o.alignment = 3;
     w = (zt_writer *)data;
-    CHECK_STATUS(zt_writer_create_sink(&sink, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create_sink(&sink, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && s.closes == 1 && s.finishes == 0 && s.writes == 0);
     sink = make_sink(&s);
     sink.write = NULL;
-    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL && s.closes == 1);
-    CHECK_STATUS(zt_writer_create_sink(NULL, NULL, &w), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_create_sink(NULL, NULL, &w), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(w == NULL);
     sink = make_sink(&s); /* only write has to be there */
     sink.finish = NULL;
     sink.close = NULL;
-    CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(s.finishes == 0 && s.closes == 0 && s.size > 0);
     free(s.bytes);
 }
@@ -246,7 +246,7 @@ static void failing_sinks(void)
 {
     static const size_t ats[] = {1, 64, 100, 1100};
     static const zt_status statuses[] = {ZT_ERROR_IO,       ZT_ERROR_CANCELLED,       ZT_ERROR_OUT_OF_MEMORY,
-                                         ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT, ZT_ERROR_DIGEST_MISMATCH};
+                                         ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT, ZT_ERROR_DIGEST_MISMATCH};
     size_t i, k;
     for (i = 0; i < COUNT(ats); i++) {
         for (k = 0; k < COUNT(statuses) * 2; k++) {
@@ -260,22 +260,22 @@ static void failing_sinks(void)
             s.status = statuses[k / 2];
             INIT(summary);
             summary.file_size = 77;
-            status = zt_writer_create_sink(&sink, NULL, &w);
+            status = zt_write_create_sink(&sink, NULL, &w);
             if (status == ZT_OK)
-                status = zt_writer_add_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
+                status = zt_write_dense(w, "x", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, sizeof data);
             if (status == ZT_OK) { /* buffered: the end tells */
-                CHECK_STATUS(zt_writer_finish(w, &summary), statuses[k / 2]);
+                CHECK_STATUS(zt_write_finish(w, &summary), statuses[k / 2]);
             } else {
                 CHECK_STATUS(status, statuses[k / 2]);
                 writes = s.writes;
                 if (w) {
-                    CHECK_STATUS(zt_writer_add_dense(w, "y", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_STATE);
+                    CHECK_STATUS(zt_write_dense(w, "y", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_STATE);
                     CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_STATE);
-                    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
+                    CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
                     if (k % 2)
-                        zt_writer_abort(w);
+                        zt_write_abort(w);
                     else
-                        CHECK_STATUS(zt_writer_finish(w, &summary), ZT_ERROR_STATE);
+                        CHECK_STATUS(zt_write_finish(w, &summary), ZT_ERROR_STATE);
                 }
                 CHECK_U64(s.writes, writes); /* after a failure nothing more is written */
             }
@@ -289,8 +289,8 @@ static void failing_sinks(void)
         zt_sink sink = make_sink(&s);
         zt_writer *w = NULL;
         s.finish_status = ZT_ERROR_CANCELLED;
-        CHECK_STATUS(zt_writer_create_sink(&sink, NULL, &w), ZT_OK);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_CANCELLED);
+        CHECK_STATUS(zt_write_create_sink(&sink, NULL, &w), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_CANCELLED);
         CHECK(s.finishes == 1 && s.closes == 1);
         free(s.bytes);
     }

@@ -7,14 +7,14 @@ static unsigned char before[300000], after[300000];
 /* A file of one object at path; the status of finishing it. */
 static zt_status written(const char *path, const unsigned char *data, uint32_t durable)
 {
-    zt_writer_options o;
+    zt_write_options o;
     zt_writer *w = NULL;
     INIT(o);
     o.durable = durable;
-    CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK);
     REQUIRE(w != NULL);
-    CHECK_STATUS(zt_writer_add_dense(w, "a", 1, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
-    return zt_writer_finish(w, NULL);
+    CHECK_STATUS(zt_write_dense(w, "a", 1, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, (size_t)shape), ZT_OK);
+    return zt_write_finish(w, NULL);
 }
 
 static void expect_bytes(zt_file *file, const unsigned char *want)

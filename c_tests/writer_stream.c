@@ -39,15 +39,15 @@ static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, u
         const char *to = i ? path : first;
         zt_object_desc o = object_desc("t", ZT_FORMAT_DENSE, &shape, 1);
         zt_component_desc c = component_desc("data", ZT_DTYPE_F32);
-        zt_writer_options wo;
+        zt_write_options wo;
         zt_writer *w = NULL;
         zt_file *file;
         size_t at, got;
         unsigned char *back;
         INIT(wo);
         wo.frame_size = frame_size;
-        CHECK_STATUS(zt_writer_create(to, &wo, &w), ZT_OK);
-        CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+        CHECK_STATUS(zt_write_create(to, &wo, &w), ZT_OK);
+        CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
         c.encoding = encoding;
         c.digest = digest;
         c.size = announced;
@@ -55,7 +55,7 @@ static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, u
             c.data = data;
             c.size = size;
         }
-        CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
+        CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
         for (at = 0; lengths[i] && at < size; at += lengths[i]) {
             unsigned char *copy; /* of its own, so that a pointer that is kept is seen */
             size_t n = size - at < lengths[i] ? size - at : lengths[i];
@@ -63,13 +63,13 @@ static void pieces(zt_encoding encoding, zt_digest digest, uint64_t announced, u
             if (!copy)
                 exit(1);
             memcpy(copy, data + at, n);
-            if (zt_writer_add_data(w, copy, n) != ZT_OK)
-                CHECK(0 && "zt_writer_add_data failed");
+            if (zt_write_data(w, copy, n) != ZT_OK)
+                CHECK(0 && "zt_write_data failed");
             memset(copy, 0xee, n);
             free(copy);
         }
-        CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-        CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+        CHECK_STATUS(zt_write_end(w), ZT_OK);
+        CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
         file = open_path(to);
         back = read_component(component_of(file, "t", "data"), &got);
         CHECK(got == size && memcmp(back, data, size) == 0);
@@ -95,31 +95,31 @@ static void many_components(void)
     zt_writer *w = NULL;
     zt_file *file;
     zt_csr m;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     c = component_desc("values", ZT_DTYPE_F32);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, values, 7), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, (const char *)values + 7, 9), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, values, 7), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, (const char *)values + 7, 9), ZT_OK);
     c = component_desc("indices", ZT_DTYPE_U64); /* the one before it ends */
     c.encoding = ZT_ENCODING_ZSTD;
     c.digest = ZT_DIGEST_CRC32C;
     c.data = indices;
     c.size = sizeof indices;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, indices, 8), ZT_ERROR_STATE); /* it was written whole */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_INVALID_ARGUMENT); /* indptr is missing */
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, indices, 8), ZT_ERROR_STATE); /* it was written whole */
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_INVALID_ARGUMENT); /* indptr is missing */
     c = component_desc("indptr", ZT_DTYPE_U64);
     c.size = sizeof indptr;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, indptr, 16), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_BUFFER_SIZE); /* 32 were announced: more may follow */
-    CHECK_STATUS(zt_writer_add_data(w, indptr, 17), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_data(w, indptr + 2, 16), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, indptr, 16), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* 32 were announced: more may follow */
+    CHECK_STATUS(zt_write_data(w, indptr, 17), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_data(w, indptr + 2, 16), ZT_OK);
     CHECK_STATUS(write_i64(w, "k", 5), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     INIT(m);
     CHECK_STATUS(zt_csr_view(zt_object_find(file, "s"), &m), ZT_OK);
@@ -139,21 +139,21 @@ static void sizes_of_dense(void)
     zt_component_desc c = component_desc("data", ZT_DTYPE_F32);
     zt_writer *w = NULL;
     zt_file *file;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, data, 11), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_BUFFER_SIZE); /* the shape takes 12 */
-    CHECK_STATUS(zt_writer_add_data(w, data, 2), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_add_data(w, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, (const char *)data + 11, 1), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, data, 1), ZT_ERROR_BUFFER_SIZE);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, data, 11), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* the shape takes 12 */
+    CHECK_STATUS(zt_write_data(w, data, 2), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_data(w, NULL, 0), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, (const char *)data + 11, 1), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, data, 1), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
     o = object_desc("empty", ZT_FORMAT_DENSE, &none, 1);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_component_size(component_of(file, "d", "data")), 12);
     CHECK_U64(zt_component_size(component_of(file, "empty", "data")), 0);
@@ -169,45 +169,45 @@ static void out_of_order(void)
     zt_component_desc c = component_desc("data", ZT_DTYPE_F32);
     zt_writer *w = NULL;
     zt_file *file;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     /* No object is open. */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_data(w, data, 4), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
     CHECK_STATUS(write_bool(w, "k", 1), ZT_ERROR_STATE);
     CHECK_STATUS(write_json(w, "k", "1"), ZT_ERROR_STATE);
     /* No component is. */
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, data, 4), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_INVALID_ARGUMENT); /* dense wants "data" */
     /* One object at a time. */
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_dense(w, "other", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_add_object(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_dense(w, "other", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(write_bool(w, "k", 1), ZT_OK);
     CHECK_STATUS(set_bool(w, "k", 1), ZT_OK); /* the file's may be set at any time */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, data, 8), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_ERROR_STATE);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_EXISTS);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK); /* after all these it is a good file */
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, data, 8), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_EXISTS);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK); /* after all these it is a good file */
     file = open_path(path);
     CHECK_U64(zt_object_count(file), 1);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
     /* Finishing with an object open: no file, and the writer is gone. */
     CHECK(remove(path) == 0);
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_ERROR_STATE);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(!file_exists(path));
     /* A begun object of no use is let go by abort. */
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_add_data(w, data, 3), ZT_OK);
-    zt_writer_abort(w);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_data(w, data, 3), ZT_OK);
+    zt_write_abort(w);
     CHECK(!file_exists(path));
 }
 
@@ -219,44 +219,44 @@ static void bad_descriptions(void)
     zt_component_desc c = component_desc("data", ZT_DTYPE_F32);
     zt_writer *w = NULL;
     zt_file *file;
-    CHECK_STATUS(zt_writer_create(path, NULL, &w), ZT_OK);
+    CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     o.components = &c;
     o.component_count = 1;
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* without components */
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_INVALID_ARGUMENT); /* without components */
     o.components = NULL;
     o.component_count = 0;
-    CHECK_STATUS(zt_writer_begin_object(w, &o), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     c.dtype = ZT_DTYPE_OTHER;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c.dtype = 14;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.type = 8;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c.type = ZT_TYPE_OTHER; /* wants a name */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.encoding = ZT_ENCODING_OTHER;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c.encoding = -1;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.digest = ZT_DIGEST_XXH3; /* zTensor 2 has it */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_UNSUPPORTED);
     c.digest = 5;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc(NULL, ZT_DTYPE_F32);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("\xff", ZT_DTYPE_F32);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_INVALID_ARGUMENT);
     c = component_desc("data", ZT_DTYPE_F32);
     c.data = data;
     c.size = 7; /* the shape takes 8 */
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_BUFFER_SIZE);
     c.size = 8;
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
-    CHECK_STATUS(zt_writer_end_object(w), ZT_OK);
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_end(w), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
@@ -275,15 +275,15 @@ static void hashed_by_a_worker(void)
     fill_any(data, size, 11);
     for (algorithm = ZT_DIGEST_CRC32C; algorithm <= ZT_DIGEST_SHA256; algorithm++) {
         for (threads = 1; threads <= 2; threads++) {
-            zt_writer_options o;
+            zt_write_options o;
             zt_writer *w = NULL;
             zt_file *file;
             INIT(o);
             o.digest = (zt_digest)algorithm;
             o.threads = threads;
-            REQUIRE(CHECK_STATUS(zt_writer_create(path, &o, &w), ZT_OK));
-            CHECK_STATUS(zt_writer_add_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
-            REQUIRE(CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK));
+            REQUIRE(CHECK_STATUS(zt_write_create(path, &o, &w), ZT_OK));
+            CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
+            REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
             file = open_path(path);
             CHECK_STATUS(zt_component_verify(component_of(file, "a", "data")), ZT_OK);
             zt_close(file);

@@ -15,52 +15,52 @@ static const float numbers[6] = {1, 2, 3, 4, 5, 6};
 static const uint64_t two_by_three[2] = {2, 3}, three_by_four[2] = {3, 4}, of_size = SIZE;
 static const uint64_t columns[3] = {1, 0, 3}, rows[4] = {0, 1, 3, 3}, coords[6] = {0, 1, 1, 1, 0, 3};
 
-static inline zt_writer_options spec_2(void)
+static inline zt_write_options spec_2(void)
 {
-    zt_writer_options o;
+    zt_write_options o;
     INIT(o);
-    o.spec_version = ZT_SPEC_2;
+    o.spec = ZT_SPEC_2;
     o.frame_size = 4096;
     return o;
 }
 
-static inline zt_writer_options spec_1_2(void)
+static inline zt_write_options spec_1_2(void)
 {
-    zt_writer_options o;
+    zt_write_options o;
     INIT(o);
     return o;
 }
 
-static inline zt_writer_options canonical(void)
+static inline zt_write_options canonical(void)
 {
-    zt_writer_options o = spec_2();
+    zt_write_options o = spec_2();
     o.canonical = 1;
     return o;
 }
 
-static inline zt_writer *create(const char *at, zt_writer_options o)
+static inline zt_writer *create(const char *at, zt_write_options o)
 {
     zt_writer *w = NULL;
-    REQUIRE(CHECK_STATUS(zt_writer_create(at, &o, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_create(at, &o, &w), ZT_OK));
     return w;
 }
 
 static inline zt_writer *append(const char *at)
 {
     zt_writer *w = NULL;
-    REQUIRE(CHECK_STATUS(zt_writer_append(at, NULL, &w), ZT_OK));
+    REQUIRE(CHECK_STATUS(zt_write_append(at, NULL, &w), ZT_OK));
     return w;
 }
 
 static inline void finish(zt_writer *w)
 {
-    CHECK_STATUS(zt_writer_finish(w, NULL), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
 }
 
 static inline zt_status bytes(zt_writer *w, const char *name, const void *data, size_t size)
 {
     uint64_t shape = size;
-    return zt_writer_add_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size);
+    return zt_write_dense(w, name, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size);
 }
 
 static inline zt_object_desc object_desc(const char *name, zt_format format, const uint64_t *shape, size_t rank)
@@ -104,12 +104,12 @@ static inline zt_status streamed(zt_writer *w, const char *name, const unsigned 
     zt_component_desc c = component_desc("data", ZT_DTYPE_U8, NULL, 0);
     size_t at;
     c.encoding = encoding;
-    CHECK_STATUS(zt_writer_begin_object(w, &d), ZT_OK);
+    CHECK_STATUS(zt_write_begin(w, &d), ZT_OK);
     CHECK_STATUS(write_i64(w, "step", -7), ZT_OK);
-    CHECK_STATUS(zt_writer_add_component(w, &c), ZT_OK);
+    CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     for (at = 0; at < SIZE; at += 5000)
-        CHECK_STATUS(zt_writer_add_data(w, data + at, 5000), ZT_OK);
-    return zt_writer_end_object(w);
+        CHECK_STATUS(zt_write_data(w, data + at, 5000), ZT_OK);
+    return zt_write_end(w);
 }
 
 /* The component has these bytes, and what a reader is told of how they are stored. */
@@ -148,10 +148,10 @@ static inline void refused(zt_status got, zt_status want, const char *why)
         fprintf(stderr, "    wanted: %s\n", why);
 }
 
-static inline void refused_options(zt_writer_options o, zt_status want, const char *why)
+static inline void refused_options(zt_write_options o, zt_status want, const char *why)
 {
     zt_writer *w = (zt_writer *)&o;
-    refused(zt_writer_create(path, &o, &w), want, why);
+    refused(zt_write_create(path, &o, &w), want, why);
     CHECK(w == NULL && !file_exists(path));
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Links the shared library anew without what writes: for hosts that only read, where a megabyte counts.
 #     sh link_reading.sh LIBRARIES STAGE_DIR VERSION      LIBRARIES: folder of stage_libraries.sh, with libztensor.a
-# It has every function but zt_writer_* and zt_repair, under the names of the whole library, and libzstd without compressing.
+# It has every function but zt_write_* and zt_repair, under the names of the whole library, and libzstd without compressing.
 # Nothing is compiled: the linker leaves out what these functions alone need. For ELF. CC or LINK is the compiler that links.
 set -eu
 
@@ -12,7 +12,7 @@ full=libztensor.so.$3 abi=libztensor.so.${3%%.*}
 mkdir -p "$to"
 {
     echo 'ZTENSOR_0.9 { global:'
-    ${NM:-nm} -g --defined-only "$archive" | sed -n 's/^.* T \(zt_[a-z0-9_]*\)$/\1;/p' | grep -v '^zt_writer_\|^zt_repair;$'
+    ${NM:-nm} -g --defined-only "$archive" | sed -n 's/^.* T \(zt_[a-z0-9_]*\)$/\1;/p' | grep -v '^zt_write_\|^zt_repair;$'
     echo 'local: *; };'
 } >"$to/libztensor.map"
 ${LINK:-${CC:-cc}} -shared -o "$to/$full" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \

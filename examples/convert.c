@@ -12,11 +12,11 @@
 static zt_status copy_all(zt_writer *writer, const zt_file *file, zt_encoding encoding)
 {
     /* What the file says of itself, and what it takes to make it again. */
-    zt_status status = zt_writer_copy_attributes(writer, file);
+    zt_status status = zt_write_copy_attributes(writer, file);
 
     /* Bytes as they are stored, or decoded and written anew where something else is asked for. */
     for (size_t i = 0; status == ZT_OK && i < zt_object_count(file); i++)
-        status = zt_writer_add_copy_as(writer, zt_object_at(file, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER);
+        status = zt_write_copy_as(writer, zt_object_at(file, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER);
     return status;
 }
 
@@ -33,18 +33,18 @@ int main(int argc, char **argv)
     }
     status = zt_open(argv[1], NULL, &file);
     if (status == ZT_OK)
-        status = zt_writer_create(argv[2], NULL, &writer);
+        status = zt_write_create(argv[2], NULL, &writer);
     if (status == ZT_OK)
         status = copy_all(writer, file, argc == 4 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT);
     if (status == ZT_OK) {
-        status = zt_writer_finish(writer, &summary); /* ends the writer, whatever it returns */
+        status = zt_write_finish(writer, &summary); /* ends the writer, whatever it returns */
         writer = NULL;
     }
     if (status == ZT_OK)
         printf("%s: %" PRIu64 " objects, file of %" PRIu64 " bytes\n", argv[2], summary.objects, summary.file_size);
     else
         fprintf(stderr, "%s\n", zt_last_error());
-    zt_writer_abort(writer); /* what was at OUT is still there */
+    zt_write_abort(writer); /* what was at OUT is still there */
     zt_close(file);
     return status != ZT_OK;
 }

@@ -27,7 +27,7 @@ static size_t route(uint32_t *state, size_t count)
 }
 
 /* What stands for a matrix product: every byte is looked at. */
-static uint64_t use(const zt_cache_slice *expert)
+static uint64_t use(const zt_cache_pin *expert)
 {
     const unsigned char *bytes = expert->data;
     uint64_t sum = 0;
@@ -52,7 +52,7 @@ static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
         if (zt_cache_prefetch(cache, next, CHOSEN, 0) != ZT_OK)
             return fail();
         for (size_t i = 0; i < CHOSEN; i++) {
-            zt_cache_slice expert = {.struct_size = sizeof expert};
+            zt_cache_pin expert = {.struct_size = sizeof expert};
             if (zt_cache_get(cache, &now[i], -1, &expert) != ZT_OK)
                 return fail();
             sum += use(&expert);

@@ -158,11 +158,11 @@ static int upload(struct gpu *gpu, const zt_load *load)
             return 0;
         if (zt_load_next(load, gpu->under_way ? 0 : -1, &event) != ZT_OK)
             return failed(zt_last_error());
-        if (event.kind == ZT_LOAD_FAILED || (event.kind == ZT_LOAD_DONE && event.status != ZT_OK))
+        if (event.kind == ZT_LOAD_KIND_FAILED || (event.kind == ZT_LOAD_KIND_DONE && event.status != ZT_OK))
             return failed(event.message);
-        if (event.kind == ZT_LOAD_DONE && !gpu->under_way)
+        if (event.kind == ZT_LOAD_KIND_DONE && !gpu->under_way)
             return 1;
-        if (!(event.kind == ZT_LOAD_DATA ? begin_copy(gpu, load, &event) : release_copies(gpu, load, 1)))
+        if (!(event.kind == ZT_LOAD_KIND_DATA ? begin_copy(gpu, load, &event) : release_copies(gpu, load, 1)))
             return 0;
     }
 }

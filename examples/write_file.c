@@ -12,7 +12,7 @@ static zt_status write_weight(zt_writer *writer)
     static const float weight[2][3] = {{1, 2, 3}, {4, 5, 6}};
     static const uint64_t shape[] = {2, 3};
 
-    return zt_writer_add_dense(writer, "weight", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, weight, sizeof weight);
+    return zt_write_dense(writer, "weight", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, weight, sizeof weight);
 }
 
 static zt_status write_embedding(zt_writer *writer)
@@ -39,7 +39,7 @@ static zt_status write_embedding(zt_writer *writer)
         .attributes_json = "{\"trained\": true, \"scale\": 0.5}",
     };
 
-    return zt_writer_add_object(writer, &object);
+    return zt_write_object(writer, &object);
 }
 
 /* The rows (0 7 0 0) (0 0 0 0) (8 0 0 9). */
@@ -48,7 +48,7 @@ static zt_status write_sparse(zt_writer *writer)
     static const uint64_t shape[] = {3, 4}, columns[] = {1, 0, 3}, row_starts[] = {0, 1, 1, 3};
     static const double values[] = {7, 8, 9};
 
-    return zt_writer_add_csr(writer, "sparse", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, shape, 3, values, sizeof values, columns,
+    return zt_write_csr(writer, "sparse", 0, ZT_DTYPE_F64, ZT_TYPE_NONE, shape, 3, values, sizeof values, columns,
                         row_starts);
 }
 
@@ -59,22 +59,22 @@ static zt_status write_counter(zt_writer *writer)
     const zt_object_desc object = {.struct_size = sizeof object, .name = "counter", .format = ZT_FORMAT_DENSE,
                                    .shape = shape, .rank = 2};
     const zt_component_desc data = {.struct_size = sizeof data, .role = "data", .dtype = ZT_DTYPE_I32};
-    zt_status status = zt_writer_begin_object(writer, &object);
+    zt_status status = zt_write_begin(writer, &object);
 
     if (status == ZT_OK)
-        status = zt_writer_add_component(writer, &data);
+        status = zt_write_component(writer, &data);
     for (int32_t row = 0; row < 100 && status == ZT_OK; row++) {
         int32_t piece[10];
         for (int32_t i = 0; i < 10; i++)
             piece[i] = row * 10 + i;
-        status = zt_writer_add_data(writer, piece, sizeof piece);
+        status = zt_write_data(writer, piece, sizeof piece);
     }
-    return status == ZT_OK ? zt_writer_end_object(writer) : status;
+    return status == ZT_OK ? zt_write_end(writer) : status;
 }
 
 int main(int argc, char **argv)
 {
-    const zt_writer_options options = {.struct_size = sizeof options, .digest = ZT_DIGEST_CRC32C};
+    const zt_write_options options = {.struct_size = sizeof options, .digest = ZT_DIGEST_CRC32C};
     zt_write_summary summary = {.struct_size = sizeof summary};
     zt_writer *writer;
 
@@ -82,16 +82,16 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: write_file FILE\n");
         return 2;
     }
-    if (zt_writer_create(argv[1], &options, &writer) != ZT_OK ||
-        zt_writer_set_attribute(writer, "made by", &ZT_ATTRIBUTE_STRING("write_file.c")) != ZT_OK ||
+    if (zt_write_create(argv[1], &options, &writer) != ZT_OK ||
+        zt_write_set_attribute(writer, "made by", &ZT_ATTRIBUTE_STRING("write_file.c")) != ZT_OK ||
         write_weight(writer) != ZT_OK || write_embedding(writer) != ZT_OK || write_sparse(writer) != ZT_OK ||
         write_counter(writer) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());
-        zt_writer_abort(writer); /* takes what zt_writer_create leaves on failure: NULL */
+        zt_write_abort(writer); /* takes what zt_write_create leaves on failure: NULL */
         return 1;
     }
     /* Only now FILE is there, whole; it ends the writer, whatever it returns. */
-    if (zt_writer_finish(writer, &summary) != ZT_OK) {
+    if (zt_write_finish(writer, &summary) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());
         return 1;
     }

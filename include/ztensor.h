@@ -92,8 +92,8 @@ typedef struct zt_cache zt_cache;
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
-/// failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before
-/// the writer. What a call has accepted zt_writer_finish can write.
+/// failed for good, every further call but zt_write_abort is ZT_ERROR_STATE, and the destination is as it was before
+/// the writer. What a call has accepted zt_write_finish can write.
 typedef struct zt_writer zt_writer;
 
 /// Requests that are being read.
@@ -108,7 +108,7 @@ typedef enum zt_status_value {
     ZT_ERROR_INVALID_ARGUMENT = 1, ///< No file could make the argument right: NULL, an unknown value.
     ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
     ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
-    ZT_ERROR_NOT_ZTENSOR = 4, ///< No container that is read here, by the file's content.
+    ZT_ERROR_UNKNOWN_CONTAINER = 4, ///< No container that is read here, by the file's content.
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
     ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
@@ -290,7 +290,7 @@ typedef enum zt_mode_value {
     /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
     /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
     /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
-    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_writer_add_copy) sees the file's
+    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
     /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
@@ -384,11 +384,11 @@ typedef struct zt_open_options {
 /// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while a writer has it (zt_writer_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
+/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
 /// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
@@ -1204,10 +1204,10 @@ typedef int32_t zt_load_kind;
 
 /// The values of zt_load_kind.
 typedef enum zt_load_kind_value {
-    ZT_LOAD_NOTHING = 0, ///< Nothing came within the time.
-    ZT_LOAD_DATA = 1, ///< Bytes of a request, at data.
-    ZT_LOAD_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
-    ZT_LOAD_DONE = 3, ///< There will be nothing more; status is how the load ended.
+    ZT_LOAD_KIND_NOTHING = 0, ///< Nothing came within the time.
+    ZT_LOAD_KIND_DATA = 1, ///< Bytes of a request, at data.
+    ZT_LOAD_KIND_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
+    ZT_LOAD_KIND_DONE = 3, ///< There will be nothing more; status is how the load ended.
 } zt_load_kind_value;
 
 /// The slot of bytes that are in memory of the request's own.
@@ -1279,7 +1279,7 @@ zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *e
 /// Threads: any, several at once, others than the one that got it. Since 0.9.
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
-/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
+/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, at the same time as other calls on load. Since 0.9.
@@ -1304,7 +1304,7 @@ typedef struct zt_load_part_stats {
 } zt_load_part_stats;
 
 /// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
-/// in which the requests name the files, and of parts. After ZT_LOAD_DONE nothing changes, unless the load was cut short.
+/// in which the requests name the files, and of parts. After ZT_LOAD_KIND_DONE nothing changes, unless the load was cut short.
 ///
 /// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
 /// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
@@ -1347,12 +1347,12 @@ typedef struct zt_cache_options {
 } zt_cache_options;
 
 /// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
-typedef struct zt_cache_slice {
-    size_t struct_size; ///< sizeof (zt_cache_slice), set by the caller.
+typedef struct zt_cache_pin {
+    size_t struct_size; ///< sizeof (zt_cache_pin), set by the caller.
     const void *data; ///< Its bytes, 64-byte aligned; not NULL.
     size_t size; ///< How many.
     uint64_t pin; ///< Which pin it is; 0: none.
-} zt_cache_slice;
+} zt_cache_pin;
 
 /// What a cache has, and what it did.
 typedef struct zt_cache_stats {
@@ -1394,7 +1394,7 @@ zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
 /// Threads: any. Since 0.9.
-zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int64_t timeout_ns, zt_cache_slice *out);
+zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int64_t timeout_ns, zt_cache_pin *out);
 
 /// Has slices read ahead by the threads of the cache, those of a higher priority first, and of equal ones those that
 /// were asked for first. It never evicts what is pinned, nor what was prefetched with a higher priority and not got
@@ -1411,7 +1411,7 @@ zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices
 /// slice: NULL, or of pin 0, does nothing.
 /// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, also another one than that of zt_cache_get. Since 0.9.
-zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_slice *slice);
+zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_pin *slice);
 
 /// Drops slices: their slots are free, and what was queued is not read. One that is pinned or being read goes when its
 /// last pin is given back, and a zt_cache_get meanwhile reads it anew.
@@ -1440,25 +1440,25 @@ void zt_cache_free(zt_cache *cache);
 // Attributes of a file or an object: a tree of values in CBOR's data model.
 
 /// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-typedef int32_t zt_kind;
+typedef int32_t zt_value_kind;
 
-/// The values of zt_kind.
-typedef enum zt_kind_value {
-    ZT_VALUE_NULL = 0, ///< null; also what zt_value_kind says of NULL.
-    ZT_VALUE_BOOL = 1, ///< true or false.
-    ZT_VALUE_INT = 2, ///< An integer from -2^64 to 2^64-1.
-    ZT_VALUE_FLOAT = 3, ///< A float.
-    ZT_VALUE_STRING = 4, ///< UTF-8 text.
-    ZT_VALUE_BYTES = 5, ///< A byte string.
-    ZT_VALUE_ARRAY = 6, ///< A sequence of values.
-    ZT_VALUE_MAP = 7, ///< Pairs of key and value; keys may be of any kind.
-    ZT_VALUE_TAG = 8, ///< A number and one value, at index 0.
-    ZT_VALUE_OTHER = 9, ///< CBOR's undefined, or a simple value without a meaning of its own.
-} zt_kind_value;
+/// The values of zt_value_kind.
+typedef enum zt_value_kind_value {
+    ZT_VALUE_KIND_NULL = 0, ///< null; also what zt_value_get_kind says of NULL.
+    ZT_VALUE_KIND_BOOL = 1, ///< true or false.
+    ZT_VALUE_KIND_INT = 2, ///< An integer from -2^64 to 2^64-1.
+    ZT_VALUE_KIND_FLOAT = 3, ///< A float.
+    ZT_VALUE_KIND_STRING = 4, ///< UTF-8 text.
+    ZT_VALUE_KIND_BYTES = 5, ///< A byte string.
+    ZT_VALUE_KIND_ARRAY = 6, ///< A sequence of values.
+    ZT_VALUE_KIND_MAP = 7, ///< Pairs of key and value; keys may be of any kind.
+    ZT_VALUE_KIND_TAG = 8, ///< A number and one value, at index 0.
+    ZT_VALUE_KIND_OTHER = 9, ///< CBOR's undefined, or a simple value without a meaning of its own.
+} zt_value_kind_value;
 
-/// What kind of thing a value is; ZT_VALUE_NULL for NULL.
+/// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
 /// Threads: any. Since 0.9.
-zt_kind zt_value_kind(const zt_value *value);
+zt_value_kind zt_value_get_kind(const zt_value *value);
 
 /// The truth of a bool.
 /// out: receives 0 or 1, untouched on failure, not NULL.
@@ -1619,7 +1619,7 @@ typedef struct zt_verify_report {
     uint64_t digests_absent; ///< Components without a digest or CRC-32.
     uint64_t digests_unknown; ///< Digests of an algorithm that this version does not know: not verified.
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
-    /// zt_writer_remove_object left.
+    /// zt_write_remove left.
     uint64_t padding_nonzero;
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
@@ -1687,12 +1687,12 @@ typedef struct zt_repair_report {
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
-/// also for a dry run; zt_writer_append says who holds the lock, and what happens where there are no locks.
+/// also for a dry run; zt_write_append says who holds the lock, and what happens where there are no locks.
 /// Threads: any. Since 0.9.
 zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
 
@@ -1703,17 +1703,17 @@ zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repai
 // file. Same calls, same bytes: the file does not depend on threads, clock or run.
 
 /// A version of the spec to write: one of the ZT_SPEC_ values.
-typedef uint32_t zt_spec_version;
+typedef uint32_t zt_spec;
 
-/// The values of zt_spec_version.
-typedef enum zt_spec_version_value {
+/// The values of zt_spec.
+typedef enum zt_spec_value {
     ZT_SPEC_DEFAULT = 0, ///< 1.2.0.
     ZT_SPEC_0_1_0 = 100, ///< 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
     ZT_SPEC_1_1_0 = 10100, ///< 1.1.0.
     ZT_SPEC_1_2_0 = 10200, ///< 1.2.0.
     /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
     ZT_SPEC_2 = 20000,
-} zt_spec_version_value;
+} zt_spec_value;
 
 /// A checksum algorithm: one of the ZT_DIGEST_ values.
 typedef int32_t zt_digest;
@@ -1729,11 +1729,11 @@ typedef enum zt_digest_value {
 } zt_digest_value;
 
 /// How to write a file. All fields zero (but struct_size) are the defaults.
-typedef struct zt_writer_options {
-    size_t struct_size; ///< sizeof (zt_writer_options)
+typedef struct zt_write_options {
+    size_t struct_size; ///< sizeof (zt_write_options)
     /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
-    zt_spec_version spec_version;
+    zt_spec spec;
     zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
     /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
     uint64_t alignment;
@@ -1751,7 +1751,7 @@ typedef struct zt_writer_options {
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
     uint32_t threads;
-    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
+    /// 1: the file and its folder are synced to the disk before zt_write_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
     /// whoever reads it next reads it from the disk (docs/tuning.md).
     uint32_t durable;
@@ -1773,7 +1773,7 @@ typedef struct zt_writer_options {
     /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
     /// keep the digest that they have, which does not agree; otherwise they have no digest.
     uint32_t allow_damaged;
-} zt_writer_options;
+} zt_write_options;
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
 typedef struct zt_component_desc {
@@ -1785,8 +1785,8 @@ typedef struct zt_component_desc {
     const char *type_name; ///< The logical type's name, UTF-8, where type is ZT_TYPE_OTHER; else NULL.
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_writer_add_data
-    /// (after zt_writer_add_component), or if there are none.
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_write_data
+    /// (after zt_write_component), or if there are none.
     const void *data;
     uint64_t size; ///< Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     size_t type_name_length; ///< Bytes of type_name; 0 if it is NUL-ended.
@@ -1802,11 +1802,11 @@ typedef struct zt_object_desc {
     const char *format_name; ///< The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
-    /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
+    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
     const zt_component_desc *components;
     size_t component_count; ///< Number of components.
     const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
     const char *attributes_json;
     size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
 } zt_object_desc;
@@ -1819,24 +1819,24 @@ typedef struct zt_write_summary {
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
-    uint64_t damaged; ///< Components that were copied although they are damaged (zt_writer_options.allow_damaged).
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_write_options.allow_damaged).
 } zt_write_summary;
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
-/// zt_writer_finish; until then whatever is at path stays as it is.
+/// zt_write_finish; until then whatever is at path stays as it is.
 ///
 /// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
 /// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
-/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
+/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
 /// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
-/// it with zt_writer_finish or zt_writer_abort.
+/// it with zt_write_finish or zt_write_abort.
 /// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
 /// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
-/// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
+/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
 /// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
 /// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
-zt_status zt_writer_create(const char *path, const zt_writer_options *options, zt_writer **writer);
+zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
 
 /// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
 ///
@@ -1844,11 +1844,11 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
 /// appended does not matter for that: from its first write to its end a record of the append stands in the file's
 /// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
-/// one takes its place at zt_writer_finish. The old manifest is carried over as it is, unknown fields included, and
+/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
 /// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
 /// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
-/// key. What the file has can be edited: zt_writer_remove_object.
+/// key. What the file has can be edited: zt_write_remove.
 /// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
 ///
 /// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
@@ -1856,46 +1856,46 @@ zt_status zt_writer_create(const char *path, const zt_writer_options *options, z
 /// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
 /// locks, the file's identity, size and time are compared before the first write, identity and size again before the
 /// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
-/// zt_writer_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
-/// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
+/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
+/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9.
-zt_status zt_writer_append(const char *path, const zt_writer_options *options, zt_writer **writer);
+zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);
 
-/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
-/// for its bytes, as often as you like, then zt_writer_end_object.
+/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
+/// for its bytes, as often as you like, then zt_write_end.
 /// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_begin_object(zt_writer *writer, const zt_object_desc *desc);
+zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 
 /// Opens a component of the open object; the one before it ends.
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
-/// component before it got another size than it announced, else as zt_writer_add_dense.
+/// component before it got another size than it announced, else as zt_write_dense.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_add_component(zt_writer *writer, const zt_component_desc *desc);
+zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 
 /// Adds bytes to the open component, in the host's byte order. A call may end within an element.
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
 /// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
-/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
 /// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
 /// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_add_data(zt_writer *writer, const void *data, size_t size);
+zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
-/// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
 /// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
 /// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_end_object(zt_writer *writer);
+zt_status zt_write_end(zt_writer *writer);
 
 /// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
 /// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
@@ -1906,7 +1906,7 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
 /// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
 /// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
 /// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
@@ -1915,10 +1915,9 @@ zt_status zt_writer_end_object(zt_writer *writer);
 /// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
 /// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
+/// digest or checksum, else as zt_write_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const char *new_name,
-    size_t new_name_length);
+zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length);
 
 /// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
 ///
@@ -1927,16 +1926,16 @@ zt_status zt_writer_add_copy(zt_writer *writer, const zt_object *object, const c
 /// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
 /// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
-zt_status zt_writer_finish(zt_writer *writer, zt_write_summary *summary);
+zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
 /// says what is left of the file.
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
-void zt_writer_abort(zt_writer *writer);
+void zt_write_abort(zt_writer *writer);
 
-/// Copies an object as zt_writer_add_copy does, with another encoding, digest or dtype: the bytes are decoded and
+/// Copies an object as zt_write_copy does, with another encoding, digest or dtype: the bytes are decoded and
 /// encoded again, a part at a time.
 ///
 /// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
@@ -1944,20 +1943,20 @@ void zt_writer_abort(zt_writer *writer);
 /// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
 /// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
 /// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
-/// dtype or encoding stays as it is stored. All else: as zt_writer_add_copy.
+/// dtype or encoding stays as it is stored. All else: as zt_write_copy.
 /// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_writer_add_copy_as(zt_writer *writer, const zt_object *object, const char *new_name,
-    size_t new_name_length, zt_encoding encoding, zt_digest digest, zt_dtype floats);
+zt_status zt_write_copy_as(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length,
+    zt_encoding encoding, zt_digest digest, zt_dtype floats);
 
 /// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
 /// zt convert makes that file of the copy again (docs/formats.md).
 /// file: not NULL. Attributes that were set before are gone.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
 /// Threads: one at a time for writer, any for file. Since 0.9.
-zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
+zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// Makes an open file of zTensor 2 a shard of the file of zTensor 2 that is written: its name, its size and the XXH3 of
-/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_writer_add_link does.
+/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_write_link does.
 ///
 /// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", the first no "."; NUL-ended if name_length is 0; not NULL.
 /// Readers look for the shard NAME of STEM.zt as STEM-NAME.zt next to it. file: not NULL; one file, as zt_open opens
@@ -1967,9 +1966,9 @@ zt_status zt_writer_copy_attributes(zt_writer *writer, const zt_file *file);
 /// ZT_ERROR_LIMIT if there are 65,536; ZT_ERROR_INVALID_ARGUMENT in canonical form; ZT_ERROR_STATE if an object is
 /// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
 /// Threads: one at a time for writer, any for file. Since 0.9. Spec 2 section 8.
-zt_status zt_writer_add_shard(zt_writer *writer, const char *name, size_t name_length, const zt_file *file);
+zt_status zt_write_shard(zt_writer *writer, const char *name, size_t name_length, const zt_file *file);
 
-/// Adds an object of a file that zt_writer_add_shard made a shard, with its shape, format, attributes and digests; its
+/// Adds an object of a file that zt_write_shard made a shard, with its shape, format, attributes and digests; its
 /// bytes stay where they are. Files of several shards, and overlays whose objects are partly those of a base model, are
 /// made of such objects and others.
 ///
@@ -1978,8 +1977,7 @@ zt_status zt_writer_add_shard(zt_writer *writer, const char *name, size_t name_l
 /// Returns ZT_ERROR_INVALID_ARGUMENT if its file was not made a shard, ZT_ERROR_UNSUPPORTED if a component is in a shard
 /// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
 /// Threads: one at a time for writer, any for object. Since 0.9. Spec 2 section 8.
-zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const char *new_name,
-    size_t new_name_length);
+zt_status zt_write_link(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length);
 
 /// Writes a dense object at once.
 ///
@@ -1993,7 +1991,7 @@ zt_status zt_writer_add_link(zt_writer *writer, const zt_object *object, const c
 /// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
 /// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
+zt_status zt_write_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, const void *data, size_t size);
 
 /// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
@@ -2001,10 +1999,10 @@ zt_status zt_writer_add_dense(zt_writer *writer, const char *name, size_t name_l
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, name_length, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_writer_add_dense.
+/// name, name_length, dtype, type: as zt_write_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_write_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
+zt_status zt_write_csr(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
     const uint64_t *indptr);
 
@@ -2012,19 +2010,19 @@ zt_status zt_writer_add_csr(zt_writer *writer, const char *name, size_t name_len
 /// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// after the call. name, name_length, dtype, type: as zt_write_dense. Returns as zt_write_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_writer_add_coo(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
+zt_status zt_write_coo(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
     const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
 
 /// Writes an object of any format with any components at once.
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
-/// requires is missing, else as zt_writer_add_dense. The structure of a sparse or quantized object is checked as
+/// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
 /// zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
-zt_status zt_writer_add_object(zt_writer *writer, const zt_object_desc *desc);
+zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// The parts of a quantized_group object, or of one of zt.quant_group/1, to be written; the fields mean what those of
 /// zt_quantized do.
@@ -2056,14 +2054,14 @@ typedef struct zt_quantized_desc {
 /// whose parts are "data", "scales" and perhaps "zeros". Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_writer_add_dense.
+/// call. name, name_length: as zt_write_dense.
 /// zt.quant_group/1 says more than a quantized_group, and less freely. desc has to have has_axis; bits of 2, 4 or 8; a
 /// group_size above 0 that divides the axis; packed weights of an integer dtype without unused bits; scales of f32,
 /// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
 /// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
-/// Returns as zt_writer_add_csr.
+/// Returns as zt_write_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
-zt_status zt_writer_add_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
+zt_status zt_write_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
     size_t rank, const zt_quantized_desc *desc);
 
 /// One dense object of a batch to be written. Zero in type and in what follows it is the default.
@@ -2081,48 +2079,48 @@ typedef struct zt_write_request {
     size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
 } zt_write_request;
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each in turn
+/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each in turn
 /// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
 /// different ones are compressed side by side, and SHA-256 is computed while others are written.
 ///
 /// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them, and the
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
-/// have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
-/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough to do, and
+/// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
 /// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
-zt_status zt_writer_add_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
+zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
 /// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
 typedef int32_t zt_attribute_kind;
 
 /// The values of zt_attribute_kind, and the fields that each takes.
 typedef enum zt_attribute_kind_value {
-    ZT_ATTRIBUTE_NULL = 0, ///< null; no field.
-    ZT_ATTRIBUTE_BOOL = 1, ///< i64: 0 or 1.
-    ZT_ATTRIBUTE_I64 = 2, ///< i64; dtype.
-    ZT_ATTRIBUTE_U64 = 3, ///< u64; dtype.
-    ZT_ATTRIBUTE_F64 = 4, ///< f64, also infinity and NaN; dtype.
-    ZT_ATTRIBUTE_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
-    ZT_ATTRIBUTE_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
+    ZT_ATTRIBUTE_KIND_NULL = 0, ///< null; no field.
+    ZT_ATTRIBUTE_KIND_BOOL = 1, ///< i64: 0 or 1.
+    ZT_ATTRIBUTE_KIND_I64 = 2, ///< i64; dtype.
+    ZT_ATTRIBUTE_KIND_U64 = 3, ///< u64; dtype.
+    ZT_ATTRIBUTE_KIND_F64 = 4, ///< f64, also infinity and NaN; dtype.
+    ZT_ATTRIBUTE_KIND_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
+    ZT_ATTRIBUTE_KIND_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
     /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
     /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
-    ZT_ATTRIBUTE_JSON = 7,
+    ZT_ATTRIBUTE_KIND_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
-    ZT_ATTRIBUTE_NUMBERS = 8,
+    ZT_ATTRIBUTE_KIND_NUMBERS = 8,
     /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
     /// lengths is NULL.
-    ZT_ATTRIBUTE_STRINGS = 9,
-    ZT_ATTRIBUTE_VALUE = 10, ///< data: a const zt_value * of an open file, which is copied.
+    ZT_ATTRIBUTE_KIND_STRINGS = 9,
+    ZT_ATTRIBUTE_KIND_VALUE = 10, ///< data: a const zt_value * of an open file, which is copied.
     /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
-    ZT_ATTRIBUTE_REMOVE = 11,
+    ZT_ATTRIBUTE_KIND_REMOVE = 11,
 } zt_attribute_kind_value;
 
 /// The value of an attribute that is set. All it points to is copied by the call.
 typedef struct zt_attribute {
     size_t struct_size; ///< sizeof (zt_attribute).
     zt_attribute_kind kind; ///< Which of the fields below are looked at.
-    /// The dtype of the elements of ZT_ATTRIBUTE_NUMBERS. For a number: the dtype to state, if the container can (.zt
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number: the dtype to state, if the container can (.zt
     /// cannot), into which it has to fit without rounding; 0 for none.
     zt_dtype dtype;
     int64_t i64; ///< A bool or a signed integer.
@@ -2131,63 +2129,63 @@ typedef struct zt_attribute {
     const void *data; ///< Text, bytes, elements, pointers to texts, or a zt_value.
     size_t size; ///< Bytes of a text or byte string.
     size_t count; ///< Elements of an array.
-    const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
+    const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_KIND_STRINGS; NULL: all are NUL-ended.
     size_t key_length; ///< Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
 } zt_attribute;
 
 #ifndef __cplusplus
 /// A zt_attribute in one expression of C: &ZT_ATTRIBUTE_I64 (7), &ZT_ATTRIBUTE_STRING ("bert"),
-/// &ZT_ATTRIBUTE (.kind = ZT_ATTRIBUTE_NUMBERS, .dtype = ZT_DTYPE_F32, .data = p, .count = n).
+/// &ZT_ATTRIBUTE (.kind = ZT_ATTRIBUTE_KIND_NUMBERS, .dtype = ZT_DTYPE_F32, .data = p, .count = n).
 #define ZT_ATTRIBUTE(...) ((zt_attribute){.struct_size = sizeof(zt_attribute), __VA_ARGS__})
-#define ZT_ATTRIBUTE_BOOL(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_BOOL, .i64 = (v))
-#define ZT_ATTRIBUTE_I64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_I64, .i64 = (v))
-#define ZT_ATTRIBUTE_U64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_U64, .u64 = (v))
-#define ZT_ATTRIBUTE_F64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_F64, .f64 = (v))
-#define ZT_ATTRIBUTE_STRING(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_STRING, .data = (v))
-#define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_JSON, .data = (v))
+#define ZT_ATTRIBUTE_BOOL(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_BOOL, .i64 = (v))
+#define ZT_ATTRIBUTE_I64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_I64, .i64 = (v))
+#define ZT_ATTRIBUTE_U64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_U64, .u64 = (v))
+#define ZT_ATTRIBUTE_F64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_F64, .f64 = (v))
+#define ZT_ATTRIBUTE_STRING(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_STRING, .data = (v))
+#define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_JSON, .data = (v))
 #endif
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE. In C:
-/// zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_KIND_REMOVE. In C:
+/// zt_write_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
 /// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_writer_set_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
+zt_status zt_write_set_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
-/// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
-/// key, attribute: as for zt_writer_set_attribute.
-/// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
+/// Sets an attribute of the object that is open, between zt_write_begin and zt_write_end.
+/// key, attribute: as for zt_write_set_attribute.
+/// Returns ZT_ERROR_STATE if no object is open, else as zt_write_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_writer_set_open_object_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
+zt_status zt_write_set_open_object_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
 
-/// Takes away an object of the file that zt_writer_append opened. Its name is free then: to replace an object, remove
+/// Takes away an object of the file that zt_write_append opened. Its name is free then: to replace an object, remove
 /// it and write another one of that name, in any way. The new one stands behind the others.
 ///
-/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old file or
+/// An edit is part of the append: the file is as it was until zt_write_finish, and a crash leaves the old file or
 /// the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the file, where
 /// ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
 /// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an object is
 /// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_remove_object(zt_writer *writer, const char *name, size_t name_length);
+zt_status zt_write_remove(zt_writer *writer, const char *name, size_t name_length);
 
-/// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
+/// Gives an object of the file that zt_write_append opened another name; it keeps its place among the others. May be
 /// called again, so that two objects can exchange their names by a third one.
-/// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
-/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
+/// name, name_length, new_name, new_name_length: as for zt_write_remove.
+/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_write_remove.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_rename_object(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
+zt_status zt_write_rename(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
     size_t new_name_length);
 
-/// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
+/// Sets an attribute of an object of the file that zt_write_append opened, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
 /// One that is there keeps its place, a new one comes last.
-/// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
+/// name, name_length: as for zt_write_remove. key, attribute: as for zt_write_set_attribute.
 /// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.
-zt_status zt_writer_set_object_attribute(zt_writer *writer, const char *name, size_t name_length, const char *key,
+zt_status zt_write_set_object_attribute(zt_writer *writer, const char *name, size_t name_length, const char *key,
     const zt_attribute *attribute);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -2280,7 +2278,7 @@ typedef struct zt_sink {
     void *context; ///< Passed to every function; may be NULL.
     /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
     zt_status (*write)(void *context, const void *data, size_t size);
-    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or an abort; may
+    /// Everything was written; what it returns zt_write_finish returns. Not called after a failure or an abort; may
     /// be NULL.
     zt_status (*finish)(void *context);
     void (*close)(void *context); ///< The writer is done with the sink. Called once, last; may be NULL.
@@ -2289,9 +2287,9 @@ typedef struct zt_sink {
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
 /// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
-/// defaults; durable does not matter. writer, statuses: as zt_writer_create, and what zt_sink.write returns.
+/// defaults; durable does not matter. writer, statuses: as zt_write_create, and what zt_sink.write returns.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
-zt_status zt_writer_create_sink(const zt_sink *sink, const zt_writer_options *options, zt_writer **writer);
+zt_status zt_write_create_sink(const zt_sink *sink, const zt_write_options *options, zt_writer **writer);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

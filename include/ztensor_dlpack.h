@@ -65,15 +65,15 @@ zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLMana
 /// (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides: what is not row-major is packed into memory of the
 /// library first. It is used during the call and stays the caller's: its deleter is not called.
 /// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
-/// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_writer_add_dense.
+/// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
 /// Threads: one at a time for writer. Since 0.9.
-zt_status zt_writer_add_dlpack(zt_writer *writer, const char *name, size_t name_length,
+zt_status zt_write_dlpack(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensorVersioned *tensor);
 
-/// zt_writer_add_dlpack for an unversioned tensor.
+/// zt_write_dlpack for an unversioned tensor.
 ///
 /// Threads: one at a time for writer. Since 0.9.
-zt_status zt_writer_add_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
+zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensor *tensor);
 
 #ifdef __cplusplus

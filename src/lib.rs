@@ -18,7 +18,7 @@
 //!   digest   verify                                               hash     |
 //!   convert  elements of another type or byte order                        |
 //!                          v                                         |
-//!   capi     zt_open, zt_component_read, ...        zt_writer_add_dense, zt_writer_finish, ...
+//!   capi     zt_open, zt_component_read, ...        zt_write_dense, zt_write_finish, ...
 //! ```
 //!
 //! ```no_run

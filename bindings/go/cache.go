@@ -84,7 +84,7 @@ func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) erro
 	if err != nil {
 		return err
 	}
-	out := &sized[C.zt_cache_slice](&m, 1)[0]
+	out := &sized[C.zt_cache_pin](&m, 1)[0]
 	if err := call(func() C.zt_status { return C.zt_cache_get(c.handle, &request[0], C.int64_t(timeout), out) }); err != nil {
 		return err
 	}

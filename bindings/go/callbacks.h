@@ -56,7 +56,7 @@ ZT_GO_WATCH(open, zt_open_options)
 ZT_GO_WATCH(read, zt_read_options)
 ZT_GO_WATCH(verify, zt_verify_options)
 ZT_GO_WATCH(repair, zt_repair_options)
-ZT_GO_WATCH(write, zt_writer_options)
+ZT_GO_WATCH(write, zt_write_options)
 
 static inline zt_status zt_go_measure(const zt_component *c, uintptr_t handle, uint64_t *size)
 {

@@ -145,16 +145,16 @@ type Kind int32
 
 // Values of Kind.
 const (
-	KindNull   Kind = C.ZT_VALUE_NULL
-	KindBool   Kind = C.ZT_VALUE_BOOL
-	KindInt    Kind = C.ZT_VALUE_INT
-	KindFloat  Kind = C.ZT_VALUE_FLOAT
-	KindString Kind = C.ZT_VALUE_STRING
-	KindBytes  Kind = C.ZT_VALUE_BYTES
-	KindArray  Kind = C.ZT_VALUE_ARRAY
-	KindMap    Kind = C.ZT_VALUE_MAP
-	KindTag    Kind = C.ZT_VALUE_TAG
-	KindOther  Kind = C.ZT_VALUE_OTHER
+	KindNull   Kind = C.ZT_VALUE_KIND_NULL
+	KindBool   Kind = C.ZT_VALUE_KIND_BOOL
+	KindInt    Kind = C.ZT_VALUE_KIND_INT
+	KindFloat  Kind = C.ZT_VALUE_KIND_FLOAT
+	KindString Kind = C.ZT_VALUE_KIND_STRING
+	KindBytes  Kind = C.ZT_VALUE_KIND_BYTES
+	KindArray  Kind = C.ZT_VALUE_KIND_ARRAY
+	KindMap    Kind = C.ZT_VALUE_KIND_MAP
+	KindTag    Kind = C.ZT_VALUE_KIND_TAG
+	KindOther  Kind = C.ZT_VALUE_KIND_OTHER
 )
 
 // Direct is whether reads go past the page cache; ztensor.h says more of each.

@@ -35,39 +35,39 @@ func (m *memory) attribute(key string, value any) (*C.zt_attribute, error) {
 	}
 	switch v := value.(type) {
 	case bool:
-		c.kind, c.i64 = C.ZT_ATTRIBUTE_BOOL, C.int64_t(flag(v))
+		c.kind, c.i64 = C.ZT_ATTRIBUTE_KIND_BOOL, C.int64_t(flag(v))
 	case int64:
-		c.kind, c.i64 = C.ZT_ATTRIBUTE_I64, C.int64_t(v)
+		c.kind, c.i64 = C.ZT_ATTRIBUTE_KIND_I64, C.int64_t(v)
 	case uint64:
-		c.kind, c.u64 = C.ZT_ATTRIBUTE_U64, C.uint64_t(v)
+		c.kind, c.u64 = C.ZT_ATTRIBUTE_KIND_U64, C.uint64_t(v)
 	case float64:
-		c.kind, c.f64 = C.ZT_ATTRIBUTE_F64, C.double(v)
+		c.kind, c.f64 = C.ZT_ATTRIBUTE_KIND_F64, C.double(v)
 	case string:
-		text(C.ZT_ATTRIBUTE_STRING, v)
+		text(C.ZT_ATTRIBUTE_KIND_STRING, v)
 	case []byte:
-		text(C.ZT_ATTRIBUTE_BYTES, string(v))
+		text(C.ZT_ATTRIBUTE_KIND_BYTES, string(v))
 	case []string:
 		lengths := unsafe.Slice((*C.size_t)(m.take(uintptr(len(v))*unsafe.Sizeof(C.size_t(0)))), len(v))
 		for i, one := range v {
 			lengths[i] = C.size_t(len(one))
 		}
-		c.kind, c.data, c.count = C.ZT_ATTRIBUTE_STRINGS, unsafe.Pointer(m.texts(v)), C.size_t(len(v))
+		c.kind, c.data, c.count = C.ZT_ATTRIBUTE_KIND_STRINGS, unsafe.Pointer(m.texts(v)), C.size_t(len(v))
 		c.lengths = first(lengths)
 	case numbersAttribute:
-		c.kind, c.dtype, c.count = C.ZT_ATTRIBUTE_NUMBERS, C.zt_dtype(v.dtype), C.size_t(v.count)
+		c.kind, c.dtype, c.count = C.ZT_ATTRIBUTE_KIND_NUMBERS, C.zt_dtype(v.dtype), C.size_t(v.count)
 		m.borrow(&c.data, v.bytes)
 	case Value:
-		c.kind, c.data = C.ZT_ATTRIBUTE_VALUE, unsafe.Pointer(v.handle)
+		c.kind, c.data = C.ZT_ATTRIBUTE_KIND_VALUE, unsafe.Pointer(v.handle)
 	default:
 		if value == any(Removed) {
-			c.kind = C.ZT_ATTRIBUTE_REMOVE
+			c.kind = C.ZT_ATTRIBUTE_KIND_REMOVE
 			break
 		}
 		made, err := json.Marshal(value)
 		if err != nil {
 			return nil, err
 		}
-		text(C.ZT_ATTRIBUTE_JSON, string(made))
+		text(C.ZT_ATTRIBUTE_KIND_JSON, string(made))
 	}
 	return c, nil
 }
@@ -86,21 +86,21 @@ func (w *Writer) giveAttribute(key string, value any, give func(m *memory, key *
 // Value of an open file, anything that encoding/json takes, or Removed, which takes it away.
 func (w *Writer) SetAttribute(key string, value any) error {
 	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_writer_set_attribute(w.handle, k, a)
+		return C.zt_write_set_attribute(w.handle, k, a)
 	})
 }
 
 // SetOpenObjectAttribute sets an attribute of the object between Begin and End.
 func (w *Writer) SetOpenObjectAttribute(key string, value any) error {
 	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_writer_set_open_object_attribute(w.handle, k, a)
+		return C.zt_write_set_open_object_attribute(w.handle, k, a)
 	})
 }
 
 // SetObjectAttribute sets an attribute of an object that the file had before an append.
 func (w *Writer) SetObjectAttribute(name, key string, value any) error {
 	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_writer_set_object_attribute(w.handle, m.text(name), C.size_t(len(name)), k, a)
+		return C.zt_write_set_object_attribute(w.handle, m.text(name), C.size_t(len(name)), k, a)
 	})
 }
 
@@ -108,7 +108,7 @@ func (w *Writer) SetObjectAttribute(name, key string, value any) error {
 func (w *Writer) RemoveObject(name string) error {
 	var m memory
 	defer m.free()
-	return w.call(func() C.zt_status { return C.zt_writer_remove_object(w.handle, m.text(name), C.size_t(len(name))) })
+	return w.call(func() C.zt_status { return C.zt_write_remove(w.handle, m.text(name), C.size_t(len(name))) })
 }
 
 // RenameObject gives an object another name that the file had before an append.
@@ -116,6 +116,6 @@ func (w *Writer) RenameObject(name, newName string) error {
 	var m memory
 	defer m.free()
 	return w.call(func() C.zt_status {
-		return C.zt_writer_rename_object(w.handle, m.text(name), C.size_t(len(name)), m.text(newName), C.size_t(len(newName)))
+		return C.zt_write_rename(w.handle, m.text(name), C.size_t(len(name)), m.text(newName), C.size_t(len(newName)))
 	})
 }

@@ -103,17 +103,17 @@ func (l *Load) Next(timeout time.Duration) (LoadEvent, error) {
 	e := &sized[C.zt_load_event](&m, 1)[0]
 	failure := call(func() C.zt_status {
 		if status := C.zt_load_next(l.handle, C.int64_t(timeout), e); status != C.ZT_OK {
-			e.kind = C.ZT_LOAD_DONE
+			e.kind = C.ZT_LOAD_KIND_DONE
 			return status
 		}
 		return e.status // with its message
 	})
 	switch {
-	case e.kind == C.ZT_LOAD_NOTHING:
+	case e.kind == C.ZT_LOAD_KIND_NOTHING:
 		return LoadEvent{}, refuse(ErrTimeout, "nothing was read in that time")
-	case e.kind == C.ZT_LOAD_DONE && failure == nil:
+	case e.kind == C.ZT_LOAD_KIND_DONE && failure == nil:
 		return LoadEvent{}, io.EOF
-	case e.kind == C.ZT_LOAD_DONE:
+	case e.kind == C.ZT_LOAD_KIND_DONE:
 		return LoadEvent{}, failure
 	}
 	made := LoadEvent{Request: int(e.tag), Data: borrowed(e.data, uint64(e.size)), Offset: uint64(e.offset), Last: e.last != 0,

@@ -70,7 +70,7 @@ func (w *Writer) WriteObject(object Description, parts ...Data) error {
 		parts[i].fill(&m, &all[i])
 	}
 	c.components, c.component_count = first(all), C.size_t(len(all))
-	return w.call(func() C.zt_status { return C.zt_writer_add_object(w.handle, c) })
+	return w.call(func() C.zt_status { return C.zt_write_object(w.handle, c) })
 }
 
 // WriteDense writes a tensor.
@@ -79,7 +79,7 @@ func WriteDense[T Element](w *Writer, name string, shape []uint64, data []T) err
 	defer m.free()
 	bytes := bytesOf(data)
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_dense(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+		return C.zt_write_dense(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
 			numbers(shape), C.size_t(len(shape)), pointer(bytes), C.size_t(len(bytes)))
 	})
 }
@@ -105,7 +105,7 @@ func (w *Writer) WriteBatch(tensors []Dense) error {
 		c.dtype, c._type = C.zt_dtype(t.Data.DType), C.zt_type(t.Data.Type)
 		c.encoding, c.digest = C.zt_encoding(t.Data.Encoding), C.zt_digest(t.Data.Digest)
 	}
-	return w.call(func() C.zt_status { return C.zt_writer_add_batch(w.handle, first(all), C.size_t(len(all))) })
+	return w.call(func() C.zt_status { return C.zt_write_batch(w.handle, first(all), C.size_t(len(all))) })
 }
 
 // WriteCSR writes a matrix of compressed sparse rows, whose structure is checked.
@@ -117,7 +117,7 @@ func WriteCSR[T Element](w *Writer, name string, rows, columns uint64, values []
 	defer m.free()
 	bytes := bytesOf(values)
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_csr(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+		return C.zt_write_csr(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
 			numbers([]uint64{rows, columns}), C.size_t(len(values)), pointer(bytes), C.size_t(len(bytes)), numbers(indices), numbers(indptr))
 	})
 }
@@ -131,7 +131,7 @@ func WriteCOO[T Element](w *Writer, name string, shape []uint64, values []T, coo
 	defer m.free()
 	bytes := bytesOf(values)
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_coo(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
+		return C.zt_write_coo(w.handle, m.text(name), C.size_t(len(name)), C.zt_dtype(dtypeOf[T]()), C.ZT_TYPE_NONE,
 			numbers(shape), C.size_t(len(shape)), C.size_t(len(values)), pointer(bytes), C.size_t(len(bytes)), numbers(coords))
 	})
 }
@@ -166,7 +166,7 @@ func (w *Writer) WriteQuantized(name string, shape []uint64, q QuantizedGroup) e
 	c.axis, c.zero_point = C.uint64_t(q.Axis), C.int64_t(q.ZeroPoint)
 	c.zeros_size, c.zeros_dtype = C.uint64_t(len(q.Zeros.Bytes)), C.zt_dtype(q.Zeros.DType)
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_quantized(w.handle, m.text(name), C.size_t(len(name)), numbers(shape), C.size_t(len(shape)), c)
+		return C.zt_write_quantized(w.handle, m.text(name), C.size_t(len(name)), numbers(shape), C.size_t(len(shape)), c)
 	})
 }
 
@@ -178,7 +178,7 @@ func (w *Writer) Begin(object Description) error {
 	if err := object.fill(&m, c); err != nil {
 		return err
 	}
-	return w.call(func() C.zt_status { return C.zt_writer_begin_object(w.handle, c) })
+	return w.call(func() C.zt_status { return C.zt_write_begin(w.handle, c) })
 }
 
 // BeginComponent opens a component of the open object. With Bytes it is whole; without, Write gives them.
@@ -187,12 +187,12 @@ func (w *Writer) BeginComponent(part Data) error {
 	defer m.free()
 	c := &sized[C.zt_component_desc](&m, 1)[0]
 	part.fill(&m, c)
-	return w.call(func() C.zt_status { return C.zt_writer_add_component(w.handle, c) })
+	return w.call(func() C.zt_status { return C.zt_write_component(w.handle, c) })
 }
 
 // Write adds bytes to the open component: an io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
-	if err := w.call(func() C.zt_status { return C.zt_writer_add_data(w.handle, pointer(p), C.size_t(len(p))) }); err != nil {
+	if err := w.call(func() C.zt_status { return C.zt_write_data(w.handle, pointer(p), C.size_t(len(p))) }); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -200,7 +200,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // End ends the open object.
 func (w *Writer) End() error {
-	return w.call(func() C.zt_status { return C.zt_writer_end_object(w.handle) })
+	return w.call(func() C.zt_status { return C.zt_write_end(w.handle) })
 }
 
 // name for a copy: NULL for the same name.
@@ -216,7 +216,7 @@ func (w *Writer) Copy(from Object, newName ...string) error {
 	var m memory
 	defer m.free()
 	name, length := m.newName(newName)
-	return w.call(func() C.zt_status { return C.zt_writer_add_copy(w.handle, from.handle, name, length) })
+	return w.call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, name, length) })
 }
 
 // As is what CopyAs changes; zero values leave it as it is.
@@ -232,7 +232,7 @@ func (w *Writer) CopyAs(from Object, as As, newName ...string) error {
 	defer m.free()
 	name, length := m.newName(newName)
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_copy_as(w.handle, from.handle, name, length, C.zt_encoding(as.Encoding), C.zt_digest(as.Digest), C.zt_dtype(as.Floats))
+		return C.zt_write_copy_as(w.handle, from.handle, name, length, C.zt_encoding(as.Encoding), C.zt_digest(as.Digest), C.zt_dtype(as.Floats))
 	})
 }
 
@@ -241,7 +241,7 @@ func (w *Writer) AddShard(name string, file *File) error {
 	var m memory
 	defer m.free()
 	return w.call(func() C.zt_status {
-		return C.zt_writer_add_shard(w.handle, m.text(name), C.size_t(len(name)), file.handle)
+		return C.zt_write_shard(w.handle, m.text(name), C.size_t(len(name)), file.handle)
 	})
 }
 
@@ -250,10 +250,10 @@ func (w *Writer) Link(from Object, newName ...string) error {
 	var m memory
 	defer m.free()
 	name, length := m.newName(newName)
-	return w.call(func() C.zt_status { return C.zt_writer_add_link(w.handle, from.handle, name, length) })
+	return w.call(func() C.zt_status { return C.zt_write_link(w.handle, from.handle, name, length) })
 }
 
 // CopyAttributes sets all attributes of the file to those of an open file, of any container.
 func (w *Writer) CopyAttributes(from *File) error {
-	return w.call(func() C.zt_status { return C.zt_writer_copy_attributes(w.handle, from.handle) })
+	return w.call(func() C.zt_status { return C.zt_write_copy_attributes(w.handle, from.handle) })
 }

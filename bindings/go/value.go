@@ -17,7 +17,7 @@ type Value struct {
 }
 
 // Kind of the value.
-func (v Value) Kind() Kind { return Kind(C.zt_value_kind(v.handle)) }
+func (v Value) Kind() Kind { return Kind(C.zt_value_get_kind(v.handle)) }
 
 // DType that the container states of a number or the elements of an array; DTypeOther for nothing.
 func (v Value) DType() DType { return DType(C.zt_value_dtype(v.handle)) }

@@ -30,12 +30,12 @@ type WriterOptions struct {
 	Hooks          *ThreadHooks
 }
 
-func (o *WriterOptions) c(m *memory) (*C.zt_writer_options, *watcher) {
-	made := &sized[C.zt_writer_options](m, 1)[0]
+func (o *WriterOptions) c(m *memory) (*C.zt_write_options, *watcher) {
+	made := &sized[C.zt_write_options](m, 1)[0]
 	if o == nil {
 		return made, nil
 	}
-	made.spec_version = C.zt_spec_version(o.SpecVersion)
+	made.spec = C.zt_spec(o.SpecVersion)
 	made.encoding = C.zt_encoding(o.Encoding)
 	made.zstd_level = C.int32_t(o.Level)
 	made.digest = C.zt_digest(o.Digest)
@@ -64,7 +64,7 @@ type Writer struct {
 	to      *writing
 }
 
-func begin(options *WriterOptions, how func(*memory, *C.zt_writer_options, *Writer) C.zt_status) (*Writer, error) {
+func begin(options *WriterOptions, how func(*memory, *C.zt_write_options, *Writer) C.zt_status) (*Writer, error) {
 	var m memory
 	defer m.free()
 	w := new(Writer)
@@ -88,25 +88,25 @@ func (w *Writer) call(body func() C.zt_status) error {
 
 // Create begins a new file; what is at path stays until Finish. options may be nil.
 func Create(path string, options *WriterOptions) (*Writer, error) {
-	return begin(options, func(m *memory, o *C.zt_writer_options, w *Writer) C.zt_status {
-		return C.zt_writer_create(m.text(path), o, &w.handle)
+	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
+		return C.zt_write_create(m.text(path), o, &w.handle)
 	})
 }
 
 // Append adds to a file, and edits it.
 func Append(path string, options *WriterOptions) (*Writer, error) {
-	return begin(options, func(m *memory, o *C.zt_writer_options, w *Writer) C.zt_status {
-		return C.zt_writer_append(m.text(path), o, &w.handle)
+	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
+		return C.zt_write_append(m.text(path), o, &w.handle)
 	})
 }
 
 // NewWriter writes a file to w, front to back. options may be nil.
 func NewWriter(to io.Writer, options *WriterOptions) (*Writer, error) {
-	return begin(options, func(m *memory, o *C.zt_writer_options, w *Writer) C.zt_status {
+	return begin(options, func(m *memory, o *C.zt_write_options, w *Writer) C.zt_status {
 		w.to = &writing{Writer: to}
 		sink := &sized[C.zt_sink](m, 1)[0]
 		C.zt_go_sink(sink, C.uintptr_t(cgo.NewHandle(w.to))) // C closes it
-		return C.zt_writer_create_sink(sink, o, &w.handle)
+		return C.zt_write_create_sink(sink, o, &w.handle)
 	})
 }
 
@@ -126,14 +126,14 @@ func (w *Writer) Finish() (Summary, error) {
 	defer w.watcher.end()
 	var s C.zt_write_summary
 	s.struct_size = C.sizeof_zt_write_summary
-	err := w.call(func() C.zt_status { return C.zt_writer_finish(handle, &s) })
+	err := w.call(func() C.zt_status { return C.zt_write_finish(handle, &s) })
 	return Summary{uint64(s.file_size), uint64(s.objects), uint64(s.components), uint64(s.stored_bytes), uint64(s.data_bytes),
 		uint64(s.damaged)}, err
 }
 
 // Abort leaves no trace; after Finish it does nothing, so it may be deferred.
 func (w *Writer) Abort() {
-	C.zt_writer_abort(w.handle)
+	C.zt_write_abort(w.handle)
 	w.handle = nil
 	w.watcher.end()
 }

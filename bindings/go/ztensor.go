@@ -26,24 +26,24 @@ type Status int32
 
 // What can go wrong; ztensor.h says when.
 const (
-	ErrInvalidArgument Status = C.ZT_ERROR_INVALID_ARGUMENT
-	ErrIO              Status = C.ZT_ERROR_IO
-	ErrNotFound        Status = C.ZT_ERROR_NOT_FOUND
-	ErrNotZTensor      Status = C.ZT_ERROR_NOT_ZTENSOR
-	ErrCorrupt         Status = C.ZT_ERROR_CORRUPT
-	ErrDigestMismatch  Status = C.ZT_ERROR_DIGEST_MISMATCH
-	ErrUnsupported     Status = C.ZT_ERROR_UNSUPPORTED
-	ErrLimit           Status = C.ZT_ERROR_LIMIT
-	ErrBufferSize      Status = C.ZT_ERROR_BUFFER_SIZE
-	ErrNotMappable     Status = C.ZT_ERROR_NOT_MAPPABLE
-	ErrState           Status = C.ZT_ERROR_STATE
-	ErrExists          Status = C.ZT_ERROR_EXISTS
-	ErrCancelled       Status = C.ZT_ERROR_CANCELLED
-	ErrOutOfMemory     Status = C.ZT_ERROR_OUT_OF_MEMORY
-	ErrInternal        Status = C.ZT_ERROR_INTERNAL
-	ErrNoFile          Status = C.ZT_ERROR_NO_FILE
-	ErrTimeout         Status = C.ZT_ERROR_TIMEOUT
-	ErrBusy            Status = C.ZT_ERROR_BUSY
+	ErrInvalidArgument  Status = C.ZT_ERROR_INVALID_ARGUMENT
+	ErrIO               Status = C.ZT_ERROR_IO
+	ErrNotFound         Status = C.ZT_ERROR_NOT_FOUND
+	ErrUnknownContainer Status = C.ZT_ERROR_UNKNOWN_CONTAINER
+	ErrCorrupt          Status = C.ZT_ERROR_CORRUPT
+	ErrDigestMismatch   Status = C.ZT_ERROR_DIGEST_MISMATCH
+	ErrUnsupported      Status = C.ZT_ERROR_UNSUPPORTED
+	ErrLimit            Status = C.ZT_ERROR_LIMIT
+	ErrBufferSize       Status = C.ZT_ERROR_BUFFER_SIZE
+	ErrNotMappable      Status = C.ZT_ERROR_NOT_MAPPABLE
+	ErrState            Status = C.ZT_ERROR_STATE
+	ErrExists           Status = C.ZT_ERROR_EXISTS
+	ErrCancelled        Status = C.ZT_ERROR_CANCELLED
+	ErrOutOfMemory      Status = C.ZT_ERROR_OUT_OF_MEMORY
+	ErrInternal         Status = C.ZT_ERROR_INTERNAL
+	ErrNoFile           Status = C.ZT_ERROR_NO_FILE
+	ErrTimeout          Status = C.ZT_ERROR_TIMEOUT
+	ErrBusy             Status = C.ZT_ERROR_BUSY
 )
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }

@@ -19,7 +19,7 @@ pub const Cache = struct {
     }
     /// Pins a slice; a negative timeout waits as long as it takes.
     pub fn get(self: Cache, slice: *const c.zt_read_request, timeout_ns: i64) Error!Slice {
-        var made = Slice{ .cache = self, .slice = base.sized(c.zt_cache_slice) };
+        var made = Slice{ .cache = self, .slice = base.sized(c.zt_cache_pin) };
         try base.check(c.zt_cache_get(self.handle, slice, timeout_ns, &made.slice));
         return made;
     }
@@ -44,7 +44,7 @@ pub const Cache = struct {
 /// A slice that is pinned, until `unpin`.
 pub const Slice = struct {
     cache: Cache,
-    slice: c.zt_cache_slice,
+    slice: c.zt_cache_pin,
 
     pub fn bytes(self: Slice) []const u8 {
         return base.borrowed(self.slice.data, self.slice.size);

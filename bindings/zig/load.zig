@@ -29,8 +29,8 @@ pub const Load = struct {
     pub fn wait(self: Load, timeout_ns: i64) Error!?LoadEvent {
         var event = base.sized(c.zt_load_event);
         try base.check(c.zt_load_next(self.handle, timeout_ns, &event));
-        if (event.kind == c.ZT_LOAD_NOTHING) return error.Timeout;
-        if (event.kind != c.ZT_LOAD_DONE) return .{ .event = event };
+        if (event.kind == c.ZT_LOAD_KIND_NOTHING) return error.Timeout;
+        if (event.kind != c.ZT_LOAD_KIND_DONE) return .{ .event = event };
         try base.check(event.status);
         return null;
     }

@@ -47,7 +47,7 @@ fn read(out: anytype, path: [:0]const u8, name: [:0]const u8) !void {
 }
 
 fn write(path: [:0]const u8) !void {
-    const w = try zt.Writer.create(path, zt.sized(zt.c.zt_writer_options));
+    const w = try zt.Writer.create(path, zt.sized(zt.c.zt_write_options));
     errdefer w.abort();
     try w.setAttribute("producer", .{ .string = "bindings" });
     try w.setAttribute("layers", .{ .i64 = 3 });

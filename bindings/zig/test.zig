@@ -37,7 +37,7 @@ test "every dtype of a released file" {
 test "written, read, sliced, converted, appended" {
     const path = "written-by-zig-test.zt";
     defer std.fs.cwd().deleteFile(path) catch {};
-    var options = zt.sized(zt.c.zt_writer_options);
+    var options = zt.sized(zt.c.zt_write_options);
     options.digest = zt.c.ZT_DIGEST_CRC32C;
     const w = try zt.Writer.create(path, options);
     try w.dense(f32, "a", &.{ 2, 2 }, &.{ 1, 2, 3, 4 });
@@ -83,7 +83,7 @@ test "written, read, sliced, converted, appended" {
 test "elements of a file in memory, however it is aligned and whatever size they say" {
     const path = "elements-by-zig-test.zt";
     defer std.fs.cwd().deleteFile(path) catch {};
-    const w = try zt.Writer.create(path, zt.sized(zt.c.zt_writer_options));
+    const w = try zt.Writer.create(path, zt.sized(zt.c.zt_write_options));
     try w.csr(i16, "s", .{ 2, 2 }, &.{ 1, 2, 3 }, &.{ 0, 1, 1 }, &.{ 0, 2, 3 });
     try w.csr(f32, "t", .{ 2, 2 }, &.{}, &.{}, &.{ 0, 0, 0 });
     _ = try w.finish();

@@ -159,7 +159,7 @@ test "values, one by one and in bulk" {
     const file = try zt.File.open(data ++ "foreign/valid/amber-kv-all-le3.gguf");
     defer file.close();
     const all = file.attributes().?;
-    try expect(all.kind() == c.ZT_VALUE_MAP and all.len() > 20 and all.find("none") == null and all.at(all.len()) == null);
+    try expect(all.kind() == c.ZT_VALUE_KIND_MAP and all.len() > 20 and all.find("none") == null and all.at(all.len()) == null);
     try std.testing.expectEqualStrings("amber.u8", try all.keyAt(0).?.get([]const u8));
     try equal(@as(u64, 255), try all.at(0).?.get(u64));
     try equal(@as(i64, -128), try all.find("amber.i8").?.get(i64));
@@ -222,7 +222,7 @@ const Watcher = struct {
 };
 
 fn written(path: [:0]const u8, bytes: []u8) !void {
-    var options = zt.sized(c.zt_writer_options);
+    var options = zt.sized(c.zt_write_options);
     options.digest = c.ZT_DIGEST_CRC32C;
     const w = try zt.Writer.create(path, options);
     for ([_][]const u8{ "a", "b", "c" }) |name| try w.dense(u8, name, &.{bytes.len}, bytes);
@@ -299,7 +299,7 @@ test "hooks, budgets, private memory, advice, descriptors" {
     const large = try std.testing.allocator.alloc(u8, 8 << 20);
     defer std.testing.allocator.free(large);
     for (large, 0..) |*b, i| b.* = @truncate(i * 31 >> 3);
-    var wanted = zt.sized(c.zt_writer_options);
+    var wanted = zt.sized(c.zt_write_options);
     wanted.encoding = c.ZT_ENCODING_ZSTD;
     wanted.threads = 2;
     var watcher = Watcher{};

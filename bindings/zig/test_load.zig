@@ -14,7 +14,7 @@ fn byteOf(i: usize, at: usize) u8 {
 }
 
 fn write() !void {
-    const w = try zt.Writer.create(path, zt.sized(c.zt_writer_options));
+    const w = try zt.Writer.create(path, zt.sized(c.zt_write_options));
     for (sizes, 0..) |size, i| {
         const content = try std.testing.allocator.alloc(u8, size);
         defer std.testing.allocator.free(content);

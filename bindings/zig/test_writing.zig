@@ -33,7 +33,7 @@ const Memory = struct {
 test "written to a sink, read by a source" {
     var memory = Memory{ .list = .init(std.testing.allocator) };
     defer memory.list.deinit();
-    const w = try zt.Writer.toSink(zt.callbacks.sink(Memory, &memory), zt.sized(c.zt_writer_options));
+    const w = try zt.Writer.toSink(zt.callbacks.sink(Memory, &memory), zt.sized(c.zt_write_options));
     try w.csr(f64, "csr", .{ 2, 4 }, &.{ 1, 2, 3 }, &.{ 0, 3, 1 }, &.{ 0, 2, 3 });
     try w.coo(f32, "coo", &.{ 2, 4 }, &.{5}, &.{ 1, 3 });
     try expectError(error.Corrupt, w.coo(f32, "bad", &.{ 2, 4 }, &.{5}, &.{ 1, 4 }));
@@ -87,7 +87,7 @@ test "written to a sink, read by a source" {
     try expectError(error.NotFound, file.find("pieces").?.find("data").?.read(&some));
     file.close();
     try equal(@as(usize, 2), memory.ended);
-    try expectError(error.Limit, zt.Writer.toSink(zt.callbacks.sink(Memory, &memory), zt.sized(c.zt_writer_options)));
+    try expectError(error.Limit, zt.Writer.toSink(zt.callbacks.sink(Memory, &memory), zt.sized(c.zt_write_options)));
     try equal(@as(usize, 3), memory.ended);
 }
 
@@ -96,7 +96,7 @@ test "attributes of every kind, edited and copied" {
     const twin = "copied-by-zig-test.zt";
     defer std.fs.cwd().deleteFile(path) catch {};
     defer std.fs.cwd().deleteFile(twin) catch {};
-    const w = try zt.Writer.create(path, zt.sized(c.zt_writer_options));
+    const w = try zt.Writer.create(path, zt.sized(c.zt_write_options));
     try w.setAttribute("null", .null);
     try w.setAttribute("bool", .{ .bool = true });
     try w.setAttribute("i64", .{ .i64 = -5 });
@@ -113,7 +113,7 @@ test "attributes of every kind, edited and copied" {
     for ([_][]const u8{ "a", "b", "c" }) |name| try w.dense(f32, name, &.{2}, &.{ 1, 2 });
     _ = try w.finish();
 
-    const edits = try zt.Writer.append(path, zt.sized(c.zt_writer_options));
+    const edits = try zt.Writer.append(path, zt.sized(c.zt_write_options));
     try edits.removeObject("a");
     try edits.dense(f32, "a", &.{1}, &.{9});
     try edits.renameObject("b", "b\x00b");
@@ -126,14 +126,14 @@ test "attributes of every kind, edited and copied" {
     const file = try zt.File.open(path);
     defer file.close();
     const all = file.attributes().?;
-    try expect(all.len() == 10 and all.find("gone") == null and all.find("null").?.kind() == c.ZT_VALUE_NULL);
+    try expect(all.len() == 10 and all.find("gone") == null and all.find("null").?.kind() == c.ZT_VALUE_KIND_NULL);
     try expect((try all.find("i64").?.get(i64)) == -5 and (try all.find("k\x00").?.get([]const u8)).len == 0);
     try expect((try all.find("json").?.tag()) == 7 and all.find("json").?.at(0).?.len() == 2);
     try std.testing.expectEqualStrings("two", try all.find("strings").?.at(1).?.get([]const u8));
     try expect(file.find("b") == null and file.find("b\x00b") != null and file.find("a").?.shape()[0] == 1);
     try equal(@as(usize, 1), file.find("c").?.attributes().?.len());
 
-    const copies = try zt.Writer.create(twin, zt.sized(c.zt_writer_options));
+    const copies = try zt.Writer.create(twin, zt.sized(c.zt_write_options));
     try copies.copyAttributes(file);
     try copies.setAttribute("again", .{ .value = all.find("numbers").? });
     try copies.copy(file.find("c").?, null);

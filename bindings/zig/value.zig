@@ -10,8 +10,8 @@ const Error = base.Error;
 pub const Value = struct {
     handle: *const c.zt_value,
 
-    pub fn kind(self: Value) c.zt_kind {
-        return c.zt_value_kind(self.handle);
+    pub fn kind(self: Value) c.zt_value_kind {
+        return c.zt_value_get_kind(self.handle);
     }
     /// What the container states of a number or the elements of an array; 0 for nothing.
     pub fn dtype(self: Value) c.zt_dtype {

@@ -44,7 +44,7 @@ pub const Attribute = union(enum) {
     f64: f64,
     string: []const u8,
     bytes: []const u8,
-    /// JSON text; see ZT_ATTRIBUTE_JSON.
+    /// JSON text; see ZT_ATTRIBUTE_KIND_JSON.
     json: [:0]const u8,
     /// An array of NUL-ended texts.
     strings: []const [*:0]const u8,
@@ -63,49 +63,49 @@ pub const Attribute = union(enum) {
         var made = base.sized(c.zt_attribute);
         made.key_length = key.len;
         switch (self) {
-            .null => made.kind = c.ZT_ATTRIBUTE_NULL,
+            .null => made.kind = c.ZT_ATTRIBUTE_KIND_NULL,
             .bool => |v| {
-                made.kind = c.ZT_ATTRIBUTE_BOOL;
+                made.kind = c.ZT_ATTRIBUTE_KIND_BOOL;
                 made.i64 = @intFromBool(v);
             },
             .i64 => |v| {
-                made.kind = c.ZT_ATTRIBUTE_I64;
+                made.kind = c.ZT_ATTRIBUTE_KIND_I64;
                 made.i64 = v;
             },
             .u64 => |v| {
-                made.kind = c.ZT_ATTRIBUTE_U64;
+                made.kind = c.ZT_ATTRIBUTE_KIND_U64;
                 made.u64 = v;
             },
             .f64 => |v| {
-                made.kind = c.ZT_ATTRIBUTE_F64;
+                made.kind = c.ZT_ATTRIBUTE_KIND_F64;
                 made.f64 = v;
             },
             .string, .bytes => |v| {
-                made.kind = if (self == .string) c.ZT_ATTRIBUTE_STRING else c.ZT_ATTRIBUTE_BYTES;
+                made.kind = if (self == .string) c.ZT_ATTRIBUTE_KIND_STRING else c.ZT_ATTRIBUTE_KIND_BYTES;
                 made.data = base.start(v);
                 made.size = v.len;
             },
             .json => |v| {
-                made.kind = c.ZT_ATTRIBUTE_JSON;
+                made.kind = c.ZT_ATTRIBUTE_KIND_JSON;
                 made.data = v.ptr;
                 made.size = v.len;
             },
             .strings => |v| {
-                made.kind = c.ZT_ATTRIBUTE_STRINGS;
+                made.kind = c.ZT_ATTRIBUTE_KIND_STRINGS;
                 made.data = @ptrCast(v.ptr);
                 made.count = v.len;
             },
             .value => |v| {
-                made.kind = c.ZT_ATTRIBUTE_VALUE;
+                made.kind = c.ZT_ATTRIBUTE_KIND_VALUE;
                 made.data = v.handle;
             },
             .elements => |v| {
-                made.kind = c.ZT_ATTRIBUTE_NUMBERS;
+                made.kind = c.ZT_ATTRIBUTE_KIND_NUMBERS;
                 made.dtype = v.dtype;
                 made.data = v.data;
                 made.count = v.count;
             },
-            .remove => made.kind = c.ZT_ATTRIBUTE_REMOVE,
+            .remove => made.kind = c.ZT_ATTRIBUTE_KIND_REMOVE,
         }
         return made;
     }
@@ -115,15 +115,15 @@ pub const Attribute = union(enum) {
 pub const Writer = struct {
     handle: *c.zt_writer,
 
-    pub fn create(path: [:0]const u8, options: c.zt_writer_options) Error!Writer {
-        return begun(c.zt_writer_create, .{ path, &options });
+    pub fn create(path: [:0]const u8, options: c.zt_write_options) Error!Writer {
+        return begun(c.zt_write_create, .{ path, &options });
     }
-    pub fn append(path: [:0]const u8, options: c.zt_writer_options) Error!Writer {
-        return begun(c.zt_writer_append, .{ path, &options });
+    pub fn append(path: [:0]const u8, options: c.zt_write_options) Error!Writer {
+        return begun(c.zt_write_append, .{ path, &options });
     }
     /// sink: what `callbacks.sink` makes.
-    pub fn toSink(sink: c.zt_sink, options: c.zt_writer_options) Error!Writer {
-        return begun(c.zt_writer_create_sink, .{ &sink, &options });
+    pub fn toSink(sink: c.zt_sink, options: c.zt_write_options) Error!Writer {
+        return begun(c.zt_write_create_sink, .{ &sink, &options });
     }
     fn begun(comptime function: anytype, arguments: anytype) Error!Writer {
         var made: ?*c.zt_writer = null;
@@ -132,11 +132,11 @@ pub const Writer = struct {
     }
     pub fn finish(self: Writer) Error!c.zt_write_summary {
         var summary = base.sized(c.zt_write_summary);
-        try base.check(c.zt_writer_finish(self.handle, &summary));
+        try base.check(c.zt_write_finish(self.handle, &summary));
         return summary;
     }
     pub fn abort(self: Writer) void {
-        c.zt_writer_abort(self.handle);
+        c.zt_write_abort(self.handle);
     }
 
     pub fn dense(self: Writer, comptime T: type, name: []const u8, shape: []const u64, data: []const T) Error!void {
@@ -150,92 +150,92 @@ pub const Writer = struct {
         var desc = objectDesc(name, format, shape);
         desc.components = &descs;
         desc.component_count = parts.len;
-        try base.check(c.zt_writer_add_object(self.handle, &desc));
+        try base.check(c.zt_write_object(self.handle, &desc));
     }
-    /// Many dense objects at once; see zt_writer_add_batch.
+    /// Many dense objects at once; see zt_write_batch.
     pub fn batch(self: Writer, requests: []const c.zt_write_request) Error!void {
-        try base.check(c.zt_writer_add_batch(self.handle, requests.ptr, requests.len));
+        try base.check(c.zt_write_batch(self.handle, requests.ptr, requests.len));
     }
     pub fn csr(self: Writer, comptime T: type, name: []const u8, shape: [2]u64, values: []const T, indices: []const u64, indptr: []const u64) Error!void {
         if (indices.len != values.len or indptr.len != shape[0] + 1) return error.InvalidArgument;
         const size = values.len * @sizeOf(T);
-        try base.check(c.zt_writer_add_csr(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, &shape, values.len, values.ptr, size, indices.ptr, indptr.ptr));
+        try base.check(c.zt_write_csr(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, &shape, values.len, values.ptr, size, indices.ptr, indptr.ptr));
     }
     /// coords: a run of numbers for each dimension.
     pub fn coo(self: Writer, comptime T: type, name: []const u8, shape: []const u64, values: []const T, coords: []const u64) Error!void {
         if (coords.len != values.len * shape.len) return error.InvalidArgument;
         const size = values.len * @sizeOf(T);
-        try base.check(c.zt_writer_add_coo(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, shape.ptr, shape.len, values.len, values.ptr, size, coords.ptr));
+        try base.check(c.zt_write_coo(self.handle, base.start(name), name.len, types.dtypeOf(T), c.ZT_TYPE_NONE, shape.ptr, shape.len, values.len, values.ptr, size, coords.ptr));
     }
     pub fn quantized(self: Writer, name: []const u8, shape: []const u64, desc: c.zt_quantized_desc) Error!void {
-        try base.check(c.zt_writer_add_quantized(self.handle, base.start(name), name.len, shape.ptr, shape.len, &desc));
+        try base.check(c.zt_write_quantized(self.handle, base.start(name), name.len, shape.ptr, shape.len, &desc));
     }
     pub fn dlpack(self: Writer, name: []const u8, tensor: *const c.struct_DLManagedTensorVersioned) Error!void {
-        try base.check(c.zt_writer_add_dlpack(self.handle, base.start(name), name.len, tensor));
+        try base.check(c.zt_write_dlpack(self.handle, base.start(name), name.len, tensor));
     }
     pub fn dlpackUnversioned(self: Writer, name: []const u8, tensor: *const c.struct_DLManagedTensor) Error!void {
-        try base.check(c.zt_writer_add_dlpack_unversioned(self.handle, base.start(name), name.len, tensor));
+        try base.check(c.zt_write_dlpack_unversioned(self.handle, base.start(name), name.len, tensor));
     }
 
     /// In pieces: begin, for each component its data, then end.
     pub fn beginObject(self: Writer, name: []const u8, format: c.zt_format, shape: []const u64) Error!void {
         const desc = objectDesc(name, format, shape);
-        try base.check(c.zt_writer_begin_object(self.handle, &desc));
+        try base.check(c.zt_write_begin(self.handle, &desc));
     }
     /// part without data: `addData` follows; its size is not known then.
     pub fn addComponent(self: Writer, part: Part) Error!void {
         var desc = part.desc();
         if (part.data.len == 0) desc.data = null;
-        try base.check(c.zt_writer_add_component(self.handle, &desc));
+        try base.check(c.zt_write_component(self.handle, &desc));
     }
     pub fn addData(self: Writer, data: []const u8) Error!void {
-        try base.check(c.zt_writer_add_data(self.handle, data.ptr, data.len));
+        try base.check(c.zt_write_data(self.handle, data.ptr, data.len));
     }
     pub fn setOpenObjectAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
         const desc = attribute.desc(key);
-        try base.check(c.zt_writer_set_open_object_attribute(self.handle, base.start(key), &desc));
+        try base.check(c.zt_write_set_open_object_attribute(self.handle, base.start(key), &desc));
     }
     pub fn endObject(self: Writer) Error!void {
-        try base.check(c.zt_writer_end_object(self.handle));
+        try base.check(c.zt_write_end(self.handle));
     }
 
     /// As it is stored; new_name: null for the same.
     pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
         const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
-        try base.check(c.zt_writer_add_copy(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
+        try base.check(c.zt_write_copy(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
     }
-    /// Written anew; see zt_writer_add_copy_as.
+    /// Written anew; see zt_write_copy_as.
     pub fn copyAs(self: Writer, from: Object, new_name: ?[]const u8, encoding: c.zt_encoding, digest: c.zt_digest, floats: c.zt_dtype) Error!void {
         const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
-        try base.check(c.zt_writer_add_copy_as(self.handle, from.handle, name, if (new_name) |n| n.len else 0, encoding, digest, floats));
+        try base.check(c.zt_write_copy_as(self.handle, from.handle, name, if (new_name) |n| n.len else 0, encoding, digest, floats));
     }
     /// Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there.
     pub fn addShard(self: Writer, name: []const u8, file: File) Error!void {
-        try base.check(c.zt_writer_add_shard(self.handle, base.start(name), name.len, file.handle));
+        try base.check(c.zt_write_shard(self.handle, base.start(name), name.len, file.handle));
     }
     pub fn link(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
         const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
-        try base.check(c.zt_writer_add_link(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
+        try base.check(c.zt_write_link(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
     }
     /// All attributes of an open file.
     pub fn copyAttributes(self: Writer, from: File) Error!void {
-        try base.check(c.zt_writer_copy_attributes(self.handle, from.handle));
+        try base.check(c.zt_write_copy_attributes(self.handle, from.handle));
     }
     pub fn setAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
         const desc = attribute.desc(key);
-        try base.check(c.zt_writer_set_attribute(self.handle, base.start(key), &desc));
+        try base.check(c.zt_write_set_attribute(self.handle, base.start(key), &desc));
     }
 
     /// Of an append: an object of the file is taken away, gets another name, or another attribute.
     pub fn removeObject(self: Writer, name: []const u8) Error!void {
-        try base.check(c.zt_writer_remove_object(self.handle, base.start(name), name.len));
+        try base.check(c.zt_write_remove(self.handle, base.start(name), name.len));
     }
     pub fn renameObject(self: Writer, name: []const u8, new_name: []const u8) Error!void {
-        try base.check(c.zt_writer_rename_object(self.handle, base.start(name), name.len, base.start(new_name), new_name.len));
+        try base.check(c.zt_write_rename(self.handle, base.start(name), name.len, base.start(new_name), new_name.len));
     }
     pub fn setObjectAttribute(self: Writer, name: []const u8, key: []const u8, attribute: Attribute) Error!void {
         const desc = attribute.desc(key);
-        try base.check(c.zt_writer_set_object_attribute(self.handle, base.start(name), name.len, base.start(key), &desc));
+        try base.check(c.zt_write_set_object_attribute(self.handle, base.start(name), name.len, base.start(key), &desc));
     }
 
     fn objectDesc(name: []const u8, format: c.zt_format, shape: []const u64) c.zt_object_desc {

@@ -13,7 +13,7 @@ SIZE(zt_format, 4);
 SIZE(zt_encoding, 4);
 SIZE(zt_mode, 4);
 SIZE(zt_advice, 4);
-SIZE(zt_kind, 4);
+SIZE(zt_value_kind, 4);
 SIZE(zt_direct, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
@@ -207,11 +207,11 @@ AT(zt_cache_options, context, 40);
 AT(zt_cache_options, choose, 48);
 AT(zt_cache_options, thread_hooks, 56);
 
-SIZE(zt_cache_slice, 32);
-AT(zt_cache_slice, struct_size, 0);
-AT(zt_cache_slice, data, 8);
-AT(zt_cache_slice, size, 16);
-AT(zt_cache_slice, pin, 24);
+SIZE(zt_cache_pin, 32);
+AT(zt_cache_pin, struct_size, 0);
+AT(zt_cache_pin, data, 8);
+AT(zt_cache_pin, size, 16);
+AT(zt_cache_pin, pin, 24);
 
 SIZE(zt_cache_stats, 120);
 AT(zt_cache_stats, struct_size, 0);

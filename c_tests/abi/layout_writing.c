@@ -2,29 +2,29 @@
 #include "layout.h"
 
 /* Fixed width everywhere. */
-SIZE(zt_spec_version, 4);
+SIZE(zt_spec, 4);
 SIZE(zt_digest, 4);
 SIZE(zt_attribute_kind, 4);
 
 #if UINTPTR_MAX == UINT64_MAX
 
-SIZE(zt_writer_options, 96);
-AT(zt_writer_options, struct_size, 0);
-AT(zt_writer_options, spec_version, 8);
-AT(zt_writer_options, encoding, 12);
-AT(zt_writer_options, alignment, 16);
-AT(zt_writer_options, large_alignment, 24);
-AT(zt_writer_options, large_size, 32);
-AT(zt_writer_options, zstd_level, 40);
-AT(zt_writer_options, digest, 44);
-AT(zt_writer_options, threads, 48);
-AT(zt_writer_options, durable, 52);
-AT(zt_writer_options, frame_size, 56);
-AT(zt_writer_options, context, 64);
-AT(zt_writer_options, progress, 72);
-AT(zt_writer_options, thread_hooks, 80);
-AT(zt_writer_options, canonical, 88);
-AT(zt_writer_options, allow_damaged, 92);
+SIZE(zt_write_options, 96);
+AT(zt_write_options, struct_size, 0);
+AT(zt_write_options, spec, 8);
+AT(zt_write_options, encoding, 12);
+AT(zt_write_options, alignment, 16);
+AT(zt_write_options, large_alignment, 24);
+AT(zt_write_options, large_size, 32);
+AT(zt_write_options, zstd_level, 40);
+AT(zt_write_options, digest, 44);
+AT(zt_write_options, threads, 48);
+AT(zt_write_options, durable, 52);
+AT(zt_write_options, frame_size, 56);
+AT(zt_write_options, context, 64);
+AT(zt_write_options, progress, 72);
+AT(zt_write_options, thread_hooks, 80);
+AT(zt_write_options, canonical, 88);
+AT(zt_write_options, allow_damaged, 92);
 
 SIZE(zt_sink, 40);
 AT(zt_sink, struct_size, 0);

@@ -324,13 +324,13 @@ void loading()
     zt::load load = zt::load::start(requests, options);
     std::uint64_t tags = 0, total = 0;
     for (const zt::load_event &event : load) {
-        CHECK(event.kind() == ZT_LOAD_DATA && event.status() == ZT_OK && event.is_last() && event.offset() == 0);
+        CHECK(event.kind() == ZT_LOAD_KIND_DATA && event.status() == ZT_OK && event.is_last() && event.offset() == 0);
         CHECK((event.tag() == 1) == (static_cast<const void *>(event.data()) == own));
         tags += event.tag();
         total += event.size();
     }
     CHECK(tags == 3 && total == 28);
-    CHECK(load.next(0).kind() == ZT_LOAD_DONE);
+    CHECK(load.next(0).kind() == ZT_LOAD_KIND_DONE);
     const std::vector<zt::load_part_stats> parts = load.part_stats();
     CHECK(parts.size() == 1 && parts[0].file == file.get() && parts[0].part == 0);
     CHECK(parts[0].stored_bytes == 28 && parts[0].direct_bytes == 0 && parts[0].reason != nullptr);
@@ -346,7 +346,7 @@ void loading()
         CHECK(moved.size() == 24 && std::memcmp(moved.data(), own, 24) == 0);
     }
     load.cancel();
-    CHECK(load.next().kind() == ZT_LOAD_DONE);
+    CHECK(load.next().kind() == ZT_LOAD_KIND_DONE);
     CHECK_STATUS(status_of([&] { (void)load.finish(); }), ZT_ERROR_CANCELLED);
     CHECK_STATUS(status_of([] { (void)zt::load().cancel(); }), ZT_ERROR_INVALID_ARGUMENT);
 }

@@ -209,7 +209,7 @@ zt_status zt_load_next(const zt_load *load, int64_t timeout, zt_load_event *even
 
     FIND(real, "zt_load_next");
     status = real(load, timeout, event);
-    if (status == ZT_OK && event->kind == ZT_LOAD_DATA && event->slot != ZT_NO_SLOT) {
+    if (status == ZT_OK && event->kind == ZT_LOAD_KIND_DATA && event->slot != ZT_NO_SLOT) {
         tell(held_count == MOST, "too many events are held");
         held[held_count++ % MOST] = (struct range){event->data, event->size};
     }

@@ -166,9 +166,9 @@ static std::string single(const std::string &path, zt_dtype dtype, zt_type type,
     for (size_t i = 0; i < size; i++)
         bytes[i] = static_cast<uint8_t>(dtype == ZT_DTYPE_BOOL ? i % 2 : i * 7 + 1);
     zt_writer *writer;
-    if (zt_writer_create(path.c_str(), nullptr, &writer) != ZT_OK ||
-        zt_writer_add_dense(writer, "t", 0, dtype, type, shape.data(), shape.size(), bytes.data(), size) != ZT_OK ||
-        zt_writer_finish(writer, nullptr) != ZT_OK)
+    if (zt_write_create(path.c_str(), nullptr, &writer) != ZT_OK ||
+        zt_write_dense(writer, "t", 0, dtype, type, shape.data(), shape.size(), bytes.data(), size) != ZT_OK ||
+        zt_write_finish(writer, nullptr) != ZT_OK)
         return std::string("cannot be written: ") + zt_last_error();
     try {
         zt_ggml::model m(path);

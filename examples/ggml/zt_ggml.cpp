@@ -248,7 +248,7 @@ void model::stage(const std::vector<entry> &rest, const load_options &options, u
         check(zt_load_next(load.get(), -1, &event));
         if (event.status != ZT_OK)
             fail(event.status);
-        if (event.kind == ZT_LOAD_DONE)
+        if (event.kind == ZT_LOAD_KIND_DONE)
             return;
         // A backend that copies later (ggml_backend_tensor_set_async) releases when the event of its copy has come.
         ggml_backend_tensor_set(rest[event.tag].tensor, event.data, event.offset, event.size);

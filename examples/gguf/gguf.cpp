@@ -272,7 +272,7 @@ stated_type type_of(const zt_value *value)
 {
     const zt_dtype dtype = zt_value_dtype(value);
     const gguf_type element = dtype == ZT_DTYPE_OTHER ? GGUF_TYPE_STRING : value_type_of(dtype);
-    return {element, zt_value_kind(value) == ZT_VALUE_ARRAY};
+    return {element, zt_value_get_kind(value) == ZT_VALUE_KIND_ARRAY};
 }
 
 // As a .zt file that was made of one notes it: "u32", "string", "f32[]".
@@ -344,7 +344,7 @@ void read_keys(const zt_file *file, gguf_context *ctx)
     std::unordered_map<std::string, const zt_value *> values;
     for (size_t i = 0; i < zt_value_count(all); i++) {
         const zt_value *key = zt_value_key_at(all, i);
-        if (zt_value_kind(key) == ZT_VALUE_STRING || zt_value_kind(key) == ZT_VALUE_BYTES)
+        if (zt_value_get_kind(key) == ZT_VALUE_KIND_STRING || zt_value_get_kind(key) == ZT_VALUE_KIND_BYTES)
             values.emplace(string_of(key), zt_value_at(all, i));
     }
     for (size_t i = 0; i < zt_value_count(notes); i++) {

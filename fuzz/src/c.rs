@@ -67,7 +67,7 @@ extern "C" {
     pub fn zt_csr_view(object: Pointer, view: *mut c_void) -> Status;
     pub fn zt_coo_view(object: Pointer, view: *mut c_void) -> Status;
     pub fn zt_quantized_view(object: Pointer, view: *mut c_void) -> Status;
-    pub fn zt_value_kind(value: Pointer) -> i32;
+    pub fn zt_value_get_kind(value: Pointer) -> i32;
     pub fn zt_value_get_i64(value: Pointer, out: *mut i64) -> Status;
     pub fn zt_value_get_f64(value: Pointer, out: *mut f64) -> Status;
     pub fn zt_value_get_string(value: Pointer, text: *mut *const c_char, length: *mut usize) -> Status;
@@ -76,24 +76,24 @@ extern "C" {
     pub fn zt_value_key_at(value: Pointer, index: usize) -> Pointer;
     pub fn zt_value_find(value: Pointer, key: *const c_char) -> Pointer;
     pub fn zt_value_to_json(value: Pointer, buf: *mut c_char, size: usize, needed: *mut usize) -> Status;
-    pub fn zt_writer_create_sink(sink: Pointer, options: Pointer, writer: *mut Pointer) -> Status;
-    pub fn zt_writer_add_dense(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, rank: usize, data: Pointer, size: usize) -> Status;
-    pub fn zt_writer_add_batch(w: Pointer, requests: Pointer, n: usize) -> Status;
-    pub fn zt_writer_add_csr(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, nnz: usize, values: Pointer, size: usize, indices: *const u64, indptr: *const u64) -> Status;
-    pub fn zt_writer_add_quantized(w: Pointer, name: *const c_char, length: usize, shape: *const u64, rank: usize, desc: Pointer) -> Status;
-    pub fn zt_writer_add_object(w: Pointer, desc: Pointer) -> Status;
-    pub fn zt_writer_begin_object(w: Pointer, desc: Pointer) -> Status;
-    pub fn zt_writer_add_component(w: Pointer, desc: Pointer) -> Status;
-    pub fn zt_writer_add_data(w: Pointer, data: Pointer, size: usize) -> Status;
-    pub fn zt_writer_end_object(w: Pointer) -> Status;
-    pub fn zt_writer_add_shard(w: Pointer, name: *const c_char, length: usize, file: Pointer) -> Status;
-    pub fn zt_writer_add_link(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
-    pub fn zt_writer_add_copy(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
-    pub fn zt_writer_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
+    pub fn zt_write_create_sink(sink: Pointer, options: Pointer, writer: *mut Pointer) -> Status;
+    pub fn zt_write_dense(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, rank: usize, data: Pointer, size: usize) -> Status;
+    pub fn zt_write_batch(w: Pointer, requests: Pointer, n: usize) -> Status;
+    pub fn zt_write_csr(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, nnz: usize, values: Pointer, size: usize, indices: *const u64, indptr: *const u64) -> Status;
+    pub fn zt_write_quantized(w: Pointer, name: *const c_char, length: usize, shape: *const u64, rank: usize, desc: Pointer) -> Status;
+    pub fn zt_write_object(w: Pointer, desc: Pointer) -> Status;
+    pub fn zt_write_begin(w: Pointer, desc: Pointer) -> Status;
+    pub fn zt_write_component(w: Pointer, desc: Pointer) -> Status;
+    pub fn zt_write_data(w: Pointer, data: Pointer, size: usize) -> Status;
+    pub fn zt_write_end(w: Pointer) -> Status;
+    pub fn zt_write_shard(w: Pointer, name: *const c_char, length: usize, file: Pointer) -> Status;
+    pub fn zt_write_link(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
+    pub fn zt_write_copy(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
+    pub fn zt_write_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
     pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;
     pub fn zt_value_read_strings(value: Pointer, strings: *mut *const c_char, lengths: *mut usize, count: usize) -> Status;
-    pub fn zt_writer_finish(w: Pointer, summary: *mut c_void) -> Status;
-    pub fn zt_writer_abort(w: Pointer);
+    pub fn zt_write_finish(w: Pointer, summary: *mut c_void) -> Status;
+    pub fn zt_write_abort(w: Pointer);
 }
 
 /// A status that may be: known, with words, and no bug of the library.

@@ -66,7 +66,7 @@ pub fn walk(file: Pointer, bytes: &[u8], u: &mut Unstructured<'_>) -> Result<()>
 }
 
 unsafe fn value(v: Pointer, depth: usize) {
-    assert!(depth <= 70 && (0..=9).contains(&zt_value_kind(v)));
+    assert!(depth <= 70 && (0..=9).contains(&zt_value_get_kind(v)));
     let mut needed = 0;
     assert_eq!(zt_value_to_json(v, null_mut(), 0, &mut needed), if v.is_null() { INVALID } else { OK });
     if v.is_null() {

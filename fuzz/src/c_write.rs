@@ -69,7 +69,7 @@ pub fn some(file: Pointer, u: &mut Unstructured<'_>) -> Result<Option<Vec<u8>>> 
         options.few_threads(u, 48)?;
     }
     let mut writer = 1 as Pointer;
-    let status = check(unsafe { zt_writer_create_sink(sink.pointer(), options.pointer(), &mut writer) });
+    let status = check(unsafe { zt_write_create_sink(sink.pointer(), options.pointer(), &mut writer) });
     assert!(!options.wrong || options.null || status == INVALID);
     assert_eq!(status == OK, !writer.is_null());
     let closed = || unsafe { (*context).closed };
@@ -80,11 +80,11 @@ pub fn some(file: Pointer, u: &mut Unstructured<'_>) -> Result<Option<Vec<u8>>> 
     let made = (0..u.int_in_range(0..=12)?).try_for_each(|_| unsafe { call(writer, file, u) });
     let summary = Block::any(u, 48)?;
     if made.is_err() || u.ratio(1, 6)? {
-        unsafe { zt_writer_abort(writer) };
+        unsafe { zt_write_abort(writer) };
         assert_eq!(closed(), 1);
         return made.map(|()| None);
     }
-    let status = check(unsafe { zt_writer_finish(writer, summary.pointer()) });
+    let status = check(unsafe { zt_write_finish(writer, summary.pointer()) });
     assert_eq!(closed(), 1);
     Ok((status == OK).then_some(taken.bytes))
 }
@@ -155,30 +155,30 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
         object.set_pointer(72, zt_object_attributes(zt_object_at(file, 0)));
     }
     check(match u.int_in_range(0..=13u8)? {
-        11 => zt_writer_add_shard(w, maybe(&name, u)?, 0, file),
+        11 => zt_write_shard(w, maybe(&name, u)?, 0, file),
         12 => {
             let count = zt_object_count(file);
-            zt_writer_add_link(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
+            zt_write_link(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
         }
-        0 => zt_writer_add_dense(w, name.as_ptr(), 0, dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
+        0 => zt_write_dense(w, name.as_ptr(), 0, dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);
             let size = [u.int_in_range(0..=4)?, 3];
             let nnz = u.int_in_range(0..=4)?;
-            zt_writer_add_csr(w, name.as_ptr(), 0, dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
+            zt_write_csr(w, name.as_ptr(), 0, dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
         }
         2 | 3 => {
             object.set_pointer(56, parts.pointer());
             object.set(64, &1usize.to_ne_bytes());
-            zt_writer_add_object(w, object.pointer())
+            zt_write_object(w, object.pointer())
         }
-        4 => zt_writer_begin_object(w, object.pointer()),
-        5 => zt_writer_add_component(w, parts.pointer()),
-        6 => zt_writer_add_data(w, data.as_ptr().cast(), data.len()),
-        7 => zt_writer_end_object(w),
+        4 => zt_write_begin(w, object.pointer()),
+        5 => zt_write_component(w, parts.pointer()),
+        6 => zt_write_data(w, data.as_ptr().cast(), data.len()),
+        7 => zt_write_end(w),
         8 => {
             let count = zt_object_count(file);
-            zt_writer_add_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
+            zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
         }
         9 => {
             let mut attribute = Block::exact(ATTRIBUTE);
@@ -195,7 +195,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
                 }
                 _ => {}
             }
-            zt_writer_set_attribute(w, maybe(&texts[0], u)?, attribute.pointer())
+            zt_write_set_attribute(w, maybe(&texts[0], u)?, attribute.pointer())
         }
         10 => {
             let other = CString::new("another").unwrap();
@@ -208,7 +208,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
                 bytes: data.len(),
                 kinds: [dtype, logical, encoding, digest],
             });
-            zt_writer_add_batch(w, requests.as_ptr().cast(), requests.len())
+            zt_write_batch(w, requests.as_ptr().cast(), requests.len())
         }
         _ => {
             let mut desc = Block::exact(QUANTIZED);
@@ -224,7 +224,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             for at in [96, 100, 104, 112, 120, 124] {
                 desc.set(at, &u.int_in_range(0..=2u32)?.to_ne_bytes());
             }
-            zt_writer_add_quantized(w, name.as_ptr(), 0, shape.as_ptr(), shape.len(), desc.pointer())
+            zt_write_quantized(w, name.as_ptr(), 0, shape.as_ptr(), shape.len(), desc.pointer())
         }
     });
     Ok(())

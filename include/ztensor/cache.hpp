@@ -14,7 +14,7 @@ using cache_stats = sized<zt_cache_stats>;
 class cached_slice {
   public:
     cached_slice() noexcept = default;
-    cached_slice(zt_cache *of, const sized<zt_cache_slice> &pinned) noexcept : cache_(of), slice_(pinned) {}
+    cached_slice(zt_cache *of, const sized<zt_cache_pin> &pinned) noexcept : cache_(of), slice_(pinned) {}
     cached_slice(cached_slice &&from) noexcept : cache_(from.cache_), slice_(from.slice_) { from.slice_ = {}; }
     cached_slice &operator=(cached_slice &&from) noexcept
     {
@@ -36,7 +36,7 @@ class cached_slice {
 
   private:
     zt_cache *cache_ = nullptr;
-    sized<zt_cache_slice> slice_;
+    sized<zt_cache_pin> slice_;
 };
 
 /* Slices in slots of memory; see zt_cache_create. Any number of threads may use it at once. */
@@ -55,7 +55,7 @@ class cache {
     /* A negative time waits as long as it takes. */
     [[nodiscard]] returns<cached_slice> pin(const read_request &slice, std::int64_t timeout_ns = -1) const
     {
-        sized<zt_cache_slice> pinned;
+        sized<zt_cache_pin> pinned;
         const zt_status status = zt_cache_get(get(), &slice, timeout_ns, &pinned);
         return detail::give(status, cached_slice(get(), pinned));
     }

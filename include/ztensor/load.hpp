@@ -52,7 +52,7 @@ class load_event {
 /* Requests that are read; see zt_load_start. A range of events: for (const zt::load_event &event : load). */
 class load {
   public:
-    /* Each step waits for the next event and gives the one before back; it ends with ZT_LOAD_DONE. */
+    /* Each step waits for the next event and gives the one before back; it ends with ZT_LOAD_KIND_DONE. */
     class iterator {
       public:
         using iterator_category = std::input_iterator_tag;
@@ -69,7 +69,7 @@ class load {
         {
             event_.release();
             sized<zt_load_event> next;
-            if (zt_load_next(load_, -1, &next) != ZT_OK || next.kind == ZT_LOAD_DONE)
+            if (zt_load_next(load_, -1, &next) != ZT_OK || next.kind == ZT_LOAD_KIND_DONE)
                 load_ = nullptr;
             else
                 event_ = load_event(load_, next);

@@ -82,7 +82,7 @@ class value {
     value(const zt_value *from = nullptr) noexcept : value_(from) {}
     [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
     [[nodiscard]] const zt_value *get() const noexcept { return value_; }
-    [[nodiscard]] zt_kind kind() const noexcept { return zt_value_kind(value_); }
+    [[nodiscard]] zt_value_kind kind() const noexcept { return zt_value_get_kind(value_); }
     [[nodiscard]] std::size_t size() const noexcept { return zt_value_count(value_); }
     [[nodiscard]] value operator[](std::size_t index) const noexcept { return zt_value_at(value_, index); }
     [[nodiscard]] value key(std::size_t index) const noexcept { return zt_value_key_at(value_, index); }

@@ -58,20 +58,20 @@ class writer {
 
     [[nodiscard]] static returns<writer> create(text path, const writer_options &options = {})
     {
-        return begun(zt_writer_create, path, options);
+        return begun(zt_write_create, path, options);
     }
     [[nodiscard]] static returns<writer> append(text path, const writer_options &options = {})
     {
-        return begun(zt_writer_append, path, options);
+        return begun(zt_write_append, path, options);
     }
     /* progress: (uint64_t done, uint64_t total), returns nothing, or false to stop. Moved in. */
     template <class F> [[nodiscard]] static returns<writer> create(text path, const writer_options &options, F progress)
     {
-        return begun(zt_writer_create, path, options, std::move(progress));
+        return begun(zt_write_create, path, options, std::move(progress));
     }
     template <class F> [[nodiscard]] static returns<writer> append(text path, const writer_options &options, F progress)
     {
-        return begun(zt_writer_append, path, options, std::move(progress));
+        return begun(zt_write_append, path, options, std::move(progress));
     }
     /* sink: has write(const void *data, size_t n) and perhaps finish(); both return nothing, false for a failure, or a
      * zt_status. Moved in; destroyed when the writer ends. */
@@ -88,7 +88,7 @@ class writer {
         functions.finish = Boxed::finish;
         functions.close = Boxed::close; /* called also when the creation fails */
         zt_writer *made = nullptr;
-        const zt_status status = zt_writer_create_sink(&functions, &options, &made);
+        const zt_status status = zt_write_create_sink(&functions, &options, &made);
         thrown->rethrow();
         writer whole(made);
         whole.thrown_ = std::move(thrown);
@@ -121,10 +121,10 @@ class writer {
         whole.component_count = 1;
         return object(whole);
     }
-    /* Many dense tensors at once; see zt_writer_add_batch. */
+    /* Many dense tensors at once; see zt_write_batch. */
     returns<void> batch(span<const write_request> requests)
     {
-        return give(zt_writer_add_batch(get(), requests.data(), requests.size()));
+        return give(zt_write_batch(get(), requests.data(), requests.size()));
     }
     template <class T>
     returns<void> csr(std::string_view name, std::uint64_t rows, std::uint64_t columns, span<const T> values,
@@ -133,7 +133,7 @@ class writer {
         const std::uint64_t shape[2] = {rows, columns};
         if (values.size() != indices.size() || indptr.size() != rows + 1)
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a csr object has an index for each value, and rows + 1 row starts");
-        return give(zt_writer_add_csr(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape, values.size(),
+        return give(zt_write_csr(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape, values.size(),
                                       values.data(), values.size_bytes(), indices.data(), indptr.data()));
     }
     /* coords: a row of values.size() numbers for each dimension. */
@@ -142,52 +142,52 @@ class writer {
     {
         if (coords.size() != values.size() * shape.size())
             return detail::fail<void>(ZT_ERROR_INVALID_ARGUMENT, "a coo object has a coordinate for each value and dimension");
-        return give(zt_writer_add_coo(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
+        return give(zt_write_coo(get(), pointer(name), name.size(), type_of<T>::dtype, type_of<T>::type, shape.data(), shape.size(),
                                  values.size(), values.data(), values.size_bytes(), coords.data()));
     }
     returns<void> quantized(std::string_view name, span<const std::uint64_t> shape, const quantized_desc &desc)
     {
-        return give(zt_writer_add_quantized(get(), pointer(name), name.size(), shape.data(), shape.size(), &desc));
+        return give(zt_write_quantized(get(), pointer(name), name.size(), shape.data(), shape.size(), &desc));
     }
     /* tensor: in the host's memory; stays the caller's. */
     returns<void> dlpack(std::string_view name, const DLManagedTensorVersioned *tensor)
     {
-        return give(zt_writer_add_dlpack(get(), pointer(name), name.size(), tensor));
+        return give(zt_write_dlpack(get(), pointer(name), name.size(), tensor));
     }
     returns<void> dlpack(std::string_view name, const DLManagedTensor *tensor)
     {
-        return give(zt_writer_add_dlpack_unversioned(get(), pointer(name), name.size(), tensor));
+        return give(zt_write_dlpack_unversioned(get(), pointer(name), name.size(), tensor));
     }
-    returns<void> object(const zt_object_desc &desc) { return give(zt_writer_add_object(get(), &desc)); }
-    returns<void> copy(zt::object from) { return give(zt_writer_add_copy(get(), from.get(), nullptr, 0)); }
+    returns<void> object(const zt_object_desc &desc) { return give(zt_write_object(get(), &desc)); }
+    returns<void> copy(zt::object from) { return give(zt_write_copy(get(), from.get(), nullptr, 0)); }
     returns<void> copy(zt::object from, std::string_view new_name)
     {
-        return give(zt_writer_add_copy(get(), from.get(), pointer(new_name), new_name.size()));
+        return give(zt_write_copy(get(), from.get(), pointer(new_name), new_name.size()));
     }
     returns<void> copy_as(zt::object from, zt_encoding encoding, zt_digest digest = ZT_DIGEST_DEFAULT, zt_dtype floats = ZT_DTYPE_OTHER)
     {
-        return give(zt_writer_add_copy_as(get(), from.get(), nullptr, 0, encoding, digest, floats));
+        return give(zt_write_copy_as(get(), from.get(), nullptr, 0, encoding, digest, floats));
     }
     /* Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there. */
     returns<void> add_shard(std::string_view name, const zt_file *shard)
     {
-        return give(zt_writer_add_shard(get(), pointer(name), name.size(), shard));
+        return give(zt_write_shard(get(), pointer(name), name.size(), shard));
     }
-    returns<void> link(zt::object from) { return give(zt_writer_add_link(get(), from.get(), nullptr, 0)); }
+    returns<void> link(zt::object from) { return give(zt_write_link(get(), from.get(), nullptr, 0)); }
     returns<void> link(zt::object from, std::string_view new_name)
     {
-        return give(zt_writer_add_link(get(), from.get(), pointer(new_name), new_name.size()));
+        return give(zt_write_link(get(), from.get(), pointer(new_name), new_name.size()));
     }
     /* All attributes of the file, and what its container says beside them. */
-    returns<void> copy_attributes(const zt_file *from) { return give(zt_writer_copy_attributes(get(), from)); }
+    returns<void> copy_attributes(const zt_file *from) { return give(zt_write_copy_attributes(get(), from)); }
 
     /* In pieces: begin, then for each component() its data(), then end. */
     returns<void> begin(std::string_view name, zt_format format, span<const std::uint64_t> shape)
     {
         return begin(describe(name, format, shape));
     }
-    returns<void> begin(const zt_object_desc &desc) { return give(zt_writer_begin_object(get(), &desc)); }
-    returns<void> component(const zt_component_desc &desc) { return give(zt_writer_add_component(get(), &desc)); }
+    returns<void> begin(const zt_object_desc &desc) { return give(zt_write_begin(get(), &desc)); }
+    returns<void> component(const zt_component_desc &desc) { return give(zt_write_component(get(), &desc)); }
     returns<void> component(std::string_view role, zt_dtype dtype, zt_type type = ZT_TYPE_NONE)
     {
         component_desc part;
@@ -197,38 +197,38 @@ class writer {
         part.type = type;
         return component(part);
     }
-    returns<void> data(const void *data, std::size_t size) { return give(zt_writer_add_data(get(), data, size)); }
-    returns<void> end() { return give(zt_writer_end_object(get())); }
+    returns<void> data(const void *data, std::size_t size) { return give(zt_write_data(get(), data, size)); }
+    returns<void> end() { return give(zt_write_end(get())); }
 
     /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
      * span<const std::byte>, a value of an open file, a container of elements such as std::vector<float>, or a
      * zt_attribute. */
-    template <class T> returns<void> set_attribute(std::string_view key, const T &value) { return give_attribute(zt_writer_set_attribute, key, value); }
-    template <class T> returns<void> attribute(std::string_view key, const T &value) { return give_attribute(zt_writer_set_open_object_attribute, key, value); }
+    template <class T> returns<void> set_attribute(std::string_view key, const T &value) { return give_attribute(zt_write_set_attribute, key, value); }
+    template <class T> returns<void> attribute(std::string_view key, const T &value) { return give_attribute(zt_write_set_open_object_attribute, key, value); }
     /* value: JSON text. */
-    returns<void> set_attribute_json(std::string_view key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
-    returns<void> attribute_json(std::string_view key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_JSON, value.c_str())); }
-    returns<void> remove_attribute(std::string_view key) { return set_attribute(key, describe(ZT_ATTRIBUTE_REMOVE)); }
+    returns<void> set_attribute_json(std::string_view key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_KIND_JSON, value.c_str())); }
+    returns<void> attribute_json(std::string_view key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_KIND_JSON, value.c_str())); }
+    returns<void> remove_attribute(std::string_view key) { return set_attribute(key, describe(ZT_ATTRIBUTE_KIND_REMOVE)); }
 
     /* Of an append: what the file has is taken away, renamed, and gets other attributes. */
     returns<void> remove_object(std::string_view name)
     {
-        return give(zt_writer_remove_object(get(), pointer(name), name.size()));
+        return give(zt_write_remove(get(), pointer(name), name.size()));
     }
     returns<void> rename_object(std::string_view name, std::string_view new_name)
     {
-        return give(zt_writer_rename_object(get(), pointer(name), name.size(), pointer(new_name), new_name.size()));
+        return give(zt_write_rename(get(), pointer(name), name.size(), pointer(new_name), new_name.size()));
     }
     template <class T> returns<void> set_object_attribute(std::string_view name, std::string_view key, const T &value)
     {
         auto call = [&](zt_writer *w, const char *its_key, const zt_attribute *made) {
-            return zt_writer_set_object_attribute(w, pointer(name), name.size(), its_key, made);
+            return zt_write_set_object_attribute(w, pointer(name), name.size(), its_key, made);
         };
         return give_attribute(call, key, value);
     }
     returns<void> remove_object_attribute(std::string_view name, std::string_view key)
     {
-        return set_object_attribute(name, key, describe(ZT_ATTRIBUTE_REMOVE));
+        return set_object_attribute(name, key, describe(ZT_ATTRIBUTE_KIND_REMOVE));
     }
 
     /* Publishes the file and ends the writer, whatever comes of it. */
@@ -237,7 +237,7 @@ class writer {
         if (!owned_)
             return detail::fail<write_summary>(ZT_ERROR_STATE, "the writer has ended already, or was moved from");
         write_summary summary;
-        const zt_status status = zt_writer_finish(owned_.release(), &summary);
+        const zt_status status = zt_write_finish(owned_.release(), &summary);
         if (thrown_)
             thrown_->rethrow();
         return detail::give(status, summary);
@@ -279,35 +279,35 @@ class writer {
     }
     template <class F, class T> returns<void> give_attribute(F call, std::string_view key, const T &value)
     {
-        zt_attribute made = describe(ZT_ATTRIBUTE_NULL);
+        zt_attribute made = describe(ZT_ATTRIBUTE_KIND_NULL);
         if constexpr (std::is_same_v<T, zt_attribute>) {
             made = value;
         } else if constexpr (std::is_same_v<T, bool>) {
-            made.kind = ZT_ATTRIBUTE_BOOL;
+            made.kind = ZT_ATTRIBUTE_KIND_BOOL;
             made.i64 = value;
         } else if constexpr (std::is_floating_point_v<T>) {
-            made.kind = ZT_ATTRIBUTE_F64;
+            made.kind = ZT_ATTRIBUTE_KIND_F64;
             made.f64 = static_cast<double>(value);
         } else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
-            made.kind = ZT_ATTRIBUTE_U64;
+            made.kind = ZT_ATTRIBUTE_KIND_U64;
             made.u64 = value;
         } else if constexpr (std::is_integral_v<T>) {
-            made.kind = ZT_ATTRIBUTE_I64;
+            made.kind = ZT_ATTRIBUTE_KIND_I64;
             made.i64 = value;
         } else if constexpr (std::is_same_v<T, zt::value>) {
-            made = describe(ZT_ATTRIBUTE_VALUE, value.get());
+            made = describe(ZT_ATTRIBUTE_KIND_VALUE, value.get());
         } else if constexpr (std::is_convertible_v<const T &, span<const std::byte>>) {
             const span<const std::byte> bytes(value);
-            made = describe(ZT_ATTRIBUTE_BYTES, bytes.data());
+            made = describe(ZT_ATTRIBUTE_KIND_BYTES, bytes.data());
             made.size = bytes.size();
         } else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
             const std::string_view string(value);
-            made = describe(ZT_ATTRIBUTE_STRING, pointer(string));
+            made = describe(ZT_ATTRIBUTE_KIND_STRING, pointer(string));
             made.size = string.size();
         } else {
             using element = type_of<std::remove_cv_t<std::remove_pointer_t<decltype(value.data())>>>;
             static_assert(element::type == ZT_TYPE_NONE, "an attribute has elements of a dtype, not of a logical type");
-            made = describe(ZT_ATTRIBUTE_NUMBERS, value.data());
+            made = describe(ZT_ATTRIBUTE_KIND_NUMBERS, value.data());
             made.dtype = element::dtype;
             made.count = value.size();
         }
@@ -330,7 +330,7 @@ class writer {
             thrown_->rethrow();
         return detail::give(status);
     }
-    struct aborter { void operator()(zt_writer *w) const noexcept { zt_writer_abort(w); } };
+    struct aborter { void operator()(zt_writer *w) const noexcept { zt_write_abort(w); } };
     std::unique_ptr<zt_writer, aborter> owned_;
     std::shared_ptr<detail::carrier> thrown_;
     std::shared_ptr<void> progress_; /* what C calls */

@@ -20,31 +20,31 @@ pub type zt_attribute_kind = i32;
 #[repr(C)]
 pub enum zt_attribute_kind_value {
     /// null; no field.
-    ZT_ATTRIBUTE_NULL = 0,
+    ZT_ATTRIBUTE_KIND_NULL = 0,
     /// i64: 0 or 1.
-    ZT_ATTRIBUTE_BOOL = 1,
+    ZT_ATTRIBUTE_KIND_BOOL = 1,
     /// i64; dtype.
-    ZT_ATTRIBUTE_I64 = 2,
+    ZT_ATTRIBUTE_KIND_I64 = 2,
     /// u64; dtype.
-    ZT_ATTRIBUTE_U64 = 3,
+    ZT_ATTRIBUTE_KIND_U64 = 3,
     /// f64, also infinity and NaN; dtype.
-    ZT_ATTRIBUTE_F64 = 4,
+    ZT_ATTRIBUTE_KIND_F64 = 4,
     /// data: UTF-8 of size bytes, or NUL-ended if size is 0.
-    ZT_ATTRIBUTE_STRING = 5,
+    ZT_ATTRIBUTE_KIND_STRING = 5,
     /// data: size bytes; (NULL, 0) is empty.
-    ZT_ATTRIBUTE_BYTES = 6,
+    ZT_ATTRIBUTE_KIND_BYTES = 6,
     /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
     /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
-    ZT_ATTRIBUTE_JSON = 7,
+    ZT_ATTRIBUTE_KIND_JSON = 7,
     /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
-    ZT_ATTRIBUTE_NUMBERS = 8,
+    ZT_ATTRIBUTE_KIND_NUMBERS = 8,
     /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
     /// lengths is NULL.
-    ZT_ATTRIBUTE_STRINGS = 9,
+    ZT_ATTRIBUTE_KIND_STRINGS = 9,
     /// data: a const zt_value * of an open file, which is copied.
-    ZT_ATTRIBUTE_VALUE = 10,
+    ZT_ATTRIBUTE_KIND_VALUE = 10,
     /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
-    ZT_ATTRIBUTE_REMOVE = 11,
+    ZT_ATTRIBUTE_KIND_REMOVE = 11,
 }
 
 /// The value of an attribute that is set. All it points to is copied by the call.
@@ -55,7 +55,7 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are looked at.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_NUMBERS. For a number: the dtype to state, if the container can (.zt
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number: the dtype to state, if the container can (.zt
     /// cannot), into which it has to fit without rounding; 0 for none.
     pub dtype: zt_dtype,
     /// A bool or a signed integer.
@@ -70,7 +70,7 @@ pub struct zt_attribute {
     pub size: usize,
     /// Elements of an array.
     pub count: usize,
-    /// Bytes of each text of ZT_ATTRIBUTE_STRINGS; NULL: all are NUL-ended.
+    /// Bytes of each text of ZT_ATTRIBUTE_KIND_STRINGS; NULL: all are NUL-ended.
     pub lengths: *const usize,
     /// Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
     pub key_length: usize,
@@ -87,42 +87,42 @@ pub(super) unsafe fn value(attribute: *const zt_attribute) -> Result<Option<Owne
     // SAFETY: passed on.
     let given = unsafe { arg::required_struct(attribute)? };
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;
-    if is(kind::ZT_ATTRIBUTE_REMOVE) {
+    if is(kind::ZT_ATTRIBUTE_KIND_REMOVE) {
         return Ok(None);
     }
-    if is(kind::ZT_ATTRIBUTE_JSON) {
+    if is(kind::ZT_ATTRIBUTE_KIND_JSON) {
         // SAFETY: "of size bytes, or NUL-ended".
         let text = unsafe { arg::sized_text(given.data.cast(), given.size, "data")? };
         return crate::container::json::parse(text).map(Some);
     }
     OwnedValue::build(|to| {
-        if is(kind::ZT_ATTRIBUTE_NULL) {
+        if is(kind::ZT_ATTRIBUTE_KIND_NULL) {
             to.null()
-        } else if is(kind::ZT_ATTRIBUTE_BOOL) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_BOOL) {
             to.boolean(arg::flag(u32::try_from(given.i64).unwrap_or(u32::MAX), "the bool")?)
-        } else if is(kind::ZT_ATTRIBUTE_I64) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_I64) {
             number(|to| to.integer(given.i64), given.dtype, to)
-        } else if is(kind::ZT_ATTRIBUTE_U64) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_U64) {
             number(|to| to.unsigned(given.u64), given.dtype, to)
-        } else if is(kind::ZT_ATTRIBUTE_F64) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_F64) {
             number(|to| to.float(given.f64), given.dtype, to)
-        } else if is(kind::ZT_ATTRIBUTE_STRING) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_STRING) {
             // SAFETY: "of size bytes, or NUL-ended".
             to.text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })
-        } else if is(kind::ZT_ATTRIBUTE_BYTES) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_BYTES) {
             // SAFETY: "size bytes".
             to.bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })
-        } else if is(kind::ZT_ATTRIBUTE_NUMBERS) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_NUMBERS) {
             let dtype = types::dtype(given.dtype)?;
             let size = given.count.checked_mul(dtype.size());
             let size =
                 size.ok_or_else(|| fail!(InvalidArgument, "{} elements do not fit in memory", given.count))?;
             // SAFETY: "count elements of dtype, of any alignment".
             numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? }, to)
-        } else if is(kind::ZT_ATTRIBUTE_STRINGS) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_STRINGS) {
             // SAFETY: passed on.
             unsafe { strings(&given, to) }
-        } else if is(kind::ZT_ATTRIBUTE_VALUE) {
+        } else if is(kind::ZT_ATTRIBUTE_KIND_VALUE) {
             // SAFETY: "a const zt_value * of an open file".
             to.copy(arg::required(unsafe { value_record::at(given.data.cast()) }, "data")?)
         } else {
@@ -145,7 +145,7 @@ fn number(
 }
 
 /// # Safety
-/// As the doc of ZT_ATTRIBUTE_STRINGS says.
+/// As the doc of ZT_ATTRIBUTE_KIND_STRINGS says.
 unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()> {
     // SAFETY: "count pointers".
     let texts = unsafe { arg::slice(given.data.cast::<*const c_char>(), given.count, "data")? };
@@ -176,15 +176,15 @@ pub(super) unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attr
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_REMOVE. In C:
-/// zt_writer_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_KIND_REMOVE. In C:
+/// zt_write_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
 /// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_attribute(
+pub unsafe extern "C" fn zt_write_set_attribute(
     writer: Option<&mut zt_writer>,
     key: *const c_char,
     attribute: *const zt_attribute,
@@ -201,12 +201,12 @@ pub unsafe extern "C" fn zt_writer_set_attribute(
     })
 }
 
-/// Sets an attribute of the object that is open, between zt_writer_begin_object and zt_writer_end_object.
-/// key, attribute: as for zt_writer_set_attribute.
-/// Returns ZT_ERROR_STATE if no object is open, else as zt_writer_set_attribute.
+/// Sets an attribute of the object that is open, between zt_write_begin and zt_write_end.
+/// key, attribute: as for zt_write_set_attribute.
+/// Returns ZT_ERROR_STATE if no object is open, else as zt_write_set_attribute.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_open_object_attribute(
+pub unsafe extern "C" fn zt_write_set_open_object_attribute(
     writer: Option<&mut zt_writer>,
     key: *const c_char,
     attribute: *const zt_attribute,

@@ -73,8 +73,8 @@ pub struct zt_cache_options {
 /// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct zt_cache_slice {
-    /// sizeof (zt_cache_slice), set by the caller.
+pub struct zt_cache_pin {
+    /// sizeof (zt_cache_pin), set by the caller.
     pub struct_size: usize,
     /// Its bytes, 64-byte aligned; not NULL.
     pub data: *const c_void,
@@ -124,7 +124,7 @@ pub struct zt_cache_stats {
 sized_struct!(zt_cache_options: budget, slot_size, memory, threads, verify, context, choose, thread_hooks);
 
 // SAFETY: as above.
-sized_struct!(zt_cache_slice: data, size, pin);
+sized_struct!(zt_cache_pin: data, size, pin);
 
 // SAFETY: as above.
 sized_struct!(zt_cache_stats:
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn zt_cache_get(
     cache: Option<&zt_cache>,
     slice: *const zt_read_request,
     timeout_ns: i64,
-    out: *mut zt_cache_slice,
+    out: *mut zt_cache_pin,
 ) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn zt_cache_get(
         let pinned = cache.cache.get(&key, timeout, make)?;
         let (data, size) = (pinned.data.as_ptr().cast_const().cast(), pinned.size);
         // SAFETY: out is of the size it says.
-        unsafe { arg::fill(out, zt_cache_slice { struct_size: 0, data, size, pin: pinned.number }) }
+        unsafe { arg::fill(out, zt_cache_pin { struct_size: 0, data, size, pin: pinned.number }) }
     })
 }
 
@@ -268,14 +268,14 @@ pub unsafe extern "C" fn zt_cache_prefetch(
 /// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: any, also another one than that of zt_cache_get. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt_cache_slice) -> zt_status {
+pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt_cache_pin) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
         // SAFETY: NULL or of the size it says.
         let given = unsafe { arg::options(slice.cast_const())? };
         if given.pin != 0 {
             cache.cache.unpin(given.pin)?;
-            let empty = zt_cache_slice { struct_size: 0, data: null(), size: 0, pin: 0 };
+            let empty = zt_cache_pin { struct_size: 0, data: null(), size: 0, pin: 0 };
             // SAFETY: as above.
             unsafe { arg::fill(slice, empty)? };
         }

@@ -7,10 +7,10 @@ use super::status::zt_status;
 use super::writer::{open, zt_writer};
 use std::ffi::c_char;
 
-/// Takes away an object of the file that zt_writer_append opened. Its name is free then: to replace an object, remove
+/// Takes away an object of the file that zt_write_append opened. Its name is free then: to replace an object, remove
 /// it and write another one of that name, in any way. The new one stands behind the others.
 ///
-/// An edit is part of the append: the file is as it was until zt_writer_finish, and a crash leaves the old file or
+/// An edit is part of the append: the file is as it was until zt_write_finish, and a crash leaves the old file or
 /// the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the file, where
 /// ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
@@ -18,7 +18,7 @@ use std::ffi::c_char;
 /// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_remove_object(
+pub unsafe extern "C" fn zt_write_remove(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -30,13 +30,13 @@ pub unsafe extern "C" fn zt_writer_remove_object(
     })
 }
 
-/// Gives an object of the file that zt_writer_append opened another name; it keeps its place among the others. May be
+/// Gives an object of the file that zt_write_append opened another name; it keeps its place among the others. May be
 /// called again, so that two objects can exchange their names by a third one.
-/// name, name_length, new_name, new_name_length: as for zt_writer_remove_object.
-/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_writer_remove_object.
+/// name, name_length, new_name, new_name_length: as for zt_write_remove.
+/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_write_remove.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_rename_object(
+pub unsafe extern "C" fn zt_write_rename(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -45,20 +45,20 @@ pub unsafe extern "C" fn zt_writer_rename_object(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as for zt_writer_remove_object.
+        // SAFETY: as for zt_write_remove.
         let name = unsafe { arg::sized_text(name, name_length, "name")? };
         // SAFETY: likewise.
         writer.rename_object(name, unsafe { arg::sized_text(new_name, new_name_length, "new_name")? })
     })
 }
 
-/// Sets an attribute of an object of the file that zt_writer_append opened, or removes it with ZT_ATTRIBUTE_REMOVE.
+/// Sets an attribute of an object of the file that zt_write_append opened, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
 /// One that is there keeps its place, a new one comes last.
-/// name, name_length: as for zt_writer_remove_object. key, attribute: as for zt_writer_set_attribute.
+/// name, name_length: as for zt_write_remove. key, attribute: as for zt_write_set_attribute.
 /// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_set_object_attribute(
+pub unsafe extern "C" fn zt_write_set_object_attribute(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn zt_writer_set_object_attribute(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as for zt_writer_remove_object.
+        // SAFETY: as for zt_write_remove.
         let name = unsafe { arg::sized_text(name, name_length, "name")? };
-        // SAFETY: as for zt_writer_set_attribute.
+        // SAFETY: as for zt_write_set_attribute.
         let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
         match value {
             Some(value) => writer.set_attribute_of(name, key, value.get()),

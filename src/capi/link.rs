@@ -9,7 +9,7 @@ use super::writer::{copied_name, open, zt_writer};
 use std::ffi::c_char;
 
 /// Makes an open file of zTensor 2 a shard of the file of zTensor 2 that is written: its name, its size and the XXH3 of
-/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_writer_add_link does.
+/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_write_link does.
 ///
 /// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", the first no "."; NUL-ended if name_length is 0; not NULL.
 /// Readers look for the shard NAME of STEM.zt as STEM-NAME.zt next to it. file: not NULL; one file, as zt_open opens
@@ -20,7 +20,7 @@ use std::ffi::c_char;
 /// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
 /// Threads: one at a time for writer, any for file. Since 0.9. Spec 2 section 8.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_shard(
+pub unsafe extern "C" fn zt_write_shard(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn zt_writer_add_shard(
     })
 }
 
-/// Adds an object of a file that zt_writer_add_shard made a shard, with its shape, format, attributes and digests; its
+/// Adds an object of a file that zt_write_shard made a shard, with its shape, format, attributes and digests; its
 /// bytes stay where they are. Files of several shards, and overlays whose objects are partly those of a base model, are
 /// made of such objects and others.
 ///
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn zt_writer_add_shard(
 /// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
 /// Threads: one at a time for writer, any for object. Since 0.9. Spec 2 section 8.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_link(
+pub unsafe extern "C" fn zt_write_link(
     writer: Option<&mut zt_writer>,
     object: Option<&zt_object>,
     new_name: *const c_char,

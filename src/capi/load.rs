@@ -161,14 +161,15 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
         let Some(load) = load.filter(|load| !event.is_null() && load.group.is_here()) else { return };
         // SAFETY: of the size it says.
         if let Ok(event) = unsafe { arg::options(event) } {
-            if event.kind == zt_load_kind_value::ZT_LOAD_DATA as zt_load_kind && event.slot != ZT_NO_SLOT {
+            if event.kind == zt_load_kind_value::ZT_LOAD_KIND_DATA as zt_load_kind && event.slot != ZT_NO_SLOT
+            {
                 load.group.value().release(event.piece, event.slot);
             }
         }
     });
 }
 
-/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_DONE with
+/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
 /// Threads: any, at the same time as other calls on load. Since 0.9.

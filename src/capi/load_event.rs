@@ -33,13 +33,13 @@ pub type zt_load_kind = i32;
 #[repr(C)]
 pub enum zt_load_kind_value {
     /// Nothing came within the time.
-    ZT_LOAD_NOTHING = 0,
+    ZT_LOAD_KIND_NOTHING = 0,
     /// Bytes of a request, at data.
-    ZT_LOAD_DATA = 1,
+    ZT_LOAD_KIND_DATA = 1,
     /// A request failed: status and message say why. Nothing more comes of it.
-    ZT_LOAD_FAILED = 2,
+    ZT_LOAD_KIND_FAILED = 2,
     /// There will be nothing more; status is how the load ended.
-    ZT_LOAD_DONE = 3,
+    ZT_LOAD_KIND_DONE = 3,
 }
 
 /// The slot of bytes that are in memory of the request's own.
@@ -137,7 +137,7 @@ pub(super) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
 pub(super) fn event_of(next: Next) -> zt_load_event {
     let nothing = zt_load_event {
         struct_size: 0,
-        kind: zt_load_kind_value::ZT_LOAD_NOTHING as zt_load_kind,
+        kind: zt_load_kind_value::ZT_LOAD_KIND_NOTHING as zt_load_kind,
         status: value::ZT_OK as zt_status,
         message: c"".as_ptr(),
         tag: 0,
@@ -157,7 +157,7 @@ pub(super) fn event_of(next: Next) -> zt_load_event {
         Next::Done(outcome) => {
             let (status, message) = failure(&outcome);
             zt_load_event {
-                kind: zt_load_kind_value::ZT_LOAD_DONE as zt_load_kind,
+                kind: zt_load_kind_value::ZT_LOAD_KIND_DONE as zt_load_kind,
                 status,
                 message,
                 ..nothing
@@ -166,8 +166,8 @@ pub(super) fn event_of(next: Next) -> zt_load_event {
         Next::Event(Event { tag, outcome, address, size, offset, last, slot, piece }) => {
             let (status, message) = failure(&outcome);
             let kind = match outcome {
-                Ok(()) => zt_load_kind_value::ZT_LOAD_DATA,
-                Err(_) => zt_load_kind_value::ZT_LOAD_FAILED,
+                Ok(()) => zt_load_kind_value::ZT_LOAD_KIND_DATA,
+                Err(_) => zt_load_kind_value::ZT_LOAD_KIND_FAILED,
             };
             zt_load_event {
                 kind: kind as zt_load_kind,

@@ -34,7 +34,7 @@ pub struct zt_load_part_stats {
 sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part);
 
 /// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
-/// in which the requests name the files, and of parts. After ZT_LOAD_DONE nothing changes, unless the load was cut short.
+/// in which the requests name the files, and of parts. After ZT_LOAD_KIND_DONE nothing changes, unless the load was cut short.
 ///
 /// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
 /// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.

@@ -24,7 +24,7 @@ pub enum zt_mode_value {
     /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
     /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
     /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
-    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_writer_add_copy) sees the file's
+    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
     /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
     ZT_MODE_PRIVATE = 3,
 }

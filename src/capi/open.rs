@@ -18,11 +18,11 @@ use std::ptr::null;
 /// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_CORRUPT,
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
 /// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
 /// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while a writer has it (zt_writer_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
+/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
 /// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9. Spec 1.2 section 5.
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@ use super::running_sink::while_running;
 use super::sized::sized_struct;
 use super::status::zt_status;
 use super::writer::{handle, zt_writer};
-use super::writer_options::{self, zt_writer_options};
+use super::writer_options::{self, zt_write_options};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::sink::ByteSink;
@@ -29,7 +29,7 @@ pub struct zt_sink {
     /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
     pub write:
         Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, size: usize) -> zt_status>,
-    /// Everything was written; what it returns zt_writer_finish returns. Not called after a failure or an abort; may
+    /// Everything was written; what it returns zt_write_finish returns. Not called after a failure or an abort; may
     /// be NULL.
     pub finish: Option<unsafe extern "C" fn(context: *mut c_void) -> zt_status>,
     /// The writer is done with the sink. Called once, last; may be NULL.
@@ -102,12 +102,12 @@ impl Drop for CallbackSink {
 /// Begins a file that goes to the caller's functions, front to back, never seeking.
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
 /// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
-/// defaults; durable does not matter. writer, statuses: as zt_writer_create, and what zt_sink.write returns.
+/// defaults; durable does not matter. writer, statuses: as zt_write_create, and what zt_sink.write returns.
 /// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_create_sink(
+pub unsafe extern "C" fn zt_write_create_sink(
     sink: *const zt_sink,
-    options: *const zt_writer_options,
+    options: *const zt_write_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     if writer.is_none() {

@@ -20,7 +20,7 @@ pub enum zt_status_value {
     /// No such object, component, attribute or key.
     ZT_ERROR_NOT_FOUND = 3,
     /// No container that is read here, by the file's content.
-    ZT_ERROR_NOT_ZTENSOR = 4,
+    ZT_ERROR_UNKNOWN_CONTAINER = 4,
     /// The file breaks a rule of the format; the message names the rule.
     ZT_ERROR_CORRUPT = 5,
     /// The bytes do not have the digest that the file gives for them.
@@ -60,7 +60,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
         Cause::Io => value::ZT_ERROR_IO,
         Cause::NoFile => value::ZT_ERROR_NO_FILE,
         Cause::NotFound => value::ZT_ERROR_NOT_FOUND,
-        Cause::NotZtensor => value::ZT_ERROR_NOT_ZTENSOR,
+        Cause::NotZtensor => value::ZT_ERROR_UNKNOWN_CONTAINER,
         Cause::Broken(_) => value::ZT_ERROR_CORRUPT,
         Cause::DigestMismatch => value::ZT_ERROR_DIGEST_MISMATCH,
         Cause::Unsupported => value::ZT_ERROR_UNSUPPORTED,
@@ -85,7 +85,7 @@ pub(super) const NAMES: [&std::ffi::CStr; 19] = [
     c"ZT_ERROR_INVALID_ARGUMENT",
     c"ZT_ERROR_IO",
     c"ZT_ERROR_NOT_FOUND",
-    c"ZT_ERROR_NOT_ZTENSOR",
+    c"ZT_ERROR_UNKNOWN_CONTAINER",
     c"ZT_ERROR_CORRUPT",
     c"ZT_ERROR_DIGEST_MISMATCH",
     c"ZT_ERROR_UNSUPPORTED",

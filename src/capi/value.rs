@@ -1,6 +1,6 @@
 //! Attribute values: the CBOR data model, read-only.
 
-use self::zt_kind_value as kind;
+use self::zt_value_kind_value as kind;
 use super::arg;
 use super::guard::{guard, guard_value};
 use super::status::zt_status;
@@ -14,31 +14,31 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-pub type zt_kind = i32;
+pub type zt_value_kind = i32;
 
-/// The values of zt_kind.
+/// The values of zt_value_kind.
 #[repr(C)]
-pub enum zt_kind_value {
-    /// null; also what zt_value_kind says of NULL.
-    ZT_VALUE_NULL = 0,
+pub enum zt_value_kind_value {
+    /// null; also what zt_value_get_kind says of NULL.
+    ZT_VALUE_KIND_NULL = 0,
     /// true or false.
-    ZT_VALUE_BOOL = 1,
+    ZT_VALUE_KIND_BOOL = 1,
     /// An integer from -2^64 to 2^64-1.
-    ZT_VALUE_INT = 2,
+    ZT_VALUE_KIND_INT = 2,
     /// A float.
-    ZT_VALUE_FLOAT = 3,
+    ZT_VALUE_KIND_FLOAT = 3,
     /// UTF-8 text.
-    ZT_VALUE_STRING = 4,
+    ZT_VALUE_KIND_STRING = 4,
     /// A byte string.
-    ZT_VALUE_BYTES = 5,
+    ZT_VALUE_KIND_BYTES = 5,
     /// A sequence of values.
-    ZT_VALUE_ARRAY = 6,
+    ZT_VALUE_KIND_ARRAY = 6,
     /// Pairs of key and value; keys may be of any kind.
-    ZT_VALUE_MAP = 7,
+    ZT_VALUE_KIND_MAP = 7,
     /// A number and one value, at index 0.
-    ZT_VALUE_TAG = 8,
+    ZT_VALUE_KIND_TAG = 8,
     /// CBOR's undefined, or a simple value without a meaning of its own.
-    ZT_VALUE_OTHER = 9,
+    ZT_VALUE_KIND_OTHER = 9,
 }
 
 #[cold]
@@ -46,23 +46,23 @@ fn not_a(kind: &str) -> Error {
     fail!(InvalidArgument, "the value is no {kind}, or does not fit")
 }
 
-/// What kind of thing a value is; ZT_VALUE_NULL for NULL.
+/// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_value_kind(value: *const zt_value) -> zt_kind {
+pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
     // SAFETY: "a value".
     (match unsafe { record(value) }.map(Value::kind) {
-        None | Some(Kind::Null) => kind::ZT_VALUE_NULL,
-        Some(Kind::Bool(_)) => kind::ZT_VALUE_BOOL,
-        Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_INT,
-        Some(Kind::Float(_)) => kind::ZT_VALUE_FLOAT,
-        Some(Kind::Text(_)) => kind::ZT_VALUE_STRING,
-        Some(Kind::Bytes(_)) => kind::ZT_VALUE_BYTES,
-        Some(Kind::Array(_)) => kind::ZT_VALUE_ARRAY,
-        Some(Kind::Map(_)) => kind::ZT_VALUE_MAP,
-        Some(Kind::Tag(..)) => kind::ZT_VALUE_TAG,
-        Some(Kind::Simple(_)) => kind::ZT_VALUE_OTHER,
-    }) as zt_kind
+        None | Some(Kind::Null) => kind::ZT_VALUE_KIND_NULL,
+        Some(Kind::Bool(_)) => kind::ZT_VALUE_KIND_BOOL,
+        Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_KIND_INT,
+        Some(Kind::Float(_)) => kind::ZT_VALUE_KIND_FLOAT,
+        Some(Kind::Text(_)) => kind::ZT_VALUE_KIND_STRING,
+        Some(Kind::Bytes(_)) => kind::ZT_VALUE_KIND_BYTES,
+        Some(Kind::Array(_)) => kind::ZT_VALUE_KIND_ARRAY,
+        Some(Kind::Map(_)) => kind::ZT_VALUE_KIND_MAP,
+        Some(Kind::Tag(..)) => kind::ZT_VALUE_KIND_TAG,
+        Some(Kind::Simple(_)) => kind::ZT_VALUE_KIND_OTHER,
+    }) as zt_value_kind
 }
 
 /// The truth of a bool.

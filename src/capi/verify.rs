@@ -84,7 +84,7 @@ pub struct zt_verify_report {
     /// Digests of an algorithm that this version does not know: not verified.
     pub digests_unknown: u64,
     /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
-    /// zt_writer_remove_object left.
+    /// zt_write_remove left.
     pub padding_nonzero: u64,
     /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
     /// not found.
@@ -289,12 +289,12 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 ///
 /// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
 /// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_NOT_ZTENSOR, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
+/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
 /// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
 /// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
-/// also for a dry run; zt_writer_append says who holds the lock, and what happens where there are no locks.
+/// also for a dry run; zt_write_append says who holds the lock, and what happens where there are no locks.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(

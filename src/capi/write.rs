@@ -23,7 +23,7 @@ use std::ffi::{c_char, c_void};
 /// not 0. The message says where, and what to do.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_dense(
+pub unsafe extern "C" fn zt_write_dense(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -54,11 +54,11 @@ pub unsafe extern "C" fn zt_writer_add_dense(
 ///
 /// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, name_length, dtype, type: as zt_writer_add_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_writer_add_dense.
+/// name, name_length, dtype, type: as zt_write_dense.
+/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_write_dense.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_csr(
+pub unsafe extern "C" fn zt_write_csr(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -93,10 +93,10 @@ pub unsafe extern "C" fn zt_writer_add_csr(
 /// the same element.
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, name_length, dtype, type: as zt_writer_add_dense. Returns as zt_writer_add_csr.
+/// after the call. name, name_length, dtype, type: as zt_write_dense. Returns as zt_write_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_coo(
+pub unsafe extern "C" fn zt_write_coo(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -130,11 +130,11 @@ pub unsafe extern "C" fn zt_writer_add_coo(
 ///
 /// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
-/// requires is missing, else as zt_writer_add_dense. The structure of a sparse or quantized object is checked as
+/// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
 /// zt_verify does.
 /// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_object(
+pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {

@@ -43,18 +43,18 @@ pub struct zt_write_request {
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest, name_length);
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_writer_add_dense, called for each in turn
+/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each in turn
 /// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
 /// different ones are compressed side by side, and SHA-256 is computed while others are written.
 ///
 /// requests, count: the objects, used during the call; (NULL, 0) does nothing.
 /// All requests are checked before the first byte is written: a call that is refused writes none of them, and the
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
-/// have is ZT_ERROR_EXISTS. Returns as zt_writer_add_dense.
-/// Threads: one at a time; the call starts as many as zt_writer_options.threads allows, if there is enough to do, and
+/// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
+/// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
 /// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_batch(
+pub unsafe extern "C" fn zt_write_batch(
     writer: Option<&mut zt_writer>,
     requests: *const zt_write_request,
     count: usize,

@@ -68,15 +68,15 @@ sized_struct!(zt_quantized_desc:
 /// whose parts are "data", "scales" and perhaps "zeros". Its geometry is checked as zt_quantized_view does.
 ///
 /// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_writer_add_dense.
+/// call. name, name_length: as zt_write_dense.
 /// zt.quant_group/1 says more than a quantized_group, and less freely. desc has to have has_axis; bits of 2, 4 or 8; a
 /// group_size above 0 that divides the axis; packed weights of an integer dtype without unused bits; scales of f32,
 /// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
 /// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
-/// Returns as zt_writer_add_csr.
+/// Returns as zt_write_csr.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_quantized(
+pub unsafe extern "C" fn zt_write_quantized(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,

@@ -5,7 +5,7 @@ use super::guard::{deliver, guard, guard_value};
 use super::object::zt_object;
 use super::running_sink::is_running;
 use super::status::zt_status;
-use super::writer_options::{self, zt_component_desc, zt_object_desc, zt_write_summary, zt_writer_options};
+use super::writer_options::{self, zt_component_desc, zt_object_desc, zt_write_options, zt_write_summary};
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::reader::Object;
@@ -18,8 +18,8 @@ use std::path::Path;
 ///
 /// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
 /// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
-/// failed for good, every further call but zt_writer_abort is ZT_ERROR_STATE, and the destination is as it was before
-/// the writer. What a call has accepted zt_writer_finish can write.
+/// failed for good, every further call but zt_write_abort is ZT_ERROR_STATE, and the destination is as it was before
+/// the writer. What a call has accepted zt_write_finish can write.
 pub struct zt_writer {
     writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
@@ -68,29 +68,29 @@ impl Drop for CloseGuard {
 }
 
 /// The handle of a writer, to the sink of that number or 0.
-pub(super) fn handle(writer: Writer, sink: u64, options: &zt_writer_options) -> Result<*mut zt_writer> {
+pub(super) fn handle(writer: Writer, sink: u64, options: &zt_write_options) -> Result<*mut zt_writer> {
     let writer = writer_options::reporting(writer, options)?;
     Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
 }
 
 /// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
-/// zt_writer_finish; until then whatever is at path stays as it is.
+/// zt_write_finish; until then whatever is at path stays as it is.
 ///
 /// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
 /// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
-/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_writer_finish is ZT_ERROR_NO_FILE and
+/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
 /// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
-/// it with zt_writer_finish or zt_writer_abort.
+/// it with zt_write_finish or zt_write_abort.
 /// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
 /// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
-/// will not give up a file that is mapped, zt_writer_finish is ZT_ERROR_IO and the file at path stays.
+/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
 /// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
 /// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_create(
+pub unsafe extern "C" fn zt_write_create(
     path: *const c_char,
-    options: *const zt_writer_options,
+    options: *const zt_write_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     deliver(writer, "writer", || {
@@ -106,11 +106,11 @@ pub unsafe extern "C" fn zt_writer_create(
 /// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
 /// appended does not matter for that: from its first write to its end a record of the append stands in the file's
 /// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
-/// one takes its place at zt_writer_finish. The old manifest is carried over as it is, unknown fields included, and
+/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
 /// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
 /// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
 /// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
-/// key. What the file has can be edited: zt_writer_remove_object.
+/// key. What the file has can be edited: zt_write_remove.
 /// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
 ///
 /// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
@@ -118,21 +118,21 @@ pub unsafe extern "C" fn zt_writer_create(
 /// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
 /// locks, the file's identity, size and time are compared before the first write, identity and size again before the
 /// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
-/// zt_writer_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
-/// path, options, writer: as zt_writer_create; spec_version must be ZT_SPEC_DEFAULT.
+/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
+/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
 /// Threads: any. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_append(
+pub unsafe extern "C" fn zt_write_append(
     path: *const c_char,
-    options: *const zt_writer_options,
+    options: *const zt_write_options,
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     deliver(writer, "writer", || {
         // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
-        let (path, options): (_, zt_writer_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
-        if options.spec_version != 0 {
-            return Err(fail!(InvalidArgument, "spec_version is given, but appending follows the file"));
+        let (path, options): (_, zt_write_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        if options.spec != 0 {
+            return Err(fail!(InvalidArgument, "spec is given, but appending follows the file"));
         }
         let described = writer_options::writer_options(&options)?;
         appending(Writer::open_to_append(path)?, path, &described, &options)
@@ -144,18 +144,18 @@ fn appending(
     file: ToAppend,
     path: &Path,
     described: &WriterOptions,
-    options: &zt_writer_options,
+    options: &zt_write_options,
 ) -> Result<*mut zt_writer> {
     handle(Writer::append_to(file, path, described)?, 0, options)
 }
 
-/// Opens an object that is written piece by piece: zt_writer_add_component for each component, and zt_writer_add_data
-/// for its bytes, as often as you like, then zt_writer_end_object.
+/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
+/// for its bytes, as often as you like, then zt_write_end.
 /// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_writer_add_object.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_begin_object(
+pub unsafe extern "C" fn zt_write_begin(
     writer: Option<&mut zt_writer>,
     desc: *const zt_object_desc,
 ) -> zt_status {
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn zt_writer_begin_object(
             if desc.component_count != 0 || !desc.components.is_null() {
                 return Err(fail!(
                     InvalidArgument,
-                    "zt_writer_begin_object takes no components; write them one by one"
+                    "zt_write_begin takes no components; write them one by one"
                 ));
             }
             writer.begin(&writer_options::object_spec(&desc)?, writer_options::attributes(&desc)?)
@@ -178,12 +178,12 @@ pub unsafe extern "C" fn zt_writer_begin_object(
 /// Opens a component of the open object; the one before it ends.
 ///
 /// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_writer_add_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
-/// component before it got another size than it announced, else as zt_writer_add_dense.
+/// component before it got another size than it announced, else as zt_write_dense.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_component(
+pub unsafe extern "C" fn zt_write_component(
     writer: Option<&mut zt_writer>,
     desc: *const zt_component_desc,
 ) -> zt_status {
@@ -202,12 +202,12 @@ pub unsafe extern "C" fn zt_writer_add_component(
 /// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
 /// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
-/// checks (as zt_writer_add_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
 /// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
 /// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_data(
+pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
     data: *const c_void,
     size: usize,
@@ -221,13 +221,13 @@ pub unsafe extern "C" fn zt_writer_add_data(
 
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
-/// than the shape of a dense object takes (more zt_writer_add_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
 /// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
 /// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
 /// Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_status {
+pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
 }
 
@@ -240,7 +240,7 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
 /// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
 /// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_writer_options.allow_damaged is set. A component without a
+/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
 /// digest gets the digest of the writer's options. So the bytes of the source are read twice.
 /// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
@@ -249,10 +249,10 @@ pub extern "C" fn zt_writer_end_object(writer: Option<&mut zt_writer>) -> zt_sta
 /// type in zTensor 2, whose elements nobody can read or check) or it
 /// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
 /// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, else as zt_writer_add_dense and zt_component_read.
+/// digest or checksum, else as zt_write_dense and zt_component_read.
 /// Threads: one at a time for writer, any for object. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_copy(
+pub unsafe extern "C" fn zt_write_copy(
     writer: Option<&mut zt_writer>,
     object: Option<&zt_object>,
     new_name: *const c_char,
@@ -291,7 +291,7 @@ pub(super) unsafe fn copied_name<'a>(
 /// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
 /// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_finish(
+pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,
     summary: *mut zt_write_summary,
 ) -> zt_status {
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn zt_writer_finish(
 /// says what is left of the file.
 /// writer: NULL is fine. Threads: one at a time. Since 0.9.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_abort(writer: *mut zt_writer) {
+pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {
     if !writer.is_null() {
         // SAFETY: from one of the create functions, and "ends the writer".
         guard_value((), || drop(unsafe { CloseGuard::new(writer) }));

@@ -16,11 +16,11 @@ use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOption
 use std::ffi::{c_char, c_void};
 
 /// A version of the spec to write: one of the ZT_SPEC_ values.
-pub type zt_spec_version = u32;
+pub type zt_spec = u32;
 
-/// The values of zt_spec_version.
+/// The values of zt_spec.
 #[repr(C)]
-pub enum zt_spec_version_value {
+pub enum zt_spec_value {
     /// 1.2.0.
     ZT_SPEC_DEFAULT = 0,
     /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
@@ -54,12 +54,12 @@ pub enum zt_digest_value {
 /// How to write a file. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct zt_writer_options {
-    /// sizeof (zt_writer_options)
+pub struct zt_write_options {
+    /// sizeof (zt_write_options)
     pub struct_size: usize,
     /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
-    pub spec_version: zt_spec_version,
+    pub spec: zt_spec,
     /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
     pub encoding: zt_encoding,
     /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
@@ -79,7 +79,7 @@ pub struct zt_writer_options {
     /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
     /// depend on it.
     pub threads: u32,
-    /// 1: the file and its folder are synced to the disk before zt_writer_finish returns. A new file that is not
+    /// 1: the file and its folder are synced to the disk before zt_write_finish returns. A new file that is not
     /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
     /// whoever reads it next reads it from the disk (docs/tuning.md).
     pub durable: u32,
@@ -105,13 +105,13 @@ pub struct zt_writer_options {
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_writer_options:
-    spec_version, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
+sized_struct!(zt_write_options:
+    spec, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
     frame_size, context, progress, thread_hooks, canonical, allow_damaged
 );
 
 /// A writer that reports as its options say.
-pub(super) fn reporting(mut writer: Writer, options: &zt_writer_options) -> Result<Writer> {
+pub(super) fn reporting(mut writer: Writer, options: &zt_write_options) -> Result<Writer> {
     if options.progress.is_some() {
         let progress = progress(options.progress, options.context);
         writer.on_progress(move |written| progress(written, 0))?;
@@ -139,8 +139,8 @@ pub struct zt_component_desc {
     pub encoding: zt_encoding,
     /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     pub digest: zt_digest,
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_writer_add_data
-    /// (after zt_writer_add_component), or if there are none.
+    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_write_data
+    /// (after zt_write_component), or if there are none.
     pub data: *const c_void,
     /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     pub size: u64,
@@ -173,13 +173,13 @@ pub struct zt_object_desc {
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// The components of zt_writer_add_object, component_count of them; must be empty for zt_writer_begin_object.
+    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
     pub components: *const zt_component_desc,
     /// Number of components.
     pub component_count: usize,
     /// Attributes to take over from an open file, a map; may be NULL.
     pub attributes: *const zt_value,
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_JSON.
+    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
     pub attributes_json: *const c_char,
     /// Bytes of format_name; 0 if it is NUL-ended.
     pub format_name_length: usize,
@@ -207,15 +207,15 @@ pub struct zt_write_summary {
     pub stored_bytes: u64,
     /// Their bytes before encoding.
     pub data_bytes: u64,
-    /// Components that were copied although they are damaged (zt_writer_options.allow_damaged).
+    /// Components that were copied although they are damaged (zt_write_options.allow_damaged).
     pub damaged: u64,
 }
 
 // SAFETY: as above.
 sized_struct!(zt_write_summary: file_size, objects, components, stored_bytes, data_bytes, damaged);
 
-pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOptions> {
-    let version = spec_version(options.spec_version)?;
+pub(super) fn writer_options(options: &zt_write_options) -> Result<WriterOptions> {
+    let version = spec_version(options.spec)?;
     let default = WriterOptions::default();
     Ok(WriterOptions {
         version,
@@ -229,10 +229,10 @@ pub(super) fn writer_options(options: &zt_writer_options) -> Result<WriterOption
         threads: options.threads as usize,
         // SAFETY: NULL or as it says.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
-        durable: arg::flag(options.durable, "zt_writer_options.durable")?,
+        durable: arg::flag(options.durable, "zt_write_options.durable")?,
         frame_size: arg::or_default(options.frame_size, default.frame_size),
-        canonical: arg::flag(options.canonical, "zt_writer_options.canonical")?,
-        allow_damaged: arg::flag(options.allow_damaged, "zt_writer_options.allow_damaged")?,
+        canonical: arg::flag(options.canonical, "zt_write_options.canonical")?,
+        allow_damaged: arg::flag(options.allow_damaged, "zt_write_options.allow_damaged")?,
     })
 }
 
@@ -345,10 +345,10 @@ pub(super) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
     }
 }
 
-pub(super) fn spec_version(value: zt_spec_version) -> Result<Version> {
+pub(super) fn spec_version(value: zt_spec) -> Result<Version> {
     let version = match value {
         0 => Some(container::NEWEST),
         number => container::version_to_write(number),
     };
-    version.ok_or_else(|| unknown("zt_spec_version that can be written", value))
+    version.ok_or_else(|| unknown("zt_spec that can be written", value))
 }

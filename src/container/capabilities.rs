@@ -111,7 +111,7 @@ pub enum SharedBytes {
 pub struct Capabilities {
     /// Which one it is.
     pub container: Container,
-    /// Its number in `zt_spec_version`, by which files of it are written; none if none are.
+    /// Its number in `zt_spec`, by which files of it are written; none if none are.
     pub number: Option<u32>,
     /// Its version: what its files say, where they say one.
     pub name: &'static str,

@@ -166,7 +166,7 @@ pub fn capabilities_of(manifest: &Manifest) -> &'static Capabilities {
     capabilities(manifest.container.unwrap_or(NEWEST))
 }
 
-/// The container that has that number in `zt_spec_version`, if files of it are written.
+/// The container that has that number in `zt_spec`, if files of it are written.
 pub fn version_to_write(number: u32) -> Option<Container> {
     let capabilities = TABLE.iter().map(|row| &row.capabilities);
     capabilities.into_iter().find(|row| row.number == Some(number)).map(|row| row.container)

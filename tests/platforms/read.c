@@ -45,7 +45,7 @@ static void print_numbers(const zt_value *value)
         zt_dtype dtype = zt_value_dtype(item);
         size_t size = zt_value_count(item) ? zt_value_count(item) * width_of(dtype) : width_of(dtype);
         void *numbers;
-        if (!dtype || zt_value_kind(item) == ZT_VALUE_MAP || size > LARGEST)
+        if (!dtype || zt_value_get_kind(item) == ZT_VALUE_KIND_MAP || size > LARGEST)
             continue;
         numbers = memory_of(size);
         if (zt_value_read_numbers(item, dtype, numbers, size / width_of(dtype)) == ZT_OK)

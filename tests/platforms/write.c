@@ -5,7 +5,7 @@
 
 #define ELEMENTS 6000
 
-static const zt_spec_version versions[] = {ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0, ZT_SPEC_2};
+static const zt_spec versions[] = {ZT_SPEC_0_1_0, ZT_SPEC_1_1_0, ZT_SPEC_1_2_0, ZT_SPEC_2};
 static const char *scratch;
 static uint32_t random_state;
 
@@ -45,7 +45,7 @@ static void print_finished(zt_writer *writer)
     unsigned char *bytes;
     long size;
     FILE *file;
-    zt_status status = zt_writer_finish(writer, NULL);
+    zt_status status = zt_write_finish(writer, NULL);
     printf(" %s", zt_status_name(status));
     file = status == ZT_OK ? fopen(scratch, "rb") : NULL;
     if (file && fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) >= 0) {
@@ -82,15 +82,15 @@ static void write_streamed(zt_writer *writer, zt_dtype dtype, const unsigned cha
     component.role = "data";
     component.dtype = dtype;
     component.size = size;
-    add(outcomes, zt_writer_begin_object(writer, &object));
-    add(outcomes, zt_writer_add_component(writer, &component));
+    add(outcomes, zt_write_begin(writer, &object));
+    add(outcomes, zt_write_component(writer, &component));
     for (at = 0; at < size; at += length) { /* also within elements */
         length = 1 + next_random() % 777;
         if (length > size - at)
             length = size - at;
-        add(outcomes, zt_writer_add_data(writer, bytes + at, length));
+        add(outcomes, zt_write_data(writer, bytes + at, length));
     }
-    add(outcomes, zt_writer_end_object(writer));
+    add(outcomes, zt_write_end(writer));
 }
 
 static void write_dense(zt_writer *writer, zt_dtype dtype, uint32_t *outcomes)
@@ -103,7 +103,7 @@ static void write_dense(zt_writer *writer, zt_dtype dtype, uint32_t *outcomes)
     fill(bytes, dtype);
     for (i = 0; i < 3; i++)
         snprintf(names[i], sizeof names[i], "dense %d %d", (int)i, (int)dtype);
-    add(outcomes, zt_writer_add_dense(writer, names[0], 0, dtype, ZT_TYPE_NONE, shape, 2, bytes, size));
+    add(outcomes, zt_write_dense(writer, names[0], 0, dtype, ZT_TYPE_NONE, shape, 2, bytes, size));
     for (i = 0; i < 2; i++) {
         INIT(requests[i]);
         requests[i].name = names[i + 1];
@@ -113,7 +113,7 @@ static void write_dense(zt_writer *writer, zt_dtype dtype, uint32_t *outcomes)
         requests[i].size = size;
         requests[i].dtype = dtype;
     }
-    add(outcomes, zt_writer_add_batch(writer, requests, 2));
+    add(outcomes, zt_write_batch(writer, requests, 2));
     write_streamed(writer, dtype, bytes, size, outcomes);
 }
 
@@ -129,9 +129,9 @@ static void write_structures(zt_writer *writer, uint32_t *outcomes)
     static const float numbers[] = {0.1f, -2, 3e30f};
     zt_quantized_desc quantized;
     zt_attribute attribute;
-    add(outcomes, zt_writer_add_csr(writer, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 6, values, sizeof values, indices, indptr));
-    add(outcomes, zt_writer_add_coo(writer, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, 6, values, sizeof values, coords));
-    add(outcomes, zt_writer_add_dense(writer, "complex", 0, ZT_DTYPE_F64, ZT_TYPE_COMPLEX128, two, 1, complex, sizeof complex));
+    add(outcomes, zt_write_csr(writer, "csr", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 6, values, sizeof values, indices, indptr));
+    add(outcomes, zt_write_coo(writer, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, 6, values, sizeof values, coords));
+    add(outcomes, zt_write_dense(writer, "complex", 0, ZT_DTYPE_F64, ZT_TYPE_COMPLEX128, two, 1, complex, sizeof complex));
     INIT(quantized);
     quantized.bits = 4;
     quantized.group_size = 8;
@@ -141,43 +141,43 @@ static void write_structures(zt_writer *writer, uint32_t *outcomes)
     quantized.scales = scales;
     quantized.scales_size = sizeof scales;
     quantized.scales_dtype = ZT_DTYPE_F16;
-    add(outcomes, zt_writer_add_quantized(writer, "quantized", 0, weights_shape, 2, &quantized));
+    add(outcomes, zt_write_quantized(writer, "quantized", 0, weights_shape, 2, &quantized));
     INIT(attribute);
-    attribute.kind = ZT_ATTRIBUTE_F64;
+    attribute.kind = ZT_ATTRIBUTE_KIND_F64;
     attribute.f64 = 0.1;
-    add(outcomes, zt_writer_set_attribute(writer, "f64", &attribute));
-    attribute.kind = ZT_ATTRIBUTE_I64;
+    add(outcomes, zt_write_set_attribute(writer, "f64", &attribute));
+    attribute.kind = ZT_ATTRIBUTE_KIND_I64;
     attribute.i64 = -5000000000ll;
-    add(outcomes, zt_writer_set_attribute(writer, "i64", &attribute));
-    attribute.kind = ZT_ATTRIBUTE_JSON;
+    add(outcomes, zt_write_set_attribute(writer, "i64", &attribute));
+    attribute.kind = ZT_ATTRIBUTE_KIND_JSON;
     attribute.data = "{\"a\":[1,2.5,null,true,{\"b\":1e300}]}";
-    add(outcomes, zt_writer_set_attribute(writer, "json", &attribute));
-    attribute.kind = ZT_ATTRIBUTE_NUMBERS;
+    add(outcomes, zt_write_set_attribute(writer, "json", &attribute));
+    attribute.kind = ZT_ATTRIBUTE_KIND_NUMBERS;
     attribute.dtype = ZT_DTYPE_F32;
     attribute.data = numbers;
     attribute.count = COUNT(numbers);
-    add(outcomes, zt_writer_set_attribute(writer, "numbers", &attribute));
-    attribute.kind = ZT_ATTRIBUTE_STRINGS;
+    add(outcomes, zt_write_set_attribute(writer, "numbers", &attribute));
+    attribute.kind = ZT_ATTRIBUTE_KIND_STRINGS;
     attribute.dtype = 0;
     attribute.data = texts;
     attribute.count = COUNT(texts);
-    add(outcomes, zt_writer_set_attribute(writer, "strings", &attribute));
+    add(outcomes, zt_write_set_attribute(writer, "strings", &attribute));
 }
 
-static void write_all(zt_spec_version version, zt_encoding encoding, zt_digest digest, int32_t level, uint64_t frame_size)
+static void write_all(zt_spec version, zt_encoding encoding, zt_digest digest, int32_t level, uint64_t frame_size)
 {
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *writer = NULL;
     zt_dtype dtype;
     uint32_t outcomes = 0;
     INIT(options);
-    options.spec_version = version;
+    options.spec = version;
     options.encoding = encoding;
     options.digest = digest;
     options.zstd_level = level;
     options.frame_size = frame_size;
     random_state = 2463534242u;
-    if (zt_writer_create(scratch, &options, &writer) != ZT_OK) {
+    if (zt_write_create(scratch, &options, &writer) != ZT_OK) {
         printf("cannot create: %s\n", zt_last_error());
         return;
     }
@@ -198,18 +198,18 @@ static void write_copies(const char *path, const char *name)
         return;
     for (i = 0; i < COUNT(versions); i++)
         for (anew = 0; anew < 2; anew++) {
-            zt_writer_options options;
+            zt_write_options options;
             zt_writer *writer = NULL;
             uint32_t outcomes = 0;
             INIT(options);
-            options.spec_version = versions[i];
-            if (zt_writer_create(scratch, &options, &writer) != ZT_OK)
+            options.spec = versions[i];
+            if (zt_write_create(scratch, &options, &writer) != ZT_OK)
                 continue;
-            add(&outcomes, zt_writer_copy_attributes(writer, file));
+            add(&outcomes, zt_write_copy_attributes(writer, file));
             for (k = 0; k < zt_object_count(file); k++) {
                 const zt_object *object = zt_object_at(file, k);
-                add(&outcomes, anew ? zt_writer_add_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, 0)
-                                    : zt_writer_add_copy(writer, object, NULL, 0));
+                add(&outcomes, anew ? zt_write_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, 0)
+                                    : zt_write_copy(writer, object, NULL, 0));
             }
             printf("%s to %u%s outcomes %08x", name, (unsigned)versions[i], anew ? " anew" : "", (unsigned)outcomes);
             print_finished(writer);

@@ -47,7 +47,7 @@ const RETIRED: [(&str, &str); 48] = [
     ("at_hand", "is_cached"),
     ("break_down", "poison"),
     ("settle_logical", "resolve_logical_type"),
-    ("kind_t", "zt_kind"),
+    ("kind_t", "zt_value_kind"),
     ("put_down", "set, insert"),
     ("goes_on", "continues, on_progress"),
     ("misfit", "mismatch"),

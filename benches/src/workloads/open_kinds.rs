@@ -29,7 +29,7 @@ struct QuantizedDesc {
 }
 
 extern "C" {
-    fn zt_writer_add_quantized(
+    fn zt_write_quantized(
         writer: *mut zt::Writer,
         name: *const c_char,
         name_length: usize,
@@ -44,7 +44,7 @@ const DATA: [u64; 8] = [7; 8];
 fn dense(writer: *mut zt::Writer, name: &CString) {
     let (shape, data) = ([4, 4], DATA.as_ptr().cast());
     zt::ok(unsafe {
-        zt::zt_writer_add_dense(writer, name.as_ptr(), 0, zt::F32, 0, shape.as_ptr(), 2, data, 64)
+        zt::zt_write_dense(writer, name.as_ptr(), 0, zt::F32, 0, shape.as_ptr(), 2, data, 64)
     });
 }
 
@@ -66,17 +66,17 @@ fn quantized(writer: *mut zt::Writer, name: &CString) {
         zeros_dtype: 0,
         reserved: 0,
     };
-    zt::ok(unsafe { zt_writer_add_quantized(writer, name.as_ptr(), 0, shape.as_ptr(), 2, &desc) });
+    zt::ok(unsafe { zt_write_quantized(writer, name.as_ptr(), 0, shape.as_ptr(), 2, &desc) });
 }
 
 fn generate(path: &Path, n: usize, digest: i32, put: fn(*mut zt::Writer, &CString)) {
     let options = zt::WriterOptions { digest, ..zt::writer_options() };
     let mut writer = null_mut();
-    zt::ok(unsafe { zt::zt_writer_create(zt::cpath(path).as_ptr(), &options, &mut writer) });
+    zt::ok(unsafe { zt::zt_write_create(zt::cpath(path).as_ptr(), &options, &mut writer) });
     for name in crate::data::names(n) {
         put(writer, &CString::new(name).unwrap());
     }
-    zt::ok(unsafe { zt::zt_writer_finish(writer, null_mut()) });
+    zt::ok(unsafe { zt::zt_write_finish(writer, null_mut()) });
     sys::evict(path);
     sys::warm(path);
 }

@@ -29,7 +29,7 @@ extern "C" {
     fn zt_value_read_strings(value: *const c_void, p: *mut *const c_char, n: *mut usize, count: usize)
         -> i32;
     fn zt_value_read_numbers(value: *const c_void, dtype: i32, dst: *mut c_void, count: usize) -> i32;
-    fn zt_writer_copy_attributes(writer: *mut zt::Writer, file: *const zt::File) -> i32;
+    fn zt_write_copy_attributes(writer: *mut zt::Writer, file: *const zt::File) -> i32;
 }
 
 pub fn path(dir: &Path) -> PathBuf {
@@ -58,9 +58,9 @@ fn generate(gguf: &Path, zt_file: &Path) -> usize {
     let data = &data.slice()[..total(&specs)];
     let size = gguf_file::write_with(gguf, &keys, &specs, data, gguf_file::F32);
     let (from, mut writer) = (zt::Zt::open(gguf), null_mut());
-    zt::ok(unsafe { zt::zt_writer_create(zt::cpath(zt_file).as_ptr(), null(), &mut writer) });
-    zt::ok(unsafe { zt_writer_copy_attributes(writer, from.0) });
-    zt::ok(unsafe { zt::zt_writer_finish(writer, null_mut()) });
+    zt::ok(unsafe { zt::zt_write_create(zt::cpath(zt_file).as_ptr(), null(), &mut writer) });
+    zt::ok(unsafe { zt_write_copy_attributes(writer, from.0) });
+    zt::ok(unsafe { zt::zt_write_finish(writer, null_mut()) });
     for file in [gguf, zt_file] {
         sys::evict(file);
         sys::warm(file);

@@ -46,10 +46,10 @@ struct Sink {
 }
 
 extern "C" {
-    pub fn zt_writer_create(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    pub fn zt_writer_append(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    fn zt_writer_create_sink(sink: *const Sink, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
-    pub fn zt_writer_add_dense(
+    pub fn zt_write_create(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    pub fn zt_write_append(path: *const c_char, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    fn zt_write_create_sink(sink: *const Sink, o: *const WriterOptions, w: *mut *mut Writer) -> i32;
+    pub fn zt_write_dense(
         w: *mut Writer,
         name: *const c_char,
         name_length: usize,
@@ -60,8 +60,8 @@ extern "C" {
         data: *const c_void,
         n: usize,
     ) -> i32;
-    fn zt_writer_add_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
-    pub fn zt_writer_finish(w: *mut Writer, summary: *mut c_void) -> i32;
+    fn zt_write_batch(w: *mut Writer, r: *const WriteRequest, n: usize) -> i32;
+    pub fn zt_write_finish(w: *mut Writer, summary: *mut c_void) -> i32;
 }
 
 pub fn writer_options() -> WriterOptions {
@@ -74,15 +74,15 @@ fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i
         let bytes = &data[s.at..s.at + s.len];
         let (p, len) = (bytes.as_ptr().cast(), bytes.len());
         ok(unsafe {
-            zt_writer_add_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len)
+            zt_write_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len)
         });
     }
-    ok(unsafe { zt_writer_finish(w, null_mut()) });
+    ok(unsafe { zt_write_finish(w, null_mut()) });
 }
 
 pub fn write(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32, o: &WriterOptions) {
     let mut w = null_mut();
-    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
+    ok(unsafe { zt_write_create(cpath(path).as_ptr(), o, &mut w) });
     fill(w, specs, names, data, dtype);
 }
 
@@ -109,14 +109,14 @@ pub fn write_batch(
     };
     let requests: Vec<WriteRequest> = specs.iter().zip(names).map(one).collect();
     let mut w = null_mut();
-    ok(unsafe { zt_writer_create(cpath(path).as_ptr(), o, &mut w) });
-    ok(unsafe { zt_writer_add_batch(w, requests.as_ptr(), requests.len()) });
-    ok(unsafe { zt_writer_finish(w, null_mut()) });
+    ok(unsafe { zt_write_create(cpath(path).as_ptr(), o, &mut w) });
+    ok(unsafe { zt_write_batch(w, requests.as_ptr(), requests.len()) });
+    ok(unsafe { zt_write_finish(w, null_mut()) });
 }
 
 pub fn append(path: &Path, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
     let mut w = null_mut();
-    ok(unsafe { zt_writer_append(cpath(path).as_ptr(), null(), &mut w) });
+    ok(unsafe { zt_write_append(cpath(path).as_ptr(), null(), &mut w) });
     fill(w, specs, names, data, dtype);
 }
 
@@ -148,7 +148,7 @@ pub fn write_sink(
     let size = std::mem::size_of::<Sink>();
     let sink = Sink { size, context, write: take, finish: null(), close: null() };
     let mut w = null_mut();
-    ok(unsafe { zt_writer_create_sink(&sink, o, &mut w) });
+    ok(unsafe { zt_write_create_sink(&sink, o, &mut w) });
     fill(w, specs, names, data, dtype);
     (t.bytes, t.kept.unwrap_or_default())
 }

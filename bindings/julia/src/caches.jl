@@ -34,7 +34,7 @@ end
 
 "Gives the bytes of a component to body, pinned as long as that runs. timeout: nanoseconds; negative waits as long as it takes."
 function pinned(body, cache::Cache, c::Component; timeout = -1)
-    out = sized(zt_cache_slice)
+    out = sized(zt_cache_pin)
     check(zt_cache_get(live(cache), Ref(slice_of(cache, c)), timeout, out))
     try
         return body(bytes_at(out[].data, out[].size))

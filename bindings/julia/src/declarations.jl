@@ -21,7 +21,7 @@ const ZT_OK = 0
 const ZT_ERROR_INVALID_ARGUMENT = 1
 const ZT_ERROR_IO = 2
 const ZT_ERROR_NOT_FOUND = 3
-const ZT_ERROR_NOT_ZTENSOR = 4
+const ZT_ERROR_UNKNOWN_CONTAINER = 4
 const ZT_ERROR_CORRUPT = 5
 const ZT_ERROR_DIGEST_MISMATCH = 6
 const ZT_ERROR_UNSUPPORTED = 7
@@ -132,20 +132,20 @@ const ZT_DIRECT_ALWAYS = 2
 const ZT_LOAD_ORDER_POSITION = 0
 const ZT_LOAD_ORDER_GIVEN = 1
 const ZT_LOAD_ORDER_LARGEST = 2
-const ZT_LOAD_NOTHING = 0
-const ZT_LOAD_DATA = 1
-const ZT_LOAD_FAILED = 2
-const ZT_LOAD_DONE = 3
-const ZT_VALUE_NULL = 0
-const ZT_VALUE_BOOL = 1
-const ZT_VALUE_INT = 2
-const ZT_VALUE_FLOAT = 3
-const ZT_VALUE_STRING = 4
-const ZT_VALUE_BYTES = 5
-const ZT_VALUE_ARRAY = 6
-const ZT_VALUE_MAP = 7
-const ZT_VALUE_TAG = 8
-const ZT_VALUE_OTHER = 9
+const ZT_LOAD_KIND_NOTHING = 0
+const ZT_LOAD_KIND_DATA = 1
+const ZT_LOAD_KIND_FAILED = 2
+const ZT_LOAD_KIND_DONE = 3
+const ZT_VALUE_KIND_NULL = 0
+const ZT_VALUE_KIND_BOOL = 1
+const ZT_VALUE_KIND_INT = 2
+const ZT_VALUE_KIND_FLOAT = 3
+const ZT_VALUE_KIND_STRING = 4
+const ZT_VALUE_KIND_BYTES = 5
+const ZT_VALUE_KIND_ARRAY = 6
+const ZT_VALUE_KIND_MAP = 7
+const ZT_VALUE_KIND_TAG = 8
+const ZT_VALUE_KIND_OTHER = 9
 const ZT_SPEC_DEFAULT = 0
 const ZT_SPEC_0_1_0 = 100
 const ZT_SPEC_1_1_0 = 10100
@@ -156,18 +156,18 @@ const ZT_DIGEST_NONE = 1
 const ZT_DIGEST_CRC32C = 2
 const ZT_DIGEST_SHA256 = 3
 const ZT_DIGEST_XXH3 = 4
-const ZT_ATTRIBUTE_NULL = 0
-const ZT_ATTRIBUTE_BOOL = 1
-const ZT_ATTRIBUTE_I64 = 2
-const ZT_ATTRIBUTE_U64 = 3
-const ZT_ATTRIBUTE_F64 = 4
-const ZT_ATTRIBUTE_STRING = 5
-const ZT_ATTRIBUTE_BYTES = 6
-const ZT_ATTRIBUTE_JSON = 7
-const ZT_ATTRIBUTE_NUMBERS = 8
-const ZT_ATTRIBUTE_STRINGS = 9
-const ZT_ATTRIBUTE_VALUE = 10
-const ZT_ATTRIBUTE_REMOVE = 11
+const ZT_ATTRIBUTE_KIND_NULL = 0
+const ZT_ATTRIBUTE_KIND_BOOL = 1
+const ZT_ATTRIBUTE_KIND_I64 = 2
+const ZT_ATTRIBUTE_KIND_U64 = 3
+const ZT_ATTRIBUTE_KIND_F64 = 4
+const ZT_ATTRIBUTE_KIND_STRING = 5
+const ZT_ATTRIBUTE_KIND_BYTES = 6
+const ZT_ATTRIBUTE_KIND_JSON = 7
+const ZT_ATTRIBUTE_KIND_NUMBERS = 8
+const ZT_ATTRIBUTE_KIND_STRINGS = 9
+const ZT_ATTRIBUTE_KIND_VALUE = 10
+const ZT_ATTRIBUTE_KIND_REMOVE = 11
 
 struct zt_allocator
     struct_size::Csize_t
@@ -416,7 +416,7 @@ struct zt_cache_options
     thread_hooks::Ptr{zt_thread_hooks}
 end
 
-struct zt_cache_slice
+struct zt_cache_pin
     struct_size::Csize_t
     data::Ptr{Cvoid}
     size::Csize_t
@@ -482,9 +482,9 @@ struct zt_repair_report
     objects::UInt64
 end
 
-struct zt_writer_options
+struct zt_write_options
     struct_size::Csize_t
-    spec_version::UInt32
+    spec::UInt32
     encoding::Int32
     alignment::UInt64
     large_alignment::UInt64
@@ -723,14 +723,14 @@ zt_load_cancel(load) = ccall((:zt_load_cancel, libztensor), Int32, (Ptr{Cvoid},)
 zt_load_finish(load, stats) = ccall((:zt_load_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_stats}), load, stats)
 zt_load_get_part_stats(load, first, stats, count, filled) = ccall((:zt_load_get_part_stats, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_load_part_stats}, Csize_t, Ptr{Csize_t}), load, first, stats, count, filled)
 zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
-zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_slice}), cache, slice, timeout_ns, out)
+zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_pin}), cache, slice, timeout_ns, out)
 zt_cache_prefetch(cache, slices, count, priority) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, UInt32), cache, slices, count, priority)
-zt_cache_unpin(cache, slice) = ccall((:zt_cache_unpin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_slice}), cache, slice)
+zt_cache_unpin(cache, slice) = ccall((:zt_cache_unpin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_pin}), cache, slice)
 zt_cache_drop(cache, slices, count) = ccall((:zt_cache_drop, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t), cache, slices, count)
 zt_cache_cancel(cache) = ccall((:zt_cache_cancel, libztensor), Int32, (Ptr{Cvoid},), cache)
 zt_cache_get_stats(cache, stats) = ccall((:zt_cache_get_stats, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_stats}), cache, stats)
 zt_cache_free(cache) = ccall((:zt_cache_free, libztensor), Cvoid, (Ptr{Cvoid},), cache)
-zt_value_kind(value) = ccall((:zt_value_kind, libztensor), Int32, (Ptr{Cvoid},), value)
+zt_value_get_kind(value) = ccall((:zt_value_get_kind, libztensor), Int32, (Ptr{Cvoid},), value)
 zt_value_get_bool(value, out) = ccall((:zt_value_get_bool, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int32}), value, out)
 zt_value_get_i64(value, out) = ccall((:zt_value_get_i64, libztensor), Int32, (Ptr{Cvoid}, Ptr{Int64}), value, out)
 zt_value_get_u64(value, out) = ccall((:zt_value_get_u64, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}), value, out)
@@ -750,35 +750,35 @@ zt_value_dtype(value) = ccall((:zt_value_dtype, libztensor), Int32, (Ptr{Cvoid},
 zt_verify(file, options, report) = ccall((:zt_verify, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_verify_options}, Ptr{zt_verify_report}), file, options, report)
 zt_object_verify(object) = ccall((:zt_object_verify, libztensor), Int32, (Ptr{Cvoid},), object)
 zt_repair(path, options, report) = ccall((:zt_repair, libztensor), Int32, (Cstring, Ptr{zt_repair_options}, Ptr{zt_repair_report}), path, options, report)
-zt_writer_create(path, options, writer) = ccall((:zt_writer_create, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
-zt_writer_append(path, options, writer) = ccall((:zt_writer_append, libztensor), Int32, (Cstring, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
-zt_writer_begin_object(writer, desc) = ccall((:zt_writer_begin_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
-zt_writer_add_component(writer, desc) = ccall((:zt_writer_add_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
-zt_writer_add_data(writer, data, size) = ccall((:zt_writer_add_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
-zt_writer_end_object(writer) = ccall((:zt_writer_end_object, libztensor), Int32, (Ptr{Cvoid},), writer)
-zt_writer_add_copy(writer, object, new_name, new_name_length) = ccall((:zt_writer_add_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, object, new_name, new_name_length)
-zt_writer_finish(writer, summary) = ccall((:zt_writer_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_summary}), writer, summary)
-zt_writer_abort(writer) = ccall((:zt_writer_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
-zt_writer_add_copy_as(writer, object, new_name, new_name_length, encoding, digest, floats) = ccall((:zt_writer_add_copy_as, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Int32), writer, object, new_name, new_name_length, encoding, digest, floats)
-zt_writer_copy_attributes(writer, file) = ccall((:zt_writer_copy_attributes, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}), writer, file)
-zt_writer_add_shard(writer, name, name_length, file) = ccall((:zt_writer_add_shard, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, file)
-zt_writer_add_link(writer, object, new_name, new_name_length) = ccall((:zt_writer_add_link, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, object, new_name, new_name_length)
-zt_writer_add_dense(writer, name, name_length, dtype, type_, shape, rank, data, size) = ccall((:zt_writer_add_dense, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, name_length, dtype, type_, shape, rank, data, size)
-zt_writer_add_csr(writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_writer_add_csr, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr)
-zt_writer_add_coo(writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_writer_add_coo, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords)
-zt_writer_add_object(writer, desc) = ccall((:zt_writer_add_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
-zt_writer_add_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_writer_add_quantized, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
-zt_writer_add_batch(writer, requests, count) = ccall((:zt_writer_add_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, count)
-zt_writer_set_attribute(writer, key, attribute) = ccall((:zt_writer_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)
-zt_writer_set_open_object_attribute(writer, key, attribute) = ccall((:zt_writer_set_open_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)
-zt_writer_remove_object(writer, name, name_length) = ccall((:zt_writer_remove_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, name, name_length)
-zt_writer_rename_object(writer, name, name_length, new_name, new_name_length) = ccall((:zt_writer_rename_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt8}, Csize_t), writer, name, name_length, new_name, new_name_length)
-zt_writer_set_object_attribute(writer, name, name_length, key, attribute) = ccall((:zt_writer_set_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt8}, Ptr{zt_attribute}), writer, name, name_length, key, attribute)
+zt_write_create(path, options, writer) = ccall((:zt_write_create, libztensor), Int32, (Cstring, Ptr{zt_write_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
+zt_write_append(path, options, writer) = ccall((:zt_write_append, libztensor), Int32, (Cstring, Ptr{zt_write_options}, Ptr{Ptr{Cvoid}}), path, options, writer)
+zt_write_begin(writer, desc) = ccall((:zt_write_begin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_write_component(writer, desc) = ccall((:zt_write_component, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_component_desc}), writer, desc)
+zt_write_data(writer, data, size) = ccall((:zt_write_data, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), writer, data, size)
+zt_write_end(writer) = ccall((:zt_write_end, libztensor), Int32, (Ptr{Cvoid},), writer)
+zt_write_copy(writer, object, new_name, new_name_length) = ccall((:zt_write_copy, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, object, new_name, new_name_length)
+zt_write_finish(writer, summary) = ccall((:zt_write_finish, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_summary}), writer, summary)
+zt_write_abort(writer) = ccall((:zt_write_abort, libztensor), Cvoid, (Ptr{Cvoid},), writer)
+zt_write_copy_as(writer, object, new_name, new_name_length, encoding, digest, floats) = ccall((:zt_write_copy_as, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Int32), writer, object, new_name, new_name_length, encoding, digest, floats)
+zt_write_copy_attributes(writer, file) = ccall((:zt_write_copy_attributes, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}), writer, file)
+zt_write_shard(writer, name, name_length, file) = ccall((:zt_write_shard, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, file)
+zt_write_link(writer, object, new_name, new_name_length) = ccall((:zt_write_link, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, object, new_name, new_name_length)
+zt_write_dense(writer, name, name_length, dtype, type_, shape, rank, data, size) = ccall((:zt_write_dense, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t), writer, name, name_length, dtype, type_, shape, rank, data, size)
+zt_write_csr(writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_write_csr, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr)
+zt_write_coo(writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords)
+zt_write_object(writer, desc) = ccall((:zt_write_object, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_object_desc}), writer, desc)
+zt_write_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
+zt_write_batch(writer, requests, count) = ccall((:zt_write_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_write_request}, Csize_t), writer, requests, count)
+zt_write_set_attribute(writer, key, attribute) = ccall((:zt_write_set_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)
+zt_write_set_open_object_attribute(writer, key, attribute) = ccall((:zt_write_set_open_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Ptr{zt_attribute}), writer, key, attribute)
+zt_write_remove(writer, name, name_length) = ccall((:zt_write_remove, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t), writer, name, name_length)
+zt_write_rename(writer, name, name_length, new_name, new_name_length) = ccall((:zt_write_rename, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt8}, Csize_t), writer, name, name_length, new_name, new_name_length)
+zt_write_set_object_attribute(writer, name, name_length, key, attribute) = ccall((:zt_write_set_object_attribute, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt8}, Ptr{zt_attribute}), writer, name, name_length, key, attribute)
 zt_open_source(source, options, file) = ccall((:zt_open_source, libztensor), Int32, (Ptr{zt_source}, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), source, options, file)
 zt_open_model_from(store, name, options, file) = ccall((:zt_open_model_from, libztensor), Int32, (Ptr{zt_store}, Cstring, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), store, name, options, file)
-zt_writer_create_sink(sink, options, writer) = ccall((:zt_writer_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_writer_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
+zt_write_create_sink(sink, options, writer) = ccall((:zt_write_create_sink, libztensor), Int32, (Ptr{zt_sink}, Ptr{zt_write_options}, Ptr{Ptr{Cvoid}}), sink, options, writer)
 zt_object_to_dlpack(object, tensor) = ccall((:zt_object_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
 zt_component_to_dlpack(component, tensor) = ccall((:zt_component_to_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), component, tensor)
 zt_object_to_dlpack_unversioned(object, tensor) = ccall((:zt_object_to_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), object, tensor)
-zt_writer_add_dlpack(writer, name, name_length, tensor) = ccall((:zt_writer_add_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)
-zt_writer_add_dlpack_unversioned(writer, name, name_length, tensor) = ccall((:zt_writer_add_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)
+zt_write_dlpack(writer, name, name_length, tensor) = ccall((:zt_write_dlpack, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)
+zt_write_dlpack_unversioned(writer, name, name_length, tensor) = ccall((:zt_write_dlpack_unversioned, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{Cvoid}), writer, name, name_length, tensor)

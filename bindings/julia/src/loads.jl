@@ -62,8 +62,8 @@ function next_event(load::Load; timeout = -1)
     load.last = sized(zt_load_event)
     check(zt_load_next(load.handle, timeout, load.last))
     event = load.last[]
-    event.kind == ZT_LOAD_NOTHING && return nothing
-    event.kind == ZT_LOAD_DONE && return check(event.status)
+    event.kind == ZT_LOAD_KIND_NOTHING && return nothing
+    event.kind == ZT_LOAD_KIND_DONE && return check(event.status)
     failure = event.status == ZT_OK ? nothing : ZTensorError(event.status, unsafe_string(event.message))
     return (number = Int(event.tag), offset = Int(event.offset), last = event.last == 1, bytes = bytes_of(event), error = failure)
 end

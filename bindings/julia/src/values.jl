@@ -15,7 +15,7 @@ Base.:(==)(a::Tag, b::Tag) = a.number == b.number && a.value == b.value
 value_or_nothing(file, handle) = handle == C_NULL ? nothing : Value(file, handle)
 
 ":null, :bool, :int, :float, :string, :bytes, :array, :map, :tag or :other."
-kind(v::Value) = symbol(KINDS, zt_value_kind(v.handle))
+kind(v::Value) = symbol(KINDS, zt_value_get_kind(v.handle))
 "The dtype that the container states of a number or the elements of an array; nothing where it states none."
 dtype(v::Value) = dtype_name(zt_value_dtype(v.handle))
 "Items of an array, pairs of a map, 1 for a tag."

@@ -15,7 +15,7 @@ function begun(call; version = :default, encoding = :default, digest = :default,
     watcher, handle = Watcher(progress), Ref{Ptr{Cvoid}}(C_NULL)
     fields = Dict{Symbol,Any}(more)
     haskey(fields, :thread_hooks) && (fields[:thread_hooks] = Base.unsafe_convert(Ptr{zt_thread_hooks}, fields[:thread_hooks]))
-    options = sized(zt_writer_options; spec_version = chosen(SPECS, version), encoding = chosen(ENCODINGS, encoding),
+    options = sized(zt_write_options; spec = chosen(SPECS, version), encoding = chosen(ENCODINGS, encoding),
         digest = chosen(DIGESTS, digest), zstd_level = level, threads = watches(watcher) ? 1 : threads, merge!(fields, watching(watcher))...)
     GC.@preserve watcher more check(call(options, handle), thrower(watcher, sink))
     return Writer(handle[], watcher, sink)
@@ -29,19 +29,19 @@ done(status, w::Writer) = check(status, thrower(w.watcher, w.sink))
     end
 
 Writes a file, which appears whole when the block ends well, and not at all when it throws. progress: a function of (bytes, 0) that
-may return false to stop. Others are the fields of zt_writer_options. Gives what was written.
+may return false to stop. Others are the fields of zt_write_options. Gives what was written.
 """
 create(body::Function, path::AbstractString; how...) = finishing(body, create(path; how...))
-create(path::AbstractString; how...) = begun((options, handle) -> zt_writer_create(path, options, handle); how...)
+create(path::AbstractString; how...) = begun((options, handle) -> zt_write_create(path, options, handle); how...)
 "Adds to a file, and edits it."
 append(body::Function, path::AbstractString; how...) = finishing(body, append(path; how...))
-append(path::AbstractString; how...) = begun((options, handle) -> zt_writer_append(path, options, handle); how...)
+append(path::AbstractString; how...) = begun((options, handle) -> zt_write_append(path, options, handle); how...)
 "Writes a file to a stream, front to back."
 create(body::Function, io::IO; how...) = finishing(body, create(io; how...))
 function create(io::IO; how...)
     sink = Sink(io, nothing)
     made = sized(zt_sink; context = pointer_from_objref(sink), write = @cfunction(sink_write, Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t)))
-    return begun((options, handle) -> zt_writer_create_sink(made, options, handle); sink = sink, how...)
+    return begun((options, handle) -> zt_write_create_sink(made, options, handle); sink = sink, how...)
 end
 function finishing(body, w::Writer)
     try
@@ -57,12 +57,12 @@ function finish(w::Writer)
     summary = sized(zt_write_summary)
     handle = live(w)
     w.handle = C_NULL
-    done(zt_writer_finish(handle, summary), w)
+    done(zt_write_finish(handle, summary), w)
     return report(summary)
 end
 "Leaves no trace."
 function abort(w::Writer)
-    zt_writer_abort(w.handle)
+    zt_write_abort(w.handle)
     w.handle = C_NULL
     return nothing
 end
@@ -73,7 +73,7 @@ named(name) = (text = String(name); (text, sizeof(text)))
 "Writes an array as a dense object whose shape is the array's in reverse."
 function write(w::Writer, name::AbstractString, a::Array{T}; encoding = :default, digest = :default) where {T}
     if encoding === :default && digest === :default
-        return done(zt_writer_add_dense(live(w), named(name)..., types_of(T)..., dims(a), ndims(a), a, sizeof(a)), w)
+        return done(zt_write_dense(live(w), named(name)..., types_of(T)..., dims(a), ndims(a), a, sizeof(a)), w)
     end
     write_object(w, name, :dense, size(a), ["data" => a]; encoding = encoding, digest = digest)
 end
@@ -85,7 +85,7 @@ function write_batch(w::Writer, arrays)
         sized(zt_write_request; name = pointer(texts[i]), name_length = sizeof(texts[i]), shape = pointer(shapes[i]), rank = ndims(a),
             data = pointer(a), size = sizeof(a), dtype = dtype, type_ = type)[]
     end
-    GC.@preserve texts shapes arrays done(zt_writer_add_batch(live(w), requests, length(requests)), w)
+    GC.@preserve texts shapes arrays done(zt_write_batch(live(w), requests, length(requests)), w)
 end
 
 function describing(body, name, format, size)
@@ -110,7 +110,7 @@ function write_object(w::Writer, name, format, size, parts; encoding = :default,
         GC.@preserve descs describing(name, format, size) do desc
             put(Base.unsafe_convert(Ptr{zt_object_desc}, desc), :components, pointer(descs))
             put(Base.unsafe_convert(Ptr{zt_object_desc}, desc), :component_count, length(descs))
-            done(zt_writer_add_object(live(w), desc), w)
+            done(zt_write_object(live(w), desc), w)
         end
     end
 end
@@ -118,26 +118,26 @@ end
 Writes an object piece by piece: `write_object(w, "a", :dense, (4,)) do w; begin_component(w, "data", UInt8); write_data(w, bytes); end`.
 """
 function write_object(body::Function, w::Writer, name, format, size)
-    describing(desc -> done(zt_writer_begin_object(live(w), desc), w), name, format, size)
+    describing(desc -> done(zt_write_begin(live(w), desc), w), name, format, size)
     body(w)
-    done(zt_writer_end_object(live(w)), w)
+    done(zt_write_end(live(w)), w)
 end
 function begin_component(w::Writer, role, ::Type{T}; bytes = 0, encoding = :default, digest = :default) where {T}
     text = String(role)
-    GC.@preserve text done(zt_writer_add_component(live(w), component_desc(text, T, C_NULL, bytes, encoding, digest)), w)
+    GC.@preserve text done(zt_write_component(live(w), component_desc(text, T, C_NULL, bytes, encoding, digest)), w)
 end
-write_data(w::Writer, data::Array) = done(zt_writer_add_data(live(w), data, sizeof(data)), w)
+write_data(w::Writer, data::Array) = done(zt_write_data(live(w), data, sizeof(data)), w)
 
 "Writes a matrix of compressed sparse rows, whose structure is checked; indices and indptr count from 0."
 function write_csr(w::Writer, name, rows, columns, values::Vector{T}, indices, indptr) where {T}
     length(indices) == length(values) && length(indptr) == rows + 1 || throw(ArgumentError("an index for each value, and rows + 1 row starts"))
-    done(zt_writer_add_csr(live(w), named(name)..., types_of(T)..., UInt64[rows, columns], length(values), values, sizeof(values),
+    done(zt_write_csr(live(w), named(name)..., types_of(T)..., UInt64[rows, columns], length(values), values, sizeof(values),
             Vector{UInt64}(indices), Vector{UInt64}(indptr)), w)
 end
 "Writes a coordinate list, whose structure is checked. shape: in the file's order; coords: a column for each dimension, from 0."
 function write_coo(w::Writer, name, shape, values::Vector{T}, coords) where {T}
     length(coords) == length(values) * length(shape) || throw(ArgumentError("a coordinate for each value and dimension"))
-    done(zt_writer_add_coo(live(w), named(name)..., types_of(T)..., UInt64[shape...], length(shape), length(values), values, sizeof(values),
+    done(zt_write_coo(live(w), named(name)..., types_of(T)..., UInt64[shape...], length(shape), length(values), values, sizeof(values),
             Array{UInt64}(coords)), w)
 end
 """
@@ -158,40 +158,40 @@ function write_quantized(w::Writer, name, shape, packed_weight::Array, scales::A
         push!(kept, String(packing))
         fields[:packing] = pointer(kept[end])
     end
-    GC.@preserve kept done(zt_writer_add_quantized(live(w), named(name)..., UInt64[shape...], length(shape), sized(zt_quantized_desc; fields...)), w)
+    GC.@preserve kept done(zt_write_quantized(live(w), named(name)..., UInt64[shape...], length(shape), sized(zt_quantized_desc; fields...)), w)
 end
 
 new_named(name) = name === nothing ? (C_NULL, 0) : named(name)
 "Copies an object of an open file, of any container, as it is stored."
-copy_object(w::Writer, from::Object, name = nothing) = done(zt_writer_add_copy(live(w), from.handle, new_named(name)...), w)
+copy_object(w::Writer, from::Object, name = nothing) = done(zt_write_copy(live(w), from.handle, new_named(name)...), w)
 "The same, written anew; floats: the dtype of floats, \"f16\"."
 copy_object_as(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, floats = nothing) =
-    done(zt_writer_add_copy_as(live(w), from.handle, new_named(name)..., chosen(ENCODINGS, encoding), chosen(DIGESTS, digest),
+    done(zt_write_copy_as(live(w), from.handle, new_named(name)..., chosen(ENCODINGS, encoding), chosen(DIGESTS, digest),
             floats === nothing ? ZT_DTYPE_OTHER : dtype_number(floats)), w)
 "Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."
-add_shard(w::Writer, name, file::File) = done(zt_writer_add_shard(live(w), named(name)..., live(file)), w)
+add_shard(w::Writer, name, file::File) = done(zt_write_shard(live(w), named(name)..., live(file)), w)
 "Adds an object of a file that add_shard made a shard; its bytes stay there."
-link_object(w::Writer, from::Object, name = nothing) = done(zt_writer_add_link(live(w), from.handle, new_named(name)...), w)
+link_object(w::Writer, from::Object, name = nothing) = done(zt_write_link(live(w), from.handle, new_named(name)...), w)
 "Sets all attributes of the file to those of an open file."
-copy_attributes(w::Writer, from::File) = done(zt_writer_copy_attributes(live(w), live(from)), w)
+copy_attributes(w::Writer, from::File) = done(zt_write_copy_attributes(live(w), live(from)), w)
 
 "As the value of an attribute: takes it away."
 struct Removed end
-"As the value of an attribute: JSON text; see ZT_ATTRIBUTE_JSON."
+"As the value of an attribute: JSON text; see ZT_ATTRIBUTE_KIND_JSON."
 struct Json
     text::String
 end
 
-fields_of(::Nothing) = (kind = ZT_ATTRIBUTE_NULL,)
-fields_of(::Removed) = (kind = ZT_ATTRIBUTE_REMOVE,)
-fields_of(v::Bool) = (kind = ZT_ATTRIBUTE_BOOL, i64 = v)
-fields_of(v::Signed) = (kind = ZT_ATTRIBUTE_I64, i64 = v)
-fields_of(v::Unsigned) = (kind = ZT_ATTRIBUTE_U64, u64 = v)
-fields_of(v::AbstractFloat) = (kind = ZT_ATTRIBUTE_F64, f64 = v)
-fields_of(v::String) = (kind = ZT_ATTRIBUTE_STRING, data = pointer(v), size = sizeof(v))
-fields_of(v::Json) = (kind = ZT_ATTRIBUTE_JSON, data = pointer(v.text), size = sizeof(v.text))
-fields_of(v::Value) = (kind = ZT_ATTRIBUTE_VALUE, data = v.handle)
-fields_of(v::Vector{T}) where {T<:Number} = (kind = ZT_ATTRIBUTE_NUMBERS, dtype = dtype_of(T), data = pointer(v), count = length(v))
+fields_of(::Nothing) = (kind = ZT_ATTRIBUTE_KIND_NULL,)
+fields_of(::Removed) = (kind = ZT_ATTRIBUTE_KIND_REMOVE,)
+fields_of(v::Bool) = (kind = ZT_ATTRIBUTE_KIND_BOOL, i64 = v)
+fields_of(v::Signed) = (kind = ZT_ATTRIBUTE_KIND_I64, i64 = v)
+fields_of(v::Unsigned) = (kind = ZT_ATTRIBUTE_KIND_U64, u64 = v)
+fields_of(v::AbstractFloat) = (kind = ZT_ATTRIBUTE_KIND_F64, f64 = v)
+fields_of(v::String) = (kind = ZT_ATTRIBUTE_KIND_STRING, data = pointer(v), size = sizeof(v))
+fields_of(v::Json) = (kind = ZT_ATTRIBUTE_KIND_JSON, data = pointer(v.text), size = sizeof(v.text))
+fields_of(v::Value) = (kind = ZT_ATTRIBUTE_KIND_VALUE, data = v.handle)
+fields_of(v::Vector{T}) where {T<:Number} = (kind = ZT_ATTRIBUTE_KIND_NUMBERS, dtype = dtype_of(T), data = pointer(v), count = length(v))
 
 function give(call, key, value)
     text = String(key)
@@ -199,17 +199,17 @@ function give(call, key, value)
 end
 function give(call, key, value::Vector{String})
     text, starts, lengths = String(key), pointer.(value), Csize_t.(sizeof.(value))
-    GC.@preserve value starts lengths call(text, sized(zt_attribute; key_length = sizeof(text), kind = ZT_ATTRIBUTE_STRINGS,
+    GC.@preserve value starts lengths call(text, sized(zt_attribute; key_length = sizeof(text), kind = ZT_ATTRIBUTE_KIND_STRINGS,
         data = pointer(starts), count = length(value), lengths = pointer(lengths)))
 end
 "An attribute of the file: nothing, a Bool, number, String, vector of numbers (also bytes) or of String, Json, a Value of an open file, or Removed()."
-set_attribute(w::Writer, key, value) = give((k, a) -> done(zt_writer_set_attribute(live(w), k, a), w), key, value)
+set_attribute(w::Writer, key, value) = give((k, a) -> done(zt_write_set_attribute(live(w), k, a), w), key, value)
 "An attribute of the object that write_object writes piece by piece."
-set_open_object_attribute(w::Writer, key, value) = give((k, a) -> done(zt_writer_set_open_object_attribute(live(w), k, a), w), key, value)
+set_open_object_attribute(w::Writer, key, value) = give((k, a) -> done(zt_write_set_open_object_attribute(live(w), k, a), w), key, value)
 "Of an append: an attribute of an object that the file had."
 set_object_attribute(w::Writer, name, key, value) =
-    give((k, a) -> done(zt_writer_set_object_attribute(live(w), named(name)..., k, a), w), key, value)
+    give((k, a) -> done(zt_write_set_object_attribute(live(w), named(name)..., k, a), w), key, value)
 "Of an append: takes an object of the file away; another of that name may be written."
-remove_object(w::Writer, name) = done(zt_writer_remove_object(live(w), named(name)...), w)
+remove_object(w::Writer, name) = done(zt_write_remove(live(w), named(name)...), w)
 "Of an append: gives an object of the file another name."
-rename_object(w::Writer, name, new_name) = done(zt_writer_rename_object(live(w), named(name)..., named(new_name)...), w)
+rename_object(w::Writer, name, new_name) = done(zt_write_rename(live(w), named(name)..., named(new_name)...), w)

@@ -20,7 +20,7 @@ from ._component import Caps, Component
 from ._elements import numpy_dtype
 from ._file import CONTAINERS, ComponentInfo, Failure, File, Part, Read, open
 from ._library import (BufferSize, Busy, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
-                       InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, NotZTensor, OutOfMemory,
+                       InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, UnknownContainer, OutOfMemory,
                        TimedOut, Unsupported, ZTensorError, block_of, dtype_size, lib)
 from ._load import Load, LoadEvent, PartStats
 from ._object import Coo, Csr, Object, Quantized
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __version__ = lib.zt_version().decode()
 __all__ = ["BufferSize", "Busy", "CONTAINERS", "Cache", "Cancelled", "Caps", "Component", "ComponentInfo", "Coo", "Corrupt", "Csr",
            "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
-           "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "NotZTensor", "Object", "OpenObject",
+           "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "UnknownContainer", "Object", "OpenObject",
            "OutOfMemory", "Part", "PartStats", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",
            "allocator", "append", "block_of", "create", "dtype_size", "numpy_dtype", "open", "repair", "safe_open", "thread_hooks"]
 

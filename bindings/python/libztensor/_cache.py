@@ -49,7 +49,7 @@ class Cache(Handle):
     def get(self, slice: Read, timeout: Optional[float] = None) -> Iterator[memoryview]:
         """The bytes of a slice, which stay in the cache until the ``with`` block ends. TimedOut after timeout seconds; 0 just
         asks."""
-        requests, out = self._requests([slice]), options(c.zt_cache_slice)
+        requests, out = self._requests([slice]), options(c.zt_cache_pin)
         wait = -1 if timeout is None else int(timeout * 1e9)
         check(lib.zt_cache_get(self._live(), requests, wait, ctypes.byref(out)))
         try:

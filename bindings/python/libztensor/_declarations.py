@@ -24,7 +24,7 @@ ZT_OK = 0
 ZT_ERROR_INVALID_ARGUMENT = 1
 ZT_ERROR_IO = 2
 ZT_ERROR_NOT_FOUND = 3
-ZT_ERROR_NOT_ZTENSOR = 4
+ZT_ERROR_UNKNOWN_CONTAINER = 4
 ZT_ERROR_CORRUPT = 5
 ZT_ERROR_DIGEST_MISMATCH = 6
 ZT_ERROR_UNSUPPORTED = 7
@@ -135,20 +135,20 @@ ZT_DIRECT_ALWAYS = 2
 ZT_LOAD_ORDER_POSITION = 0
 ZT_LOAD_ORDER_GIVEN = 1
 ZT_LOAD_ORDER_LARGEST = 2
-ZT_LOAD_NOTHING = 0
-ZT_LOAD_DATA = 1
-ZT_LOAD_FAILED = 2
-ZT_LOAD_DONE = 3
-ZT_VALUE_NULL = 0
-ZT_VALUE_BOOL = 1
-ZT_VALUE_INT = 2
-ZT_VALUE_FLOAT = 3
-ZT_VALUE_STRING = 4
-ZT_VALUE_BYTES = 5
-ZT_VALUE_ARRAY = 6
-ZT_VALUE_MAP = 7
-ZT_VALUE_TAG = 8
-ZT_VALUE_OTHER = 9
+ZT_LOAD_KIND_NOTHING = 0
+ZT_LOAD_KIND_DATA = 1
+ZT_LOAD_KIND_FAILED = 2
+ZT_LOAD_KIND_DONE = 3
+ZT_VALUE_KIND_NULL = 0
+ZT_VALUE_KIND_BOOL = 1
+ZT_VALUE_KIND_INT = 2
+ZT_VALUE_KIND_FLOAT = 3
+ZT_VALUE_KIND_STRING = 4
+ZT_VALUE_KIND_BYTES = 5
+ZT_VALUE_KIND_ARRAY = 6
+ZT_VALUE_KIND_MAP = 7
+ZT_VALUE_KIND_TAG = 8
+ZT_VALUE_KIND_OTHER = 9
 ZT_SPEC_DEFAULT = 0
 ZT_SPEC_0_1_0 = 100
 ZT_SPEC_1_1_0 = 10100
@@ -159,18 +159,18 @@ ZT_DIGEST_NONE = 1
 ZT_DIGEST_CRC32C = 2
 ZT_DIGEST_SHA256 = 3
 ZT_DIGEST_XXH3 = 4
-ZT_ATTRIBUTE_NULL = 0
-ZT_ATTRIBUTE_BOOL = 1
-ZT_ATTRIBUTE_I64 = 2
-ZT_ATTRIBUTE_U64 = 3
-ZT_ATTRIBUTE_F64 = 4
-ZT_ATTRIBUTE_STRING = 5
-ZT_ATTRIBUTE_BYTES = 6
-ZT_ATTRIBUTE_JSON = 7
-ZT_ATTRIBUTE_NUMBERS = 8
-ZT_ATTRIBUTE_STRINGS = 9
-ZT_ATTRIBUTE_VALUE = 10
-ZT_ATTRIBUTE_REMOVE = 11
+ZT_ATTRIBUTE_KIND_NULL = 0
+ZT_ATTRIBUTE_KIND_BOOL = 1
+ZT_ATTRIBUTE_KIND_I64 = 2
+ZT_ATTRIBUTE_KIND_U64 = 3
+ZT_ATTRIBUTE_KIND_F64 = 4
+ZT_ATTRIBUTE_KIND_STRING = 5
+ZT_ATTRIBUTE_KIND_BYTES = 6
+ZT_ATTRIBUTE_KIND_JSON = 7
+ZT_ATTRIBUTE_KIND_NUMBERS = 8
+ZT_ATTRIBUTE_KIND_STRINGS = 9
+ZT_ATTRIBUTE_KIND_VALUE = 10
+ZT_ATTRIBUTE_KIND_REMOVE = 11
 
 zt_status = c_int32
 zt_dtype = c_int32
@@ -183,8 +183,8 @@ zt_container = c_int32
 zt_direct = c_int32
 zt_load_order = c_int32
 zt_load_kind = c_int32
-zt_kind = c_int32
-zt_spec_version = c_uint32
+zt_value_kind = c_int32
+zt_spec = c_uint32
 zt_digest = c_int32
 zt_attribute_kind = c_int32
 
@@ -479,7 +479,7 @@ class zt_cache_options(Structure):
     ]
 
 
-class zt_cache_slice(Structure):
+class zt_cache_pin(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("data", c_void_p),
@@ -558,10 +558,10 @@ class zt_repair_report(Structure):
     ]
 
 
-class zt_writer_options(Structure):
+class zt_write_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
-        ("spec_version", zt_spec_version),
+        ("spec", zt_spec),
         ("encoding", zt_encoding),
         ("alignment", c_uint64),
         ("large_alignment", c_uint64),
@@ -823,14 +823,14 @@ FUNCTIONS = {
     "zt_load_finish": (zt_status, [c_void_p, POINTER(zt_read_stats)]),
     "zt_load_get_part_stats": (zt_status, [c_void_p, c_size_t, POINTER(zt_load_part_stats), c_size_t, POINTER(c_size_t)]),
     "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
-    "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_slice)]),
+    "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_pin)]),
     "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, c_uint32]),
-    "zt_cache_unpin": (zt_status, [c_void_p, POINTER(zt_cache_slice)]),
+    "zt_cache_unpin": (zt_status, [c_void_p, POINTER(zt_cache_pin)]),
     "zt_cache_drop": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t]),
     "zt_cache_cancel": (zt_status, [c_void_p]),
     "zt_cache_get_stats": (zt_status, [c_void_p, POINTER(zt_cache_stats)]),
     "zt_cache_free": (None, [c_void_p]),
-    "zt_value_kind": (zt_kind, [c_void_p]),
+    "zt_value_get_kind": (zt_value_kind, [c_void_p]),
     "zt_value_get_bool": (zt_status, [c_void_p, POINTER(c_int32)]),
     "zt_value_get_i64": (zt_status, [c_void_p, POINTER(c_int64)]),
     "zt_value_get_u64": (zt_status, [c_void_p, POINTER(c_uint64)]),
@@ -850,36 +850,36 @@ FUNCTIONS = {
     "zt_verify": (zt_status, [c_void_p, POINTER(zt_verify_options), POINTER(zt_verify_report)]),
     "zt_object_verify": (zt_status, [c_void_p]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),
-    "zt_writer_create": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
-    "zt_writer_append": (zt_status, [c_char_p, POINTER(zt_writer_options), POINTER(c_void_p)]),
-    "zt_writer_begin_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
-    "zt_writer_add_component": (zt_status, [c_void_p, POINTER(zt_component_desc)]),
-    "zt_writer_add_data": (zt_status, [c_void_p, c_void_p, c_size_t]),
-    "zt_writer_end_object": (zt_status, [c_void_p]),
-    "zt_writer_add_copy": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
-    "zt_writer_finish": (zt_status, [c_void_p, POINTER(zt_write_summary)]),
-    "zt_writer_abort": (None, [c_void_p]),
-    "zt_writer_add_copy_as": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t, zt_encoding, zt_digest, zt_dtype]),
-    "zt_writer_copy_attributes": (zt_status, [c_void_p, c_void_p]),
-    "zt_writer_add_shard": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
-    "zt_writer_add_link": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
-    "zt_writer_add_dense": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
-    "zt_writer_add_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
-    "zt_writer_add_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
-    "zt_writer_add_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
-    "zt_writer_add_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
-    "zt_writer_add_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
-    "zt_writer_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
-    "zt_writer_set_open_object_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
-    "zt_writer_remove_object": (zt_status, [c_void_p, c_char_p, c_size_t]),
-    "zt_writer_rename_object": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t]),
-    "zt_writer_set_object_attribute": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(zt_attribute)]),
+    "zt_write_create": (zt_status, [c_char_p, POINTER(zt_write_options), POINTER(c_void_p)]),
+    "zt_write_append": (zt_status, [c_char_p, POINTER(zt_write_options), POINTER(c_void_p)]),
+    "zt_write_begin": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_write_component": (zt_status, [c_void_p, POINTER(zt_component_desc)]),
+    "zt_write_data": (zt_status, [c_void_p, c_void_p, c_size_t]),
+    "zt_write_end": (zt_status, [c_void_p]),
+    "zt_write_copy": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
+    "zt_write_finish": (zt_status, [c_void_p, POINTER(zt_write_summary)]),
+    "zt_write_abort": (None, [c_void_p]),
+    "zt_write_copy_as": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t, zt_encoding, zt_digest, zt_dtype]),
+    "zt_write_copy_attributes": (zt_status, [c_void_p, c_void_p]),
+    "zt_write_shard": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "zt_write_link": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
+    "zt_write_dense": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t]),
+    "zt_write_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
+    "zt_write_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
+    "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
+    "zt_write_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
+    "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
+    "zt_write_set_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
+    "zt_write_set_open_object_attribute": (zt_status, [c_void_p, c_char_p, POINTER(zt_attribute)]),
+    "zt_write_remove": (zt_status, [c_void_p, c_char_p, c_size_t]),
+    "zt_write_rename": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t]),
+    "zt_write_set_object_attribute": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(zt_attribute)]),
     "zt_open_source": (zt_status, [POINTER(zt_source), POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_model_from": (zt_status, [POINTER(zt_store), c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
-    "zt_writer_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_writer_options), POINTER(c_void_p)]),
+    "zt_write_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_write_options), POINTER(c_void_p)]),
     "zt_object_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_component_to_dlpack": (zt_status, [c_void_p, POINTER(c_void_p)]),
     "zt_object_to_dlpack_unversioned": (zt_status, [c_void_p, POINTER(c_void_p)]),
-    "zt_writer_add_dlpack": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
-    "zt_writer_add_dlpack_unversioned": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "zt_write_dlpack": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "zt_write_dlpack_unversioned": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
 }

@@ -123,10 +123,10 @@ class NotFound(ZTensorError, KeyError):
     status = c.ZT_ERROR_NOT_FOUND
 
 
-class NotZTensor(ZTensorError, ValueError):
+class UnknownContainer(ZTensorError, ValueError):
     """No container that is read here, by the content of the file."""
 
-    status = c.ZT_ERROR_NOT_ZTENSOR
+    status = c.ZT_ERROR_UNKNOWN_CONTAINER
 
 
 class Corrupt(ZTensorError, ValueError):

@@ -102,10 +102,10 @@ class Load(Handle):
         failure that ended the load. Any number of threads may ask."""
         event = options(c.zt_load_event)
         check(lib.zt_load_next(self._live(), -1 if timeout is None else int(timeout * 1e9), ctypes.byref(event)))
-        if event.kind == c.ZT_LOAD_DONE:
+        if event.kind == c.ZT_LOAD_KIND_DONE:
             check(event.status)
             raise StopIteration
-        return None if event.kind == c.ZT_LOAD_NOTHING else LoadEvent(self, event)
+        return None if event.kind == c.ZT_LOAD_KIND_NOTHING else LoadEvent(self, event)
 
     def __iter__(self) -> "Load":
         return self

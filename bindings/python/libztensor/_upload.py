@@ -105,9 +105,9 @@ def _copy(load: Any, ring: torch.Tensor, bytes_of: list, copies: _Copies) -> Non
         # While copies are under way this only looks: it is their slots that the load may be waiting for.
         check(lib.zt_load_next(load, 0 if copies else -1, ctypes.byref(event)))
         check(event.status)
-        if event.kind == c.ZT_LOAD_DONE:
+        if event.kind == c.ZT_LOAD_KIND_DONE:
             return
-        if event.kind == c.ZT_LOAD_NOTHING:
+        if event.kind == c.ZT_LOAD_KIND_NOTHING:
             copies.release(wait=True)
         elif event.size:
             at = event.data - first

@@ -18,7 +18,7 @@ class Tag(NamedTuple):
 
 _KINDS = {number: name[len("ZT_VALUE_"):].lower() for name, number in vars(c).items()
           if name.startswith("ZT_VALUE_")}
-_ARRAY_BY_FIRST = {c.ZT_VALUE_INT: "i64"}
+_ARRAY_BY_FIRST = {c.ZT_VALUE_KIND_INT: "i64"}
 
 
 class Value(Handle):
@@ -34,7 +34,7 @@ class Value(Handle):
     @property
     def kind(self) -> str:
         """"null", "bool", "int", "float", "string", "bytes", "array", "map", "tag" or "other"."""
-        return _KINDS[lib.zt_value_kind(self._live())]
+        return _KINDS[lib.zt_value_get_kind(self._live())]
 
     @property
     def dtype(self) -> Optional[str]:
@@ -98,7 +98,7 @@ class Value(Handle):
     def python(self) -> Any:
         """None, bool, int, float, str, bytes, list, dict or Tag. A map with a key that is none of a dict's is a list of
         pairs."""
-        return _PYTHON[lib.zt_value_kind(self._live())](self)
+        return _PYTHON[lib.zt_value_get_kind(self._live())](self)
 
     def _got(self, function, made):
         check(function(self._handle, ctypes.byref(made)))
@@ -117,9 +117,9 @@ class Value(Handle):
         return ctypes.string_at(ctypes.cast(pointer, ctypes.c_void_p), size.value)
 
     def _list(self) -> list:
-        first = lib.zt_value_kind(lib.zt_value_at(self._handle, 0)) if len(self) else None
+        first = lib.zt_value_get_kind(lib.zt_value_at(self._handle, 0)) if len(self) else None
         try:
-            if first == c.ZT_VALUE_STRING:
+            if first == c.ZT_VALUE_KIND_STRING:
                 return self.strings()
             if dtype := self.dtype or _ARRAY_BY_FIRST.get(first):
                 return self.numbers(dtype).tolist()
@@ -136,16 +136,16 @@ class Value(Handle):
 
 
 _PYTHON = {
-    c.ZT_VALUE_NULL: lambda v: None,
-    c.ZT_VALUE_BOOL: lambda v: bool(v._got(lib.zt_value_get_bool, ctypes.c_int32())),
-    c.ZT_VALUE_INT: Value._int,
-    c.ZT_VALUE_FLOAT: lambda v: v._got(lib.zt_value_get_f64, ctypes.c_double()),
-    c.ZT_VALUE_STRING: lambda v: v._borrowed(lib.zt_value_get_string, ctypes.c_char_p()).decode(),
-    c.ZT_VALUE_BYTES: lambda v: v._borrowed(lib.zt_value_get_bytes, ctypes.c_void_p()),
-    c.ZT_VALUE_ARRAY: Value._list,
-    c.ZT_VALUE_MAP: Value._dict,
-    c.ZT_VALUE_TAG: lambda v: Tag(v._got(lib.zt_value_get_tag, ctypes.c_uint64()), v[0].python()),
-    c.ZT_VALUE_OTHER: Value.json,
+    c.ZT_VALUE_KIND_NULL: lambda v: None,
+    c.ZT_VALUE_KIND_BOOL: lambda v: bool(v._got(lib.zt_value_get_bool, ctypes.c_int32())),
+    c.ZT_VALUE_KIND_INT: Value._int,
+    c.ZT_VALUE_KIND_FLOAT: lambda v: v._got(lib.zt_value_get_f64, ctypes.c_double()),
+    c.ZT_VALUE_KIND_STRING: lambda v: v._borrowed(lib.zt_value_get_string, ctypes.c_char_p()).decode(),
+    c.ZT_VALUE_KIND_BYTES: lambda v: v._borrowed(lib.zt_value_get_bytes, ctypes.c_void_p()),
+    c.ZT_VALUE_KIND_ARRAY: Value._list,
+    c.ZT_VALUE_KIND_MAP: Value._dict,
+    c.ZT_VALUE_KIND_TAG: lambda v: Tag(v._got(lib.zt_value_get_tag, ctypes.c_uint64()), v[0].python()),
+    c.ZT_VALUE_KIND_OTHER: Value.json,
 }
 
 

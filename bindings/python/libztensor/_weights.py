@@ -480,5 +480,5 @@ def _save_zt(tensors: list[ToWrite], filename, stream, metadata: dict[str, str])
             made, request.data = of.make()
             request.size, (request.dtype, request.type) = of.size, type_numbers(of.type)
             keep.append((made, request.shape))
-        writer._check(lib.zt_writer_add_batch(writer._live(), requests, len(requests)))
+        writer._check(lib.zt_write_batch(writer._live(), requests, len(requests)))
         del keep  # until here

@@ -39,14 +39,14 @@ class Writer(Handle):
     path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0", "1.2.0" or "2". encoding: "raw" or "zstd".
     digest: "crc32c", "sha256", "xxh3" or "none"; crc32c by default, in version 2 xxh3. allow_damaged: copies go on past bytes
     that do not agree with a checksum of their file, and give them no new digest. progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
-    else is as zt_writer_options says."""
+    else is as zt_write_options says."""
 
     def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Optional[str] = None,
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
                  threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
                  allow_damaged: bool = False, progress: Progress = None, hooks: Any = None) -> None:
         self._carrier, self._handle = Carrier(), ctypes.c_void_p()
-        wanted = options(c.zt_writer_options, spec_version=chosen(_VERSIONS, version, "version"),
+        wanted = options(c.zt_write_options, spec=chosen(_VERSIONS, version, "version"),
                          encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
                          zstd_level=level, durable=durable, threads=threads, alignment=alignment, large_alignment=large_alignment,
                          large_size=large_size, frame_size=frame_size, allow_damaged=allow_damaged,
@@ -57,9 +57,9 @@ class Writer(Handle):
         by, to = ctypes.byref(wanted), ctypes.byref(self._handle)
         if stream is not None:
             self._sink = sink(self._carrier, stream)
-            self._check(lib.zt_writer_create_sink(ctypes.byref(self._sink), by, to))
+            self._check(lib.zt_write_create_sink(ctypes.byref(self._sink), by, to))
         else:
-            self._check((lib.zt_writer_append if append else lib.zt_writer_create)(os.fsencode(path), by, to))
+            self._check((lib.zt_write_append if append else lib.zt_write_create)(os.fsencode(path), by, to))
 
     def _check(self, status: int) -> None:
         self._carrier.check(status)
@@ -90,7 +90,7 @@ class Writer(Handle):
             request.dtype, request.type = types(array.dtype)
             request.encoding, request.digest = chosen(_ENCODINGS, encoding, "encoding"), chosen(_DIGESTS, digest, "digest")
             keep.append(array)
-        self._check(lib.zt_writer_add_batch(self._live(), requests, len(requests)))
+        self._check(lib.zt_write_batch(self._live(), requests, len(requests)))
 
     def add_object(self, name: str, format: str, shape: Sequence[int], components: Mapping[str, Any], *, encoding: Optional[str] = None,
                    digest: Optional[str] = None, attributes: Optional[dict[str, Any]] = None) -> None:
@@ -103,12 +103,12 @@ class Writer(Handle):
             part.data, part.size = array.ctypes.data, array.nbytes
         whole = _object(name, format, shape, attributes)
         whole.components, whole.component_count = parts, len(components)
-        self._check(lib.zt_writer_add_object(self._live(), ctypes.byref(whole)))
+        self._check(lib.zt_write_object(self._live(), ctypes.byref(whole)))
 
     def object(self, name: str, format: str, shape: Sequence[int], *, attributes: Optional[dict[str, Any]] = None) -> "OpenObject":
         """Begins an object that is written piece by piece, in a ``with`` block."""
         whole = _object(name, format, shape, attributes)
-        self._check(lib.zt_writer_begin_object(self._live(), ctypes.byref(whole)))
+        self._check(lib.zt_write_begin(self._live(), ctypes.byref(whole)))
         return OpenObject(self)
 
     def add_csr(self, name: str, shape: Sequence[int], values: Any, indices: Any, indptr: Any) -> None:
@@ -118,7 +118,7 @@ class Writer(Handle):
         values, indices, indptr = _contiguous(values), _contiguous(indices, "uint64"), _contiguous(indptr, "uint64")
         if indices.size != values.size or indptr.size != shape[0] + 1:
             raise ValueError("a csr object has an index for each value, and rows + 1 row starts")
-        self._check(lib.zt_writer_add_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
+        self._check(lib.zt_write_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(indices), _u64(indptr)))
 
     def add_coo(self, name: str, shape: Sequence[int], values: Any, coords: Any) -> None:
@@ -126,7 +126,7 @@ class Writer(Handle):
         values, coords = _contiguous(values), _contiguous(coords, "uint64")
         if coords.size != values.size * len(shape):
             raise ValueError("a coo object has a coordinate for each value and dimension")
-        self._check(lib.zt_writer_add_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
+        self._check(lib.zt_write_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
                                           values.ctypes.data, values.nbytes, _u64(coords)))
 
     def add_quantized(self, name: str, shape: Sequence[int], packed_weight: Any, scales: Any, zeros: Any = None, *, bits: int = 0,
@@ -145,53 +145,53 @@ class Writer(Handle):
                 setattr(desc, role + "_dtype", types(array.dtype)[0])
                 if role == "scales":
                     desc.scales_type = types(array.dtype)[1]
-        self._check(lib.zt_writer_add_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
+        self._check(lib.zt_write_quantized(self._live(), *sized(name), numbers(shape), len(shape), ctypes.byref(desc)))
 
     def add_dlpack(self, name: str, tensor: Any) -> None:
         """Writes a tensor that speaks DLPack, of the host's memory, of any strides."""
         capsule, place, is_versioned = taken(tensor)
-        call = lib.zt_writer_add_dlpack if is_versioned else lib.zt_writer_add_dlpack_unversioned
+        call = lib.zt_write_dlpack if is_versioned else lib.zt_write_dlpack_unversioned
         self._check(call(self._live(), *sized(name), place))
         del capsule  # until here
 
     def copy(self, source: Object, new_name: Optional[str] = None) -> None:
         """Copies an object of an open file, of any container, as it is stored."""
-        self._check(lib.zt_writer_add_copy(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
+        self._check(lib.zt_write_copy(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
 
     def copy_as(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
                 digest: Optional[str] = None, floats: Optional[str] = None) -> None:
         """Copies an object, written anew with another encoding, digest, or dtype of its floats."""
         name = (None, 0) if new_name is None else sized(new_name)
-        self._check(lib.zt_writer_add_copy_as(self._live(), source._live(), *name, chosen(_ENCODINGS, encoding, "encoding"),
+        self._check(lib.zt_write_copy_as(self._live(), source._live(), *name, chosen(_ENCODINGS, encoding, "encoding"),
                                               chosen(_DIGESTS, digest, "digest"), chosen(_FLOATS, floats, "floats")))
 
     def add_shard(self, name: str, file: File) -> None:
         """Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."""
-        self._check(lib.zt_writer_add_shard(self._live(), *sized(name), file._live()))
+        self._check(lib.zt_write_shard(self._live(), *sized(name), file._live()))
 
     def link(self, source: Object, new_name: Optional[str] = None) -> None:
         """Adds an object of a file that add_shard made a shard; its bytes stay there."""
-        self._check(lib.zt_writer_add_link(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
+        self._check(lib.zt_write_link(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
 
     def copy_attributes(self, source: File) -> None:
         """Sets all attributes of the file to those of an open file, of any container."""
-        self._check(lib.zt_writer_copy_attributes(self._live(), source._live()))
+        self._check(lib.zt_write_copy_attributes(self._live(), source._live()))
 
     def set_attribute(self, key: str, value: Any) -> None:
         """An attribute of the file: anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
-        self._give_attribute(lib.zt_writer_set_attribute, (), key, value)
+        self._give_attribute(lib.zt_write_set_attribute, (), key, value)
 
     def set_object_attribute(self, name: str, key: str, value: Any) -> None:
         """The same of an object that the file had before an append."""
-        self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, value)
+        self._give_attribute(lib.zt_write_set_object_attribute, sized(name), key, value)
 
     def remove_attribute(self, key: str) -> None:
         """Takes an attribute of the file away."""
-        self._give_attribute(lib.zt_writer_set_attribute, (), key, _REMOVE)
+        self._give_attribute(lib.zt_write_set_attribute, (), key, _REMOVE)
 
     def remove_object_attribute(self, name: str, key: str) -> None:
         """Takes an attribute of an object away that the file had before an append."""
-        self._give_attribute(lib.zt_writer_set_object_attribute, sized(name), key, _REMOVE)
+        self._give_attribute(lib.zt_write_set_object_attribute, sized(name), key, _REMOVE)
 
     def _give_attribute(self, call, of, key: str, value: Any) -> None:
         attribute, keep = _attribute(value)
@@ -201,22 +201,22 @@ class Writer(Handle):
 
     def remove_object(self, name: str) -> None:
         """Takes an object away that the file had before an append; another of that name may be written."""
-        self._check(lib.zt_writer_remove_object(self._live(), *sized(name)))
+        self._check(lib.zt_write_remove(self._live(), *sized(name)))
 
     def rename_object(self, name: str, new_name: str) -> None:
         """Gives an object another name that the file had before an append."""
-        self._check(lib.zt_writer_rename_object(self._live(), *sized(name), *sized(new_name)))
+        self._check(lib.zt_write_rename(self._live(), *sized(name), *sized(new_name)))
 
     def finish(self) -> dict[str, Any]:
         """Publishes the file; what was written."""
         summary = options(c.zt_write_summary)
         handle, self._handle = self._live(), ctypes.c_void_p()
-        self._check(lib.zt_writer_finish(handle, ctypes.byref(summary)))
+        self._check(lib.zt_write_finish(handle, ctypes.byref(summary)))
         return report(summary)
 
     def abort(self) -> None:
         """Leaves no trace."""
-        lib.zt_writer_abort(self._handle)
+        lib.zt_write_abort(self._handle)
         self._handle = ctypes.c_void_p()
 
     def __enter__(self) -> "Writer":
@@ -246,24 +246,24 @@ class OpenObject(Handle):
         part = c.zt_component_desc()
         _describe(part, role, numpy.dtype(dtype), encoding, digest)
         part.size = size
-        self._writer._check(lib.zt_writer_add_component(self._writer._live(), ctypes.byref(part)))
+        self._writer._check(lib.zt_write_component(self._writer._live(), ctypes.byref(part)))
 
     def write(self, data: Any) -> None:
         """Adds bytes, or an array, to the component; in the host's byte order."""
         data = data if isinstance(data, bytes) else _contiguous(data)
         place = data if isinstance(data, bytes) else data.ctypes.data
-        self._writer._check(lib.zt_writer_add_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
+        self._writer._check(lib.zt_write_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
 
     def set_attribute(self, key: str, value: Any) -> None:
         """An attribute of the object; see Writer.set_attribute."""
-        self._writer._give_attribute(lib.zt_writer_set_open_object_attribute, (), key, value)
+        self._writer._give_attribute(lib.zt_write_set_open_object_attribute, (), key, value)
 
     def __enter__(self) -> "OpenObject":
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
-            self._writer._check(lib.zt_writer_end_object(self._writer._live()))
+            self._writer._check(lib.zt_write_end(self._writer._live()))
 
 
 _REMOVE = object()
@@ -299,25 +299,25 @@ def _object(name: str, format: str, shape, attributes: Optional[dict[str, Any]])
 def _attribute(value: Any) -> tuple:
     """A value as C has it, and what it points to."""
     if value is _REMOVE:
-        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_REMOVE), None
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_REMOVE), None
     if isinstance(value, Value):
-        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_VALUE, data=value._live()), value
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_VALUE, data=value._live()), value
     if hasattr(value, "__array_interface__"):
         value = value.ravel()  # contiguous
         dtype, logical = types(value.dtype)
         if logical != c.ZT_TYPE_NONE or not value.dtype.isnative:
             raise Unsupported(f"an attribute cannot be numbers of {value.dtype}")
-        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_NUMBERS, dtype=dtype, data=value.ctypes.data, count=value.size), value
+        return options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_NUMBERS, dtype=dtype, data=value.ctypes.data, count=value.size), value
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         texts = [item.encode() for item in value]
         lengths = (ctypes.c_size_t * len(texts))(*map(len, texts))
         starts = (ctypes.c_char_p * len(texts))(*texts)
-        made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_STRINGS, count=len(texts), lengths=lengths)
+        made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_STRINGS, count=len(texts), lengths=lengths)
         made.data = ctypes.cast(starts, ctypes.c_void_p)
         return made, (texts, starts)
     is_bytes = isinstance(value, (bytes, bytearray))
     text = bytes(value) if is_bytes else _json(value)
-    made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_BYTES if is_bytes else c.ZT_ATTRIBUTE_JSON, size=len(text))
+    made = options(c.zt_attribute, kind=c.ZT_ATTRIBUTE_KIND_BYTES if is_bytes else c.ZT_ATTRIBUTE_KIND_JSON, size=len(text))
     made.data = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p)
     return made, text
 

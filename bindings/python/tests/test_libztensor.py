@@ -237,7 +237,7 @@ def test_failures_are_exceptions(path):
         libztensor.open(DATA / "invalid/offset-align-8.zt")
     with pytest.raises(OSError):
         libztensor.open(path)
-    with pytest.raises(libztensor.NotZTensor):
+    with pytest.raises(libztensor.UnknownContainer):
         libztensor.open(__file__)
     with libztensor.create(path) as w:
         w.add("a", np.zeros(3))

@@ -331,7 +331,7 @@ def test_bytes_of_any_kind_are_a_file_in_memory(path):
         del given
     with pytest.raises(TypeError, match="bytes-like"):
         load(str(path))
-    with pytest.raises(libztensor.NotZTensor):
+    with pytest.raises(libztensor.UnknownContainer):
         load(b"")
 
 

@@ -32,8 +32,8 @@ struct Identity {
 }
 
 unsafe extern "C" {
-    fn zt_writer_create(path: *const c_char, options: *const c_void, writer: *mut *mut c_void) -> zt_status;
-    fn zt_writer_add_dense(
+    fn zt_write_create(path: *const c_char, options: *const c_void, writer: *mut *mut c_void) -> zt_status;
+    fn zt_write_dense(
         writer: *mut c_void,
         name: *const c_char,
         name_length: usize,
@@ -44,7 +44,7 @@ unsafe extern "C" {
         data: *const c_void,
         size: usize,
     ) -> zt_status;
-    fn zt_writer_finish(writer: *mut c_void, summary: *mut c_void) -> zt_status;
+    fn zt_write_finish(writer: *mut c_void, summary: *mut c_void) -> zt_status;
     fn zt_dtype_from_name(name: *const c_char, dtype: *mut i32) -> zt_status;
     fn zt_object_count(file: *const zt_file) -> usize;
     fn zt_object_at(file: *const zt_file, index: usize) -> *const c_void;
@@ -95,17 +95,17 @@ pub fn zt_bytes(count: usize, size: usize) -> Vec<u8> {
     let c_path = CString::new(path.to_str().unwrap()).unwrap();
     unsafe {
         assert_eq!(zt_dtype_from_name(c"u8".as_ptr(), &mut u8_type), 0);
-        assert_eq!(zt_writer_create(c_path.as_ptr(), null(), &mut writer), 0, "{}", last_error());
+        assert_eq!(zt_write_create(c_path.as_ptr(), null(), &mut writer), 0, "{}", last_error());
         for at in 0..count {
             let name = CString::new(format!("layers.{at}.weight")).unwrap();
             let (data, shape, length) = (tensor(at, size), size as u64, name.as_bytes().len());
             let data = data.as_ptr().cast();
             assert_eq!(
-                zt_writer_add_dense(writer, name.as_ptr(), length, u8_type, 0, &shape, 1, data, size),
+                zt_write_dense(writer, name.as_ptr(), length, u8_type, 0, &shape, 1, data, size),
                 0
             );
         }
-        assert_eq!(zt_writer_finish(writer, null_mut()), 0, "{}", last_error());
+        assert_eq!(zt_write_finish(writer, null_mut()), 0, "{}", last_error());
     }
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -149,7 +149,7 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
 
 /// See ztensor_dlpack.h.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_dlpack(
+pub unsafe extern "C" fn zt_write_dlpack(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn zt_writer_add_dlpack(
 
 /// See ztensor_dlpack.h.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_writer_add_dlpack_unversioned(
+pub unsafe extern "C" fn zt_write_dlpack_unversioned(
     writer: Option<&mut zt_writer>,
     name: *const c_char,
     name_length: usize,

@@ -12,21 +12,21 @@ static int failed(const char *what)
 static int write_file(const char *path, const zt_object *copied, const int16_t *numbers, size_t size)
 {
     const uint64_t shape[2] = {10, 100};
-    zt_writer_options options;
+    zt_write_options options;
     zt_writer *writer;
 
     memset(&options, 0, sizeof options);
     options.struct_size = sizeof options;
     options.encoding = ZT_ENCODING_ZSTD;
     options.digest = ZT_DIGEST_SHA256;
-    if (zt_writer_create(path, &options, &writer) != ZT_OK)
-        return failed("zt_writer_create");
-    if (zt_writer_add_dense(writer, "numbers", 0, ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
-        return failed("zt_writer_add_dense");
-    if (zt_writer_add_copy(writer, copied, "copied", 0) != ZT_OK)
-        return failed("zt_writer_add_copy");
-    if (zt_writer_finish(writer, NULL) != ZT_OK)
-        return failed("zt_writer_finish");
+    if (zt_write_create(path, &options, &writer) != ZT_OK)
+        return failed("zt_write_create");
+    if (zt_write_dense(writer, "numbers", 0, ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
+        return failed("zt_write_dense");
+    if (zt_write_copy(writer, copied, "copied", 0) != ZT_OK)
+        return failed("zt_write_copy");
+    if (zt_write_finish(writer, NULL) != ZT_OK)
+        return failed("zt_write_finish");
     return 0;
 }
 

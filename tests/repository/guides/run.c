@@ -110,9 +110,9 @@ static void write_and_read(const char *out)
     CHECK(load_streamed(&request, 1, NULL, 65536, 2, upload) == ZT_OK && uploaded == sizeof weight);
     zt_close(file);
 
-    CHECK(zt_writer_create(out, NULL, &writer) == ZT_OK);
-    CHECK(zt_writer_add_dense(writer, "head", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
-    CHECK(zt_writer_finish(writer, NULL) == ZT_OK && replace_head(out, weight + 3, 3) == 0);
+    CHECK(zt_write_create(out, NULL, &writer) == ZT_OK);
+    CHECK(zt_write_dense(writer, "head", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
+    CHECK(zt_write_finish(writer, NULL) == ZT_OK && replace_head(out, weight + 3, 3) == 0);
     CHECK((file = open_or_say(out)) != NULL);
     CHECK(first_weight(file, "head") == 4 && first_weight(file, "head.old") == 1);
     CHECK(zt_value_count(zt_object_attributes(zt_object_find(file, "head.old"))) == 1);
@@ -120,13 +120,13 @@ static void write_and_read(const char *out)
 
     char base[4096]; /* the shard "base" of out, which is STEM.zt */
     snprintf(base, sizeof base, "%.*s-base.zt", (int)strlen(out) - 3, out);
-    zt_writer_options of_2 = {.struct_size = sizeof of_2, .spec_version = ZT_SPEC_2};
-    CHECK(zt_writer_create(base, &of_2, &writer) == ZT_OK);
-    CHECK(zt_writer_add_dense(writer, "one", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
-    CHECK(zt_writer_finish(writer, NULL) == ZT_OK && (file = open_or_say(base)) != NULL);
-    CHECK(zt_writer_create(out, &of_2, &writer) == ZT_OK && overlay(writer, file) == 0);
+    zt_write_options of_2 = {.struct_size = sizeof of_2, .spec = ZT_SPEC_2};
+    CHECK(zt_write_create(base, &of_2, &writer) == ZT_OK);
+    CHECK(zt_write_dense(writer, "one", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &lengths[0], 1, weight, 8) == ZT_OK);
+    CHECK(zt_write_finish(writer, NULL) == ZT_OK && (file = open_or_say(base)) != NULL);
+    CHECK(zt_write_create(out, &of_2, &writer) == ZT_OK && overlay(writer, file) == 0);
     zt_close(file);
-    CHECK(zt_writer_finish(writer, NULL) == ZT_OK && zt_open_model(out, NULL, &file) == ZT_OK);
+    CHECK(zt_write_finish(writer, NULL) == ZT_OK && zt_open_model(out, NULL, &file) == ZT_OK);
     CHECK(first_weight(file, "one") == 1 && zt_part_count(file) == 2);
     zt_close(file);
     CHECK(remove(base) == 0);
@@ -134,9 +134,9 @@ static void write_and_read(const char *out)
     FILE *halves = tmpfile();
     CHECK(halves != NULL && fwrite(weight, 2, 12, halves) == 12);
     rewind(halves);
-    CHECK(zt_writer_create(out, NULL, &writer) == ZT_OK);
+    CHECK(zt_write_create(out, NULL, &writer) == ZT_OK);
     CHECK(save_all(writer, names, vectors, lengths, 2) == 0 && stream(writer, halves, 12) == 0);
-    CHECK(zt_writer_finish(writer, NULL) == ZT_OK);
+    CHECK(zt_write_finish(writer, NULL) == ZT_OK);
     fclose(halves);
 
     static unsigned char bytes[1 << 16];

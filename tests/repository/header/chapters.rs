@@ -18,14 +18,14 @@ pub const MACROS: (&str, &str) = (
     "zt_attribute",
     "\n#ifndef __cplusplus
 /// A zt_attribute in one expression of C: &ZT_ATTRIBUTE_I64 (7), &ZT_ATTRIBUTE_STRING (\"bert\"),
-/// &ZT_ATTRIBUTE (.kind = ZT_ATTRIBUTE_NUMBERS, .dtype = ZT_DTYPE_F32, .data = p, .count = n).
+/// &ZT_ATTRIBUTE (.kind = ZT_ATTRIBUTE_KIND_NUMBERS, .dtype = ZT_DTYPE_F32, .data = p, .count = n).
 #define ZT_ATTRIBUTE(...) ((zt_attribute){.struct_size = sizeof(zt_attribute), __VA_ARGS__})
-#define ZT_ATTRIBUTE_BOOL(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_BOOL, .i64 = (v))
-#define ZT_ATTRIBUTE_I64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_I64, .i64 = (v))
-#define ZT_ATTRIBUTE_U64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_U64, .u64 = (v))
-#define ZT_ATTRIBUTE_F64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_F64, .f64 = (v))
-#define ZT_ATTRIBUTE_STRING(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_STRING, .data = (v))
-#define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_JSON, .data = (v))
+#define ZT_ATTRIBUTE_BOOL(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_BOOL, .i64 = (v))
+#define ZT_ATTRIBUTE_I64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_I64, .i64 = (v))
+#define ZT_ATTRIBUTE_U64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_U64, .u64 = (v))
+#define ZT_ATTRIBUTE_F64(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_F64, .f64 = (v))
+#define ZT_ATTRIBUTE_STRING(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_STRING, .data = (v))
+#define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_JSON, .data = (v))
 #endif\n",
 );
 

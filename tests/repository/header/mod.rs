@@ -145,8 +145,8 @@ fn a_reader_meets_things_in_the_order_of_use() {
         "zt_status zt_read_batch(",
         "zt_status zt_value_get_i64(",
         "zt_status zt_verify(",
-        "zt_status zt_writer_create(",
-        "zt_status zt_writer_finish(",
+        "zt_status zt_write_create(",
+        "zt_status zt_write_finish(",
         "typedef struct zt_source",
     ];
     let path: Vec<usize> = path.into_iter().map(line_of).collect();
@@ -169,13 +169,13 @@ zt_component_ptr zt_component_read zt_component_read_range zt_component_load zt_
 zt_buffer_free zt_object_read_slice zt_object_read_as zt_object_size_as zt_component_advise zt_component_verify zt_verify zt_repair
 zt_cache_create zt_cache_get zt_cache_prefetch zt_cache_unpin zt_cache_drop zt_cache_cancel zt_cache_get_stats zt_cache_free
 zt_read_batch zt_load_start zt_load_next zt_load_release zt_load_cancel zt_load_get_part_stats zt_load_finish zt_tensor_find zt_csr_view zt_coo_view zt_quantized_view
-zt_value_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
+zt_value_get_kind zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string
 zt_value_get_bytes zt_value_count zt_value_at zt_value_key_at zt_value_find zt_value_to_json zt_value_read_numbers zt_value_read_strings zt_value_dtype
-zt_writer_create zt_writer_append zt_writer_create_sink zt_writer_add_dense zt_writer_add_batch zt_writer_add_csr zt_writer_add_coo
-zt_writer_add_quantized zt_writer_add_object zt_writer_begin_object zt_writer_add_component zt_writer_add_data zt_writer_end_object zt_writer_add_copy
-zt_writer_add_copy_as zt_writer_copy_attributes zt_writer_add_shard zt_writer_add_link
-zt_writer_set_attribute zt_writer_set_open_object_attribute zt_writer_remove_object zt_writer_rename_object
-zt_writer_set_object_attribute zt_writer_finish zt_writer_abort";
+zt_write_create zt_write_append zt_write_create_sink zt_write_dense zt_write_batch zt_write_csr zt_write_coo
+zt_write_quantized zt_write_object zt_write_begin zt_write_component zt_write_data zt_write_end zt_write_copy
+zt_write_copy_as zt_write_copy_attributes zt_write_shard zt_write_link
+zt_write_set_attribute zt_write_set_open_object_attribute zt_write_remove zt_write_rename
+zt_write_set_object_attribute zt_write_finish zt_write_abort";
 
 #[test]
 fn no_function_of_the_contract_is_missing() {
