@@ -1,4 +1,4 @@
-"""Reads include/ztensor.h and ztensor_dlpack.h: the constants, structs and functions that bindings declare."""
+"""Reads the headers in include/: the constants, structs and functions that bindings declare."""
 
 import re
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ def statements(code):
             start = at + 1
 
 
-def read(names=("ztensor.h", "ztensor_dlpack.h")):
+def read(names=("ztensor.h", "ztensor_advanced.h", "ztensor_dlpack.h")):
     header = Header()
     for name in names:
         text = re.sub(r"/\*.*?\*/", " ", (ROOT / "include" / name).read_text(), flags=re.S)
@@ -55,8 +55,9 @@ def read(names=("ztensor.h", "ztensor_dlpack.h")):
             header.constants[found.group(1)] = 2**64 - 1 if number == "UINT64_MAX" else int(number, 0)
         code = re.sub(r"^\s*#.*$", " ", text, flags=re.M).replace('extern "C" {', " ")
         code = re.sub(r"^}\s*$", " ", code, flags=re.M)
-        for statement in statements(code):
+        for statement in statements(code.replace("ZT_NODISCARD ", " ")):
             take(header, statement)
+    header.opaque = [name for name in header.opaque if name not in header.structs]
     return header
 
 
@@ -66,7 +67,7 @@ def take(header, statement):
             constant, number = item.split("=")
             header.constants[constant.strip()] = int(number)
             header.enums.setdefault(found.group(2), []).append(constant.strip())
-    elif found := re.fullmatch(r"typedef struct (\w+) \{(.*)\} \w+", statement, re.S):
+    elif found := re.fullmatch(r"struct (\w+) \{(.*)\}", statement, re.S):
         fields = []
         for item in filter(str.strip, found.group(2).split(";")):
             if pointer := re.fullmatch(r"\s*(.*?)\(\*(\w+)\)\((.*)\)\s*", item, re.S):

@@ -6,27 +6,6 @@
 
 static const char *path;
 
-typedef zt_status (*bool_setter)(zt_writer *, const char *, int32_t);
-typedef zt_status (*i64_setter)(zt_writer *, const char *, int64_t);
-typedef zt_status (*u64_setter)(zt_writer *, const char *, uint64_t);
-typedef zt_status (*f64_setter)(zt_writer *, const char *, double);
-typedef zt_status (*string_setter)(zt_writer *, const char *, const char *);
-typedef zt_status (*bytes_setter)(zt_writer *, const char *, const void *, size_t);
-typedef zt_status (*numbers_setter)(zt_writer *, const char *, zt_dtype, const void *, size_t);
-typedef zt_status (*strings_setter)(zt_writer *, const char *, const char *const *, const size_t *, size_t);
-typedef zt_status (*value_setter)(zt_writer *, const char *, const zt_value *);
-typedef zt_status (*remover)(zt_writer *, const char *);
-
-typedef struct setters {
-    bool_setter b; i64_setter i; u64_setter u; f64_setter f; string_setter s; bytes_setter y; string_setter j;
-    numbers_setter n; strings_setter t; value_setter v; remover null, remove;
-} setters;
-
-static const setters of_file = {set_bool, set_i64, set_u64, set_f64, set_string, set_bytes, set_json,
-                                set_numbers, set_strings, set_value, set_null, set_remove};
-static const setters of_object = {write_bool, write_i64, write_u64, write_f64, write_string, write_bytes, write_json,
-                                  write_numbers, write_strings, write_value, write_null, write_remove};
-
 /* JSON text and what comes back as JSON text. */
 static const struct { const char *key, *in, *out; } texts[] = {
     {"j-null", "null", "null"},
@@ -47,49 +26,49 @@ static const struct { const char *key, *in, *out; } texts[] = {
     {"j-pairs", "{\"$map\": [[1, \"a\"], [{\"$bytes\": \"6b\"}, 2.5]]}", "{\"$map\":[[1,\"a\"],[{\"$bytes\":\"6b\"},2.5]]}"},
 };
 
-static void set_all(zt_writer *w, const setters *set)
+static void set_all(zt_writer *w, const char *object)
 {
     static const float floats[] = {0.5f, -2, 1e30f};
     static const char *const words[] = {"one", "two"};
     static const size_t lengths[] = {2, 0};
     size_t i;
-    CHECK_STATUS(set->b(w, "true", 1), ZT_OK);
-    CHECK_STATUS(set->b(w, "false", 0), ZT_OK);
-    CHECK_STATUS(set->i(w, "i-min", INT64_MIN), ZT_OK);
-    CHECK_STATUS(set->i(w, "i-wide", -INT64_C(9007199254740994)), ZT_OK);
-    CHECK_STATUS(set->i(w, "i-max", INT64_MAX), ZT_OK);
-    CHECK_STATUS(set->i(w, "zero", 0), ZT_OK);
-    CHECK_STATUS(set->u(w, "u-max", UINT64_MAX), ZT_OK);
-    CHECK_STATUS(set->f(w, "pi", 3.141592653589793), ZT_OK);
-    CHECK_STATUS(set->f(w, "half", 0.5), ZT_OK);
-    CHECK_STATUS(set->f(w, "-0", -0.0), ZT_OK);
-    CHECK_STATUS(set->f(w, "whole", 7.0), ZT_OK);
-    CHECK_STATUS(set->f(w, "nan", (double)NAN), ZT_OK);
-    CHECK_STATUS(set->f(w, "inf", (double)INFINITY), ZT_OK);
-    CHECK_STATUS(set->s(w, "text", "h\xc3\xa9llo"), ZT_OK);
-    CHECK_STATUS(set->s(w, "", "empty key"), ZT_OK);
-    CHECK_STATUS(set->s(w, "empty", ""), ZT_OK);
-    CHECK_STATUS(set->y(w, "bytes", "\0\xff\x10", 3), ZT_OK);
-    CHECK_STATUS(set->y(w, "no bytes", NULL, 0), ZT_OK);
-    CHECK_STATUS(set->i(w, "twice", 1), ZT_OK);
-    CHECK_STATUS(set->s(w, "twice", "second"), ZT_OK); /* replaces */
-    CHECK_STATUS(set->n(w, "f32s", ZT_DTYPE_F32, floats, COUNT(floats)), ZT_OK);
-    CHECK_STATUS(set->n(w, "i8s", ZT_DTYPE_I8, "\x80\x7f\0", 3), ZT_OK);
-    CHECK_STATUS(set->n(w, "bools", ZT_DTYPE_BOOL, "\1\0", 2), ZT_OK);
-    CHECK_STATUS(set->n(w, "no numbers", ZT_DTYPE_U64, NULL, 0), ZT_OK);
-    CHECK_STATUS(set->t(w, "words", words, NULL, 2), ZT_OK);
-    CHECK_STATUS(set->t(w, "cut", words, lengths, 2), ZT_OK);
-    CHECK_STATUS(set->null(w, "null"), ZT_OK);
-    CHECK_STATUS(set->i(w, "gone", 1), ZT_OK);
-    CHECK_STATUS(set->remove(w, "gone"), ZT_OK);
-    CHECK_STATUS(set->remove(w, "gone"), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(set_bool(w, object, "true", 1), ZT_OK);
+    CHECK_STATUS(set_bool(w, object, "false", 0), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "i-min", INT64_MIN), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "i-wide", -INT64_C(9007199254740994)), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "i-max", INT64_MAX), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "zero", 0), ZT_OK);
+    CHECK_STATUS(set_u64(w, object, "u-max", UINT64_MAX), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "pi", 3.141592653589793), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "half", 0.5), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "-0", -0.0), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "whole", 7.0), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "nan", (double)NAN), ZT_OK);
+    CHECK_STATUS(set_f64(w, object, "inf", (double)INFINITY), ZT_OK);
+    CHECK_STATUS(set_string(w, object, "text", "h\xc3\xa9llo"), ZT_OK);
+    CHECK_STATUS(set_string(w, object, "", "empty key"), ZT_OK);
+    CHECK_STATUS(set_string(w, object, "empty", ""), ZT_OK);
+    CHECK_STATUS(set_bytes(w, object, "bytes", "\0\xff\x10", 3), ZT_OK);
+    CHECK_STATUS(set_bytes(w, object, "no bytes", NULL, 0), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "twice", 1), ZT_OK);
+    CHECK_STATUS(set_string(w, object, "twice", "second"), ZT_OK); /* replaces */
+    CHECK_STATUS(set_numbers(w, object, "f32s", ZT_DTYPE_F32, floats, COUNT(floats)), ZT_OK);
+    CHECK_STATUS(set_numbers(w, object, "i8s", ZT_DTYPE_I8, "\x80\x7f\0", 3), ZT_OK);
+    CHECK_STATUS(set_numbers(w, object, "bools", ZT_DTYPE_BOOL, "\1\0", 2), ZT_OK);
+    CHECK_STATUS(set_numbers(w, object, "no numbers", ZT_DTYPE_U64, NULL, 0), ZT_OK);
+    CHECK_STATUS(set_strings(w, object, "words", words, NULL, 2), ZT_OK);
+    CHECK_STATUS(set_strings(w, object, "cut", words, lengths, 2), ZT_OK);
+    CHECK_STATUS(set_null(w, object, "null"), ZT_OK);
+    CHECK_STATUS(set_i64(w, object, "gone", 1), ZT_OK);
+    CHECK_STATUS(set_remove(w, object, "gone"), ZT_OK);
+    CHECK_STATUS(set_remove(w, object, "gone"), ZT_ERROR_NOT_FOUND);
     for (i = 0; i < COUNT(texts); i++)
-        if (!CHECK_STATUS(set->j(w, texts[i].key, texts[i].in), ZT_OK))
+        if (!CHECK_STATUS(set_json(w, object, texts[i].key, texts[i].in), ZT_OK))
             fprintf(stderr, "    %s\n", texts[i].in);
 }
 
 /* None of these sets anything. */
-static void set_none(zt_writer *w, const setters *set)
+static void set_none(zt_writer *w, const char *object)
 {
     static const char *const broken[] = {"", " ", "{", "[1,]", "{\"a\":}", "nul", "01", "+1", "1.", ".5", "\"", "\"\\x\"", "\"\\ud800\"",
         "1 2", "{\"a\":1,\"a\":2}", "{\"$bytes\": \"0\"}", "{\"$bytes\": \"zz\"}", "{\"$float\": \"x\"}", "18446744073709551616",
@@ -98,48 +77,48 @@ static void set_none(zt_writer *w, const setters *set)
     char deep[2048];
     zt_attribute a;
     size_t i;
-    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_BOOL, "\1\2", 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", ZT_DTYPE_BOOL, "\1\2", 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "element 1") != NULL);
-    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_OTHER, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->n(w, "x", 99, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_U8, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_F64, "a", SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->n(w, "x", ZT_DTYPE_F64, "a", SIZE_MAX / 8 + 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->t(w, "x", NULL, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->t(w, "x", one_bad, NULL, 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", ZT_DTYPE_OTHER, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", 99, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", ZT_DTYPE_U8, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", ZT_DTYPE_F64, "a", SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_numbers(w, object, "x", ZT_DTYPE_F64, "a", SIZE_MAX / 8 + 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_strings(w, object, "x", NULL, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_strings(w, object, "x", one_bad, NULL, 2), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "string 1") != NULL);
-    CHECK_STATUS(set->t(w, "x", one_bad + 2, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->t(w, "x", one_bad, NULL, SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->v(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->remove(w, "x"), ZT_ERROR_NOT_FOUND);
-    CHECK_STATUS(set->remove(w, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_strings(w, object, "x", one_bad + 2, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_strings(w, object, "x", one_bad, NULL, SIZE_MAX), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_value(w, object, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_remove(w, object, "x"), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(set_remove(w, object, NULL), ZT_ERROR_INVALID_ARGUMENT);
     for (i = 0; i < 3; i++) {
         static const zt_attribute_kind unknown[] = {-1, 12, INT32_MAX};
         a = attribute(unknown[i]);
-        CHECK_STATUS(zt_write_set_attribute(w, "x", &a), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK_STATUS(zt_write_attribute(w, NULL, 0, "x", &a), ZT_ERROR_INVALID_ARGUMENT);
     }
-    CHECK_STATUS(set->b(w, "x", 2), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->b(w, "x", -1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->s(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->s(w, "x", "\xc3("), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->y(w, "x", NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->j(w, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->b(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->i(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->u(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->f(w, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->s(w, NULL, "a"), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->y(w, NULL, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->j(w, NULL, "1"), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->i(w, "\x80", 1), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set->j(w, "\xf0\x9f", "1"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_bool(w, object, "x", 2), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_bool(w, object, "x", -1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_string(w, object, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_string(w, object, "x", "\xc3("), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_bytes(w, object, "x", NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_json(w, object, "x", NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_bool(w, object, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_i64(w, object, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_u64(w, object, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_f64(w, object, NULL, 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_string(w, object, NULL, "a"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_bytes(w, object, NULL, "a", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_json(w, object, NULL, "1"), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_i64(w, object, "\x80", 1), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(set_json(w, object, "\xf0\x9f", "1"), ZT_ERROR_INVALID_ARGUMENT);
     for (i = 0; i < COUNT(broken); i++)
-        if (!CHECK_STATUS(set->j(w, "x", broken[i]), ZT_ERROR_INVALID_ARGUMENT))
+        if (!CHECK_STATUS(set_json(w, object, "x", broken[i]), ZT_ERROR_INVALID_ARGUMENT))
             fprintf(stderr, "    %s\n", broken[i]);
     memset(deep, '[', 1000); /* deeper than any reader takes */
     memset(deep + 1000, ']', 1000);
     deep[2000] = 0;
-    CHECK(set->j(w, "x", deep) != ZT_OK);
+    CHECK(set_json(w, object, "x", deep) != ZT_OK);
 }
 
 static void check_json(const zt_value *map, const char *key, const char *expected)
@@ -220,11 +199,11 @@ static void every_kind(zt_spec version)
     c.dtype = ZT_DTYPE_U8;
     c.data = "a";
     c.size = 1;
-    set_all(w, &of_file);
-    set_none(w, &of_file);
+    set_all(w, NULL);
+    set_none(w, NULL);
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
-    set_all(w, &of_object);
-    set_none(w, &of_object);
+    set_all(w, "t");
+    set_none(w, "t");
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
     CHECK_STATUS(zt_write_dense(w, "plain", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, "b", 1), ZT_OK);
@@ -261,7 +240,7 @@ static void taken_over(void)
     o.name = "bad";
     o.attributes = zt_value_find(map, "text"); /* no map */
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(set_value(w, "copied", map), ZT_OK);
+    CHECK_STATUS(set_value(w, NULL, "copied", map), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_STATUS(zt_value_to_json(map, one, sizeof one, NULL), ZT_OK);
@@ -283,12 +262,12 @@ static void removed_by_an_append(void)
     zt_writer *w = NULL;
     zt_file *file;
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(set_i64(w, "first", 1), ZT_OK);
-    CHECK_STATUS(set_i64(w, "second", 2), ZT_OK);
+    CHECK_STATUS(set_i64(w, NULL, "first", 1), ZT_OK);
+    CHECK_STATUS(set_i64(w, NULL, "second", 2), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK_STATUS(zt_write_append(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(set_remove(w, "first"), ZT_OK);
-    CHECK_STATUS(set_remove(w, "third"), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(set_remove(w, NULL, "first"), ZT_OK);
+    CHECK_STATUS(set_remove(w, NULL, "third"), ZT_ERROR_NOT_FOUND);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     CHECK_U64(zt_value_count(zt_file_attributes(file)), 1);
@@ -304,13 +283,13 @@ static void by_macro(void)
     zt_writer *w = NULL;
     zt_file *file;
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "b", &ZT_ATTRIBUTE_BOOL(1)), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "i", &ZT_ATTRIBUTE_I64(-7)), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "u", &ZT_ATTRIBUTE_U64(UINT64_MAX)), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "f", &ZT_ATTRIBUTE_F64(0.5)), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "s", &ZT_ATTRIBUTE_STRING("bert")), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "j", &ZT_ATTRIBUTE_JSON("[{}]")), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, "n", &ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_NUMBERS, .dtype = ZT_DTYPE_U16,
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "b", &ZT_ATTRIBUTE_BOOL(1)), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "i", &ZT_ATTRIBUTE_I64(-7)), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "u", &ZT_ATTRIBUTE_U64(UINT64_MAX)), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "f", &ZT_ATTRIBUTE_F64(0.5)), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "s", &ZT_ATTRIBUTE_STRING("bert")), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "j", &ZT_ATTRIBUTE_JSON("[{}]")), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "n", &ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_NUMBERS, .dtype = ZT_DTYPE_U16,
                                                                .data = ids, .count = 2)), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);

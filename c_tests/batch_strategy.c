@@ -159,7 +159,7 @@ static zt_read_stats from_disk(const char *path, const zt_file *file, int part, 
     zt_read_stats stats;
     const char *unsure = evict(path);
     if (part && !unsure)
-        unsure = bring_back(path, zt_component_offset(component_of(file, "large", "data")), LARGE / 2);
+        unsure = bring_back(path, component_info(component_of(file, "large", "data")).offset, LARGE / 2);
     stats = everything(file, ZT_DIRECT_AUTO, 2, part ? 1 << 20 : 0, 0, verify, shift);
     if (!unsure) {
         /* Up to 1/16 may be in memory also where all was sent out. */

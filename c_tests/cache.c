@@ -261,7 +261,7 @@ static void damage(void)
     INIT(o);
     INIT(slice);
     r = expert(files[0], 5);
-    bytes[zt_component_offset(r.component) + 77] ^= 1;
+    bytes[component_info(r.component).offset + 77] ^= 1;
     write_file(path, bytes, size);
     free(bytes);
     file = open_path(path);

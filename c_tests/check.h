@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ztensor.h"
+#include "ztensor_advanced.h"
 
 static unsigned long check_count, check_failures;
 

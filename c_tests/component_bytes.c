@@ -25,7 +25,7 @@ static void borrowed(void)
             CHECK(ptr != NULL); /* also of no bytes */
             CHECK(is_aligned(ptr, 64));
             CHECK_U64(size, measured_size(c));
-            CHECK(memcmp(ptr, bytes + zt_component_offset(c), size) == 0);
+            CHECK(memcmp(ptr, bytes + component_info(c).offset, size) == 0);
             CHECK_STATUS(zt_component_ptr(c, &again, NULL), ZT_OK);
             CHECK(again == ptr);
         }
@@ -206,7 +206,7 @@ static void damaged(void)
 /* Advice that is not to be had is ZT_ERROR_UNSUPPORTED; of a mapping of no bytes, nothing is to do. */
 static zt_status wanted(const zt_component *c, zt_advice advice, zt_mode mode)
 {
-    const int nothing = mode != ZT_MODE_READ && zt_component_stored_size(c) == 0;
+    const int nothing = mode != ZT_MODE_READ && component_info(c).stored_size == 0;
     return nothing || takes_advice(advice, mode) ? ZT_OK : ZT_ERROR_UNSUPPORTED;
 }
 
@@ -272,14 +272,14 @@ static void whole_files(void)
             CHECK(memcmp(ptr, bytes, size) == 0);
             if (borrows_little_endian(zt_dtype_size(zt_component_dtype(c)))) {
                 CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
-                CHECK(borrowed == (const unsigned char *)ptr + zt_component_offset(c));
+                CHECK(borrowed == (const unsigned char *)ptr + component_info(c).offset);
             }
         }
         if (modes[i] == ZT_MODE_PRIVATE && borrowed != NULL) { /* written to: only what is borrowed shows it */
             unsigned char *here = (unsigned char *)(uintptr_t)borrowed, first = *here, got[1];
             *here ^= 0xff;
             CHECK_STATUS(zt_component_read_range(c, 0, got, 1), ZT_OK);
-            CHECK(got[0] == first && bytes[zt_component_offset(c)] == first);
+            CHECK(got[0] == first && bytes[component_info(c).offset] == first);
             CHECK_STATUS(zt_component_ptr(c, &borrowed, NULL), ZT_OK);
             CHECK(*(const unsigned char *)borrowed == (unsigned char)(first ^ 0xff));
             CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);

@@ -241,9 +241,9 @@ static void loading(void)
             load(file, "zstd", 0, 0, ZT_OK);
             load(file, "zstd", 0, 2, ZT_ERROR_CANCELLED);
         }
-        bytes[zt_component_offset(component_of(file, "raw", "data")) + whole / 2] ^= 1;
+        bytes[component_info(component_of(file, "raw", "data")).offset + whole / 2] ^= 1;
         write_file(damaged, bytes, size);
-        bytes[zt_component_offset(component_of(file, "raw", "data")) + whole / 2] ^= 1;
+        bytes[component_info(component_of(file, "raw", "data")).offset + whole / 2] ^= 1;
         zt_close(file);
         CHECK_STATUS(zt_open(damaged, &o, &file), ZT_OK);
         load(file, "raw", 1, 0, ZT_ERROR_DIGEST_MISMATCH);

@@ -8,7 +8,7 @@ static void same_bytes(const zt_object *a, const zt_object *b)
     const zt_component *from = zt_component_find(a, "data"), *to = zt_component_find(b, "data");
     size_t n, m;
     unsigned char *x, *y;
-    CHECK_STR(zt_object_format_name(b), zt_object_format_name(a));
+    CHECK_STR(format_name(b), format_name(a));
     CHECK(zt_component_dtype(to) == zt_component_dtype(from) && zt_component_type(to) == zt_component_type(from));
     x = read_component(from, &n);
     y = read_component(to, &m);
@@ -25,7 +25,7 @@ static void copied(const char *name, zt_encoding encoding)
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
     CHECK_STATUS(zt_write_copy_attributes(w, from), ZT_OK);
     for (i = 0; i < zt_object_count(from); i++)
-        CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER), ZT_OK);
+        CHECK_STATUS(copy_as(w, zt_object_at(from, i), NULL, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     CHECK_U64(zt_object_count(to), zt_object_count(from));
@@ -58,11 +58,11 @@ static void as_floats(void)
     zt_writer *w = NULL;
     size_t i, changed = 0;
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 77, 0, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 77, 0), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, 0), "x", 0, 0, 0, 77), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(copy_as(w, zt_object_at(from, 0), "x", 77, 0, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(copy_as(w, zt_object_at(from, 0), "x", 0, 77, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(copy_as(w, zt_object_at(from, 0), "x", 0, 0, 77), ZT_ERROR_INVALID_ARGUMENT);
     for (i = 0; i < zt_object_count(from); i++)
-        CHECK_STATUS(zt_write_copy_as(w, zt_object_at(from, i), NULL, 0, 0, 0, ZT_DTYPE_F64), ZT_OK);
+        CHECK_STATUS(copy_as(w, zt_object_at(from, i), NULL, 0, 0, ZT_DTYPE_F64), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     to = open_path(path);
     for (i = 0; i < zt_object_count(from); i++) {
@@ -85,13 +85,13 @@ static void refused(void)
     for (i = 0; i < zt_object_count(big); i++) {
         int is_blocks = zt_object_format(zt_object_at(big, i)) == ZT_FORMAT_BLOCKS;
         blocks += (size_t)is_blocks;
-        CHECK_STATUS(zt_write_copy(w, zt_object_at(big, i), NULL, 0), is_blocks ? ZT_ERROR_UNSUPPORTED : ZT_OK);
+        CHECK_STATUS(zt_write_copy(w, zt_object_at(big, i), NULL), is_blocks ? ZT_ERROR_UNSUPPORTED : ZT_OK);
     }
     for (i = 0; i < zt_object_count(odd); i++) {
         char name[32];
         snprintf(name, sizeof name, "renamed %u", (unsigned)i);
-        names += zt_write_copy(w, zt_object_at(odd, i), NULL, 0) == ZT_ERROR_UNSUPPORTED;
-        CHECK_STATUS(zt_write_copy(w, zt_object_at(odd, i), name, 0), ZT_OK);
+        names += zt_write_copy(w, zt_object_at(odd, i), NULL) == ZT_ERROR_UNSUPPORTED;
+        CHECK_STATUS(copy_named(w, zt_object_at(odd, i), name), ZT_OK);
     }
     CHECK(blocks > 0 && names > 0);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);

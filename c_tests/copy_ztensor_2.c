@@ -18,9 +18,9 @@ static void copy_all(const zt_file *from, zt_writer *w, zt_encoding encoding)
     CHECK_STATUS(zt_write_copy_attributes(w, from), ZT_OK);
     for (i = 0; i < count; i++)
         if (encoding == ZT_ENCODING_DEFAULT)
-            CHECK_STATUS(zt_write_copy(w, objects[i], NULL, 0), ZT_OK);
+            CHECK_STATUS(zt_write_copy(w, objects[i], NULL), ZT_OK);
         else
-            CHECK_STATUS(zt_write_copy_as(w, objects[i], NULL, 0, encoding, ZT_DIGEST_XXH3, ZT_DTYPE_OTHER), ZT_OK);
+            CHECK_STATUS(copy_as(w, objects[i], NULL, encoding, ZT_DIGEST_XXH3, ZT_DTYPE_OTHER), ZT_OK);
     finish(w);
 }
 
@@ -31,18 +31,18 @@ static void copied(const char *name, zt_encoding encoding)
     size_t i, c;
     copy_all(from, create(path, spec_2()), encoding);
     to = open_path(path);
-    CHECK(zt_file_container(to, 0) == ZT_CONTAINER_ZT_2);
+    CHECK(part_info(to, 0).container == ZT_CONTAINER_ZT_2);
     CHECK_U64(zt_object_count(to), zt_object_count(from));
     for (i = 0; i < zt_object_count(from); i++) {
         const zt_object *a = zt_object_at(from, i), *b = zt_object_find(to, zt_object_name(a));
-        CHECK_STR(zt_object_format_name(b), zt_object_format_name(a));
+        CHECK_STR(format_name(b), format_name(a));
         for (c = 0; c < zt_component_count(a); c++) {
             const zt_component *old = zt_component_at(a, c), *now = zt_component_find(b, zt_component_role(old));
             const char *digest = zt_component_digest(old);
             zt_encoding stored = encoding ? encoding : zt_component_encoding(old);
             size_t size;
             unsigned char *bytes = read_component(old, &size);
-            CHECK_STR(zt_component_dtype_name(now), zt_component_dtype_name(old));
+            CHECK_STR(dtype_name(now), dtype_name(old));
             digest = encoding || !digest || strncmp(digest, "crc32c:", 7) == 0 ? "xxh3:" : "sha256:";
             holds(to, zt_object_name(a), zt_component_role(old), stored == ZT_ENCODING_ZSTD ? ZT_ENCODING_ZSTD_SEEKABLE : stored, digest,
                 bytes, size);
@@ -78,9 +78,9 @@ static void canonical_form(void)
     finish(w);
     wanted = read_file(path, &size);
     file = open_path(path);
-    CHECK_U64(zt_component_offset(component_of(file, "a", "data")), 65536);
-    CHECK_U64(zt_component_offset(component_of(file, "b", "data")), 65536);
-    CHECK_U64(zt_component_offset(component_of(file, "c", "data")), 131072);
+    CHECK_U64(component_info(component_of(file, "a", "data")).offset, 65536);
+    CHECK_U64(component_info(component_of(file, "b", "data")).offset, 65536);
+    CHECK_U64(component_info(component_of(file, "c", "data")).offset, 131072);
     holds(file, "b", "data", ZT_ENCODING_RAW, "xxh3:", lines, SIZE);
     copy_all(file, create(other, canonical()), ZT_ENCODING_DEFAULT);
     CHECK(file_is(other, wanted, size));

@@ -19,7 +19,7 @@ static int reported(zt_status status, const char *name)
     return 0;
 }
 
-static void read_all(const zt_component *c, const char *name)
+static void read_all(const zt_file *file, const zt_component *c, const char *name)
 {
     uint32_t caps = zt_component_caps(c);
     uint64_t size = measured_size(c);
@@ -27,8 +27,8 @@ static void read_all(const zt_component *c, const char *name)
     size_t n = 0;
     zt_buffer *loaded = NULL;
     zt_status status;
-    CHECK(zt_component_role(c) && zt_component_dtype_name(c) && zt_component_encoding_name(c));
-    CHECK(zt_component_offset(c) % 64 == 0);
+    CHECK(zt_component_role(c) && dtype_name(c) && encoding_name(c));
+    CHECK(component_info(c).offset % 64 == 0);
     status = zt_component_ptr(c, &ptr, &n);
     CHECK((status == ZT_OK) == ((caps & ZT_CAP_MAP) != 0));
     if (reported(status, name))
@@ -51,7 +51,7 @@ static void read_all(const zt_component *c, const char *name)
             CHECK(zt_component_read(c, bytes_read, LARGEST_READ) != ZT_OK);
     }
     zt_buffer_free(loaded);
-    reported(zt_component_verify(c), name);
+    reported(verify_component(file, c), name);
 }
 
 static void views(const zt_file *file, const zt_object *object, const char *name)
@@ -64,7 +64,7 @@ static void views(const zt_file *file, const zt_object *object, const char *name
     INIT(s);
     INIT(c);
     INIT(q);
-    if (strlen(zt_object_name(object)) == zt_object_name_length(object))
+    if (strlen(zt_object_name(object)) == object_info(object).name_length)
         reported(zt_tensor_find(file, zt_object_name(object), &t), name);
     if (reported(zt_csr_view(object, &s), name))
         CHECK(s.indptr.count == s.rows + 1 && s.values.data && s.indices.count == s.nnz);
@@ -95,10 +95,10 @@ static void in_mode(const char *path, const char *name, zt_mode mode, int good)
         CHECK(zt_value_to_json(zt_file_attributes(file), NULL, 0, &needed) == ZT_OK && needed > 2);
     for (o = 0; o < zt_object_count(file); o++) {
         const zt_object *object = zt_object_at(file, o);
-        CHECK(zt_object_find_n(file, zt_object_name(object), zt_object_name_length(object)) != NULL);
-        CHECK(zt_object_shape(object) && zt_object_format_name(object));
+        CHECK(zt_object_find_n(file, zt_object_name(object), object_info(object).name_length) != NULL);
+        CHECK(zt_object_shape(object) && format_name(object));
         for (k = 0; k < zt_component_count(object); k++)
-            read_all(zt_component_at(object, k), name);
+            read_all(file, zt_component_at(object, k), name);
         views(file, object, name);
         if (o > 20)
             break; /* the files of a thousand objects have no other kinds */

@@ -1,6 +1,6 @@
 /* Two units include the header, twice each, and are linked: nothing in it is defined, all of it agrees. */
-#include "ztensor.h"
-#include "ztensor.h"
+#include "ztensor_advanced.h"
+#include "ztensor_advanced.h"
 
 #include "check.h"
 

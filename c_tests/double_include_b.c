@@ -1,6 +1,6 @@
 /* The other unit of double_include_a.c. */
-#include "ztensor.h"
-#include "ztensor.h"
+#include "ztensor_advanced.h"
+#include "ztensor_advanced.h"
 
 #ifdef __cplusplus
 extern "C"

@@ -37,13 +37,13 @@ static zt_status give(zt_writer *w, const char *name, const char *key, int64_t n
 {
     zt_attribute a = attribute(ZT_ATTRIBUTE_KIND_I64);
     a.i64 = n;
-    return zt_write_set_object_attribute(w, name, 0, key, &a);
+    return zt_write_attribute(w, name, 0, key, &a);
 }
 
 static zt_status take(zt_writer *w, const char *name, const char *key)
 {
     zt_attribute a = attribute(ZT_ATTRIBUTE_KIND_REMOVE);
-    return zt_write_set_object_attribute(w, name, 0, key, &a);
+    return zt_write_attribute(w, name, 0, key, &a);
 }
 
 static zt_status rename_to(zt_writer *w, const char *name, const char *new_name)

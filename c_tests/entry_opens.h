@@ -41,7 +41,7 @@ static zt_status entry_parts(const zt_file *file)
         zt_identity identity;
         INIT(identity);
         TRY(zt_part_identity(file, i, &identity));
-        if (zt_part_path(file, i) == NULL || zt_part_size(file, i) != identity.size)
+        if (part_info(file, i).path == NULL || part_info(file, i).size != identity.size)
             return ZT_ERROR_INTERNAL;
     }
     {
@@ -52,7 +52,7 @@ static zt_status entry_parts(const zt_file *file)
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
         const zt_component *c = zt_component_at(o, 0);
-        if (zt_object_find(file, zt_object_name(o)) != o || zt_component_part(c) >= zt_part_count(file))
+        if (zt_object_find(file, zt_object_name(o)) != o || component_info(c).part >= zt_part_count(file))
             return ZT_ERROR_INTERNAL;
         TRY(zt_component_read(c, entry_buffer, sizeof entry_buffer));
     }

@@ -58,8 +58,8 @@ static zt_status entry_metadata(const zt_file *file)
     TRY(zt_object_list(file, 0, infos, COUNT(infos), &n));
     INIT(parts[0]);
     TRY(zt_component_list(file, NULL, 0, parts, COUNT(parts), &n));
-    (void)(zt_file_version(file) && zt_file_size(file) && zt_file_mode(file));
-    (void)zt_container_name(zt_file_container(file, 0));
+    (void)(zt_file_version(file) && file_size(file) && zt_file_mode(file));
+    (void)zt_container_name(part_info(file, 0).container);
     {
         const void *bytes;
         uint64_t length;
@@ -70,42 +70,48 @@ static zt_status entry_metadata(const zt_file *file)
         INIT(identity);
         TRY(zt_file_identity(file, &identity));
         for (i = 0; i < zt_part_count(file); i++) {
+            zt_part_info part;
+            INIT(part);
             TRY(zt_part_identity(file, i, &identity));
-            if (zt_part_size(file, i) != identity.size)
+            TRY(zt_part_get_info(file, i, &part));
+            if (part.size != identity.size)
                 return ZT_ERROR_INTERNAL;
-            (void)zt_part_path(file, i);
+            (void)part.path;
         }
     }
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *o = zt_object_at(file, i);
-        TRY(zt_object_verify(o));
-        if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, zt_object_name(o), zt_object_name_length(o)) != o)
+        zt_object_info about;
+        INIT(about);
+        TRY(zt_object_get_info(o, &about));
+        TRY(verify_object(file, o));
+        if (zt_object_find(file, zt_object_name(o)) != o || zt_object_find_n(file, about.name, about.name_length) != o)
             return ZT_ERROR_INTERNAL;
-        (void)(zt_object_shape(o) && zt_object_rank(o) && zt_object_element_count(o) && zt_object_format_name(o) &&
-               zt_object_format(o));
+        (void)(zt_object_shape(o) && zt_object_rank(o) && zt_object_element_count(o) && zt_object_format(o));
         TRY(entry_value(zt_object_attributes(o)));
         for (j = 0; j < zt_component_count(o); j++) {
             const zt_component *c = zt_component_at(o, j);
-            if (zt_component_find(o, zt_component_role(c)) != c || strlen(zt_component_role(c)) != zt_component_role_length(c))
+            zt_component_info info;
+            INIT(info);
+            TRY(zt_component_get_info(c, &info));
+            if (zt_component_find(o, zt_component_role(c)) != c || strlen(zt_component_role(c)) != info.role_length)
                 return ZT_ERROR_INTERNAL;
-            if (zt_component_part(c) >= zt_part_count(file))
+            if (info.part >= zt_part_count(file))
                 return ZT_ERROR_INTERNAL;
-            (void)(zt_component_dtype_name(c) && zt_component_type(c) && zt_component_type_name(c) &&
-                   zt_component_encoding_name(c) && zt_component_digest(c) && zt_component_caps(c));
+            (void)(zt_component_type(c) && zt_component_digest(c) && zt_component_caps(c));
             {
                 zt_tensor tensor;
                 uint64_t measured;
                 INIT(tensor);
                 TRY(zt_component_measure(c, NULL, NULL, &measured));
                 TRY(zt_component_read_stored(c, entry_buffer, sizeof entry_buffer));
-                if (zt_component_find_n(o, zt_component_role(c), zt_component_role_length(c)) != c)
+                if (zt_component_find_n(o, zt_component_role(c), info.role_length) != c)
                     return ZT_ERROR_INTERNAL;
                 (void)zt_value_find_n(zt_object_attributes(o), "a", 1);
                 if (zt_object_format(o) == ZT_FORMAT_DENSE)
                     TRY(zt_tensor_view(o, &tensor));
             }
-            (void)(zt_dtype_size(zt_component_dtype(c)) && zt_component_offset(c) && zt_component_stored_size(c) &&
-                   zt_component_encoding(c));
+            (void)(zt_dtype_size(zt_component_dtype(c)) && zt_component_encoding(c));
         }
     }
     TRY(entry_value(zt_file_attributes(file)));
@@ -241,7 +247,7 @@ static zt_status entry_read(const zt_file *file)
                 goto end;
             TRY(zt_component_read(c, entry_buffer, (size_t)bytes));
             TRY(zt_component_read_range(c, bytes / 3, entry_buffer, (size_t)bytes / 3));
-            TRY(zt_component_verify(c));
+            TRY(verify_component(file, c));
             (void)zt_component_advise(c, ZT_ADVICE_WILLNEED); /* unsupported but for files */
             TRY(zt_component_load(c, NULL, &buffer));
             status = zt_buffer_data(buffer) && zt_buffer_size(buffer) == bytes ? ZT_OK : ZT_ERROR_INTERNAL;

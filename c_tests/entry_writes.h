@@ -33,9 +33,9 @@ static zt_status edit_objects(void)
     TRY(zt_write_rename(w, "f32", 0, "swap", 0));
     TRY(zt_write_rename(w, "f64", 0, "f32", 0));
     TRY(zt_write_rename(w, "swap", 0, "f64", 0));
-    TRY(zt_write_set_object_attribute(w, "f64", 0, "one", &null));
-    TRY(zt_write_set_object_attribute(w, "f64", 0, "two", &null));
-    TRY(zt_write_set_object_attribute(w, "f64", 0, "one", &gone));
+    TRY(zt_write_attribute(w, "f64", 0, "one", &null));
+    TRY(zt_write_attribute(w, "f64", 0, "two", &null));
+    TRY(zt_write_attribute(w, "f64", 0, "one", &gone));
     if ((status = zt_write_rename(w, "i8", 0, "u8", 0)) == ZT_ERROR_EXISTS)
         status = zt_write_remove(w, "nobody", 0) == ZT_ERROR_NOT_FOUND ? ZT_OK : ZT_ERROR_INTERNAL;
 end:
@@ -88,12 +88,12 @@ static zt_status nest_attributes(void)
         *end++ = i % 2 ? '}' : ']';
     *end = 0;
     TRY(zt_write_create(entry_target, NULL, &w));
-    TRY(set_json(w, "deep", json));
+    TRY(set_json(w, NULL, "deep", json));
     status = zt_write_finish(w, NULL);
     w = NULL;
     TRY(status);
     TRY(zt_write_append(entry_target, NULL, &w));
-    TRY(set_json(w, "more", json));
+    TRY(set_json(w, NULL, "more", json));
     status = zt_write_finish(w, NULL);
     w = NULL;
     TRY(status);
@@ -113,7 +113,7 @@ static zt_status write_what_is_refused(void)
     zt_writer *w = NULL;
     zt_status status;
     TRY(zt_write_create(entry_target, NULL, &w));
-    if ((status = set_json(w, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
+    if ((status = set_json(w, NULL, "x", "{\"a\":")) != ZT_ERROR_INVALID_ARGUMENT)
         goto end;
     if ((status = zt_write_data(w, "abcd", 4)) != ZT_ERROR_STATE)
         goto end;
@@ -130,12 +130,16 @@ static zt_status copy_tensors(void)
     zt_file *file = NULL;
     zt_status status;
     size_t i;
+    zt_copy_options named;
+    INIT(named);
+    named.name = "another name";
     TRY(zt_open(entry_good, NULL, &file));
     TRY(zt_write_create(entry_target, NULL, &w));
     TRY(zt_write_copy_attributes(w, file));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), i == 0 ? "another name" : NULL, 0));
-    TRY(zt_write_copy_as(w, zt_object_at(file, 0), "as zstd", 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER));
+        TRY(zt_write_copy(w, zt_object_at(file, i), i == 0 ? &named : NULL));
+    named.name = "as zstd", named.encoding = ZT_ENCODING_ZSTD, named.digest = ZT_DIGEST_CRC32C;
+    TRY(zt_write_copy(w, zt_object_at(file, 0), &named));
     status = zt_write_finish(w, NULL);
     w = NULL;
 end:

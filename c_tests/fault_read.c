@@ -105,7 +105,7 @@ static void opening(struct outcome *out)
     size_t i;
     TRY(open_source(&file));
     for (i = 0; i < zt_object_count(file); i++)
-        hash_bytes(out, zt_object_name(zt_object_at(file, i)), zt_object_name_length(zt_object_at(file, i)));
+        hash_bytes(out, zt_object_name(zt_object_at(file, i)), object_info(zt_object_at(file, i)).name_length);
 done:
     CHECK((file == NULL) == (out->status != ZT_OK));
     zt_close(file);
@@ -137,7 +137,7 @@ static void reading(struct outcome *out)
             zt_buffer_free(buffer);
             buffer = NULL;
             if (zt_component_digest(c))
-                TRY(zt_component_verify(c));
+                TRY(verify_component(file, c));
         }
     }
     TRY(zt_object_read_as(zt_object_find(file, "floats"), ZT_DTYPE_F64, wide, sizeof wide, NULL));

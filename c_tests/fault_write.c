@@ -207,7 +207,7 @@ static void editing(struct outcome *out)
     TRY(zt_write_append(target(), &o, &w));
     TRY(zt_write_remove(w, "u8", 0));
     TRY(zt_write_rename(w, "f32", 0, "u8", 0));
-    TRY(zt_write_set_object_attribute(w, "u8", 0, "null", &a));
+    TRY(zt_write_attribute(w, "u8", 0, "null", &a));
     add(out, w);
     finishing(out, w);
 done:
@@ -226,7 +226,7 @@ static void copying(struct outcome *out)
     TRY(zt_open(data_path("v1.2/py-1.2.3-zstd.zt"), &read, &file));
     TRY(zt_write_create(target(), &o, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), NULL, 0));
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
     finishing(out, w);
     w = NULL;
 done:

@@ -48,7 +48,7 @@ static void all_fail(const zt_file *file, zt_status one, zt_status other)
     INIT(o), INIT(r), INIT(t);
     o.threads = 2, o.verify = 1;
     r.component = c, r.length = ZT_WHOLE, r.dst = got, r.dst_size = SIZE;
-    s[0] = zt_component_verify(c);
+    s[0] = verify_component(file, c);
     s[1] = zt_read_batch(file, &r, 1, &o, NULL);
     s[2] = zt_verify(file, NULL, NULL);
     s[3] = zt_component_read(c, got, SIZE);
@@ -81,7 +81,7 @@ static void overwritten(zt_encoding encoding)
     file = open_mode(ZT_MODE_READ);
     fd = open(path, O_WRONLY);
     nanosleep(&tick, NULL); /* the file system's clock */
-    REQUIRE(fd >= 0 && pwrite(fd, "overwritten", 11, (off_t)zt_component_offset(component_of(file, "a", "data")) + 9) == 11);
+    REQUIRE(fd >= 0 && pwrite(fd, "overwritten", 11, (off_t)component_info(component_of(file, "a", "data")).offset + 9) == 11);
     close(fd);
     all_fail(file, ZT_ERROR_IO, ZT_ERROR_IO);
     zt_close(file);

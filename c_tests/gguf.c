@@ -66,7 +66,7 @@ static void blocks(zt_mode mode)
     size_t size = 0;
     REQUIRE(data != NULL);
     CHECK(zt_object_rank(object) == 3 && shape[0] == 2 && shape[1] == 1 && shape[2] == 64);
-    CHECK(zt_component_offset(data) == 2464 && zt_component_type(data) != ZT_TYPE_NONE);
+    CHECK(component_info(data).offset == 2464 && zt_component_type(data) != ZT_TYPE_NONE);
     CHECK_STATUS(zt_component_read(data, all, sizeof all), ZT_OK);
     if (mode == ZT_MODE_MAP) {
         CHECK_STATUS(zt_component_ptr(data, &bytes, &size), ZT_OK);

@@ -52,19 +52,17 @@ static void no_writer(void)
     CHECK_STATUS(zt_write_component(NULL, &c), INVALID);
     CHECK_STATUS(zt_write_data(NULL, space, 1), INVALID);
     CHECK_STATUS(zt_write_end(NULL), INVALID);
-    CHECK_STATUS(zt_write_copy(NULL, object, NULL, 0), INVALID);
-    CHECK_STATUS(zt_write_copy_as(NULL, object, NULL, 0, 0, 0, 0), INVALID);
+    CHECK_STATUS(zt_write_copy(NULL, object, NULL), INVALID);
     CHECK_STATUS(zt_write_shard(NULL, "a", 0, NULL), INVALID);
     CHECK_STATUS(zt_write_link(NULL, object, NULL, 0), INVALID);
     CHECK_STATUS(zt_write_copy_attributes(NULL, file), INVALID);
     CHECK_STATUS(zt_write_finish(NULL, NULL), ZT_OK);
     CHECK_STATUS(zt_write_finish(NULL, &summary), ZT_OK);
     zt_write_abort(NULL);
-    CHECK_STATUS(zt_write_set_attribute(NULL, "k", &attr), INVALID);
-    CHECK_STATUS(zt_write_set_open_object_attribute(NULL, "k", &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(NULL, NULL, 0, "k", &attr), INVALID);
     CHECK_STATUS(zt_write_remove(NULL, "a", 0), INVALID);
     CHECK_STATUS(zt_write_rename(NULL, "a", 0, "b", 0), INVALID);
-    CHECK_STATUS(zt_write_set_object_attribute(NULL, "a", 0, "k", &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(NULL, "a", 0, "k", &attr), INVALID);
 }
 
 /* With a writer, and without each thing that it needs; then it finishes a good file. */
@@ -80,10 +78,9 @@ static void nothing_to_write(void)
     zt_attribute attr = attribute(ZT_ATTRIBUTE_KIND_NULL);
     zt_file *f;
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, NULL, &attr), INVALID);
-    CHECK_STATUS(zt_write_set_attribute(w, "k", NULL), INVALID);
-    CHECK_STATUS(zt_write_set_open_object_attribute(w, NULL, &attr), INVALID);
-    CHECK_STATUS(zt_write_set_open_object_attribute(w, "k", NULL), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, "k", NULL), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 1, "k", &attr), INVALID);
     CHECK_STATUS(zt_write_dense(w, NULL, 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 0, space, 1), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, NULL, 2, space, 4), INVALID);
     CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, two, 2, NULL, 4), INVALID);
@@ -91,9 +88,8 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_write_remove(w, NULL, 1), INVALID);
     CHECK_STATUS(zt_write_rename(w, NULL, 0, "b", 0), INVALID);
     CHECK_STATUS(zt_write_rename(w, "a", 0, NULL, 0), INVALID);
-    CHECK_STATUS(zt_write_set_object_attribute(w, NULL, 0, "k", &attr), INVALID);
-    CHECK_STATUS(zt_write_set_object_attribute(w, "a", 0, NULL, &attr), INVALID);
-    CHECK_STATUS(zt_write_set_object_attribute(w, "a", 0, "k", NULL), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, "a", 0, NULL, &attr), INVALID);
+    CHECK_STATUS(zt_write_attribute(w, "a", 0, "k", NULL), INVALID);
     INIT(r);
     CHECK_STATUS(zt_write_batch(w, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_write_batch(w, NULL, 1), INVALID);
@@ -135,8 +131,7 @@ static void nothing_to_write(void)
     CHECK_STATUS(zt_write_begin(w, &o), INVALID); /* no shape */
     CHECK_STATUS(zt_write_begin(w, NULL), INVALID);
     o.rank = 0;
-    CHECK_STATUS(zt_write_copy(w, NULL, "a", 0), INVALID);
-    CHECK_STATUS(zt_write_copy_as(w, NULL, "a", 0, 0, 0, 0), INVALID);
+    CHECK_STATUS(zt_write_copy(w, NULL, NULL), INVALID);
     CHECK_STATUS(zt_write_shard(w, "a", 0, NULL), INVALID);
     CHECK_STATUS(zt_write_link(w, NULL, "a", 0), INVALID);
     CHECK_STATUS(zt_write_copy_attributes(w, NULL), INVALID);

@@ -41,7 +41,7 @@ static void links_are_read_from_their_shard(void)
     holds(file, "noise", "data", ZT_ENCODING_RAW, "xxh3:", noise, SIZE);
     holds(file, "again", "data", ZT_ENCODING_RAW, "xxh3:", noise, SIZE);
     holds(file, "lines", "data", ZT_ENCODING_ZSTD_SEEKABLE, "xxh3:", lines, SIZE);
-    CHECK(zt_component_part(component_of(file, "own", "data")) == 0 && zt_component_part(component_of(file, "noise", "data")) == 1);
+    CHECK(component_info(component_of(file, "own", "data")).part == 0 && component_info(component_of(file, "noise", "data")).part == 1);
     CHECK(zt_value_find(zt_object_attributes(zt_object_find(file, "lines")), "step") != NULL);
     INIT(csr);
     CHECK_STATUS(zt_csr_view(zt_object_find(file, "csr"), &csr), ZT_OK);

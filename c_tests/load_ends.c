@@ -16,7 +16,7 @@ static void damage(const char *path, size_t n)
     const zt_component *c = zt_component_find(zt_object_at(file, n), "data");
     size_t size;
     unsigned char *bytes = read_file(path, &size);
-    bytes[zt_component_offset(c) + zt_component_stored_size(c) / 2] ^= 1;
+    bytes[component_info(c).offset + component_info(c).stored_size / 2] ^= 1;
     zt_close(file);
     write_file(path, bytes, size);
     free(bytes);

@@ -304,7 +304,7 @@ static void test_verify(const char *path)
     unsigned char *dst = (unsigned char *)malloc(4 * SIZE);
     int variant;
     zt_file *file = open_path(path);
-    uint64_t at = zt_component_offset(component_of(file, "t0", "data")) + 1000;
+    uint64_t at = component_info(component_of(file, "t0", "data")).offset + 1000;
     FILE *stream = fopen(path, "r+b");
     REQUIRE(dst != NULL && stream != NULL);
     CHECK(fseek(stream, (long)at, SEEK_SET) == 0 && fputc(byte_of(0, 1000) ^ 1, stream) != EOF);

@@ -31,7 +31,7 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
     uint64_t total = 0;
     CHECK(zt_part_count(model) == count && zt_file_mode(model) == mode);
     for (part = 0; part < count; part++) {
-        const char *path = zt_part_path(model, part);
+        const char *path = part_info(model, part).path;
         zt_file *alone;
         zt_identity a, b;
         const void *bytes = NULL;
@@ -39,14 +39,14 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
         size_t i;
         REQUIRE(path != NULL);
         alone = open_path(path);
-        CHECK(zt_part_count(alone) == 1 && strcmp(zt_part_path(alone, 0), path) == 0);
+        CHECK(zt_part_count(alone) == 1 && strcmp(part_info(alone, 0).path, path) == 0);
         INIT(a), INIT(b);
         CHECK_STATUS(zt_part_identity(model, part, &a), ZT_OK);
         CHECK_STATUS(zt_file_identity(alone, &b), ZT_OK);
         CHECK(SAME_FROM(size, a, b));
-        CHECK(zt_part_size(model, part) == zt_file_size(alone));
-        CHECK(zt_file_container(model, part) == zt_file_container(alone, 0));
-        total += zt_file_size(alone);
+        CHECK(part_info(model, part).size == file_size(alone));
+        CHECK(part_info(model, part).container == part_info(alone, 0).container);
+        total += file_size(alone);
         CHECK_STATUS(zt_file_bytes(model, part, &bytes, &size), mode == ZT_MODE_READ ? ZT_ERROR_NOT_MAPPABLE : ZT_OK);
         for (i = 0; i < zt_object_count(alone); i++, at++) {
             const zt_object *here = zt_object_at(model, at), *there = zt_object_at(alone, i);
@@ -55,22 +55,22 @@ static void parts(const char *name, size_t count, zt_mode mode, uint32_t threads
             REQUIRE(c != NULL && d != NULL);
             CHECK(strcmp(zt_object_name(here), zt_object_name(there)) == 0);
             CHECK(zt_object_find(model, zt_object_name(there)) == here);
-            CHECK(zt_component_part(c) == part && zt_component_part(d) == 0);
-            CHECK(zt_component_offset(c) == zt_component_offset(d) && zt_component_caps(d) >= zt_component_caps(c));
+            CHECK(component_info(c).part == part && component_info(d).part == 0);
+            CHECK(component_info(c).offset == component_info(d).offset && zt_component_caps(d) >= zt_component_caps(c));
             INIT(x), INIT(y);
             CHECK_STATUS(zt_tensor_view(here, &x), ZT_OK);
             CHECK_STATUS(zt_tensor_view(there, &y), ZT_OK);
             CHECK(x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
             if (bytes)
-                CHECK(are_elements(y.data, (const char *)bytes + zt_component_offset(c), y.size, zt_dtype_size(y.dtype)));
+                CHECK(are_elements(y.data, (const char *)bytes + component_info(c).offset, y.size, zt_dtype_size(y.dtype)));
             CHECK_STATUS(zt_component_advise(c, ZT_ADVICE_WILLNEED), takes_advice(ZT_ADVICE_WILLNEED, mode) ? ZT_OK : ZT_ERROR_UNSUPPORTED);
-            CHECK_STATUS(zt_object_verify(here), ZT_OK);
+            CHECK_STATUS(verify_object(model, here), ZT_OK);
         }
         zt_close(alone);
     }
-    CHECK(at == zt_object_count(model) && total == zt_file_size(model));
-    CHECK(zt_part_path(model, count) == NULL && zt_part_size(model, count) == 0);
-    CHECK(zt_file_container(model, count) == ZT_CONTAINER_NONE);
+    CHECK(at == zt_object_count(model) && total == file_size(model));
+    CHECK(part_info(model, count).path == NULL && part_info(model, count).size == 0);
+    CHECK(part_info(model, count).container == ZT_CONTAINER_NONE);
     {
         const void *bytes = NULL;
         zt_identity identity;
@@ -99,7 +99,7 @@ static void all_at_once(zt_mode mode)
     REQUIRE(n > 3 && n < MOST);
     for (i = 0; i < n; i++) {
         REQUIRE(infos[i].size <= SPACE);
-        CHECK(infos[i].part == zt_component_part(infos[i].component) && (i == 0 || infos[i].part >= infos[i - 1].part));
+        CHECK(infos[i].part == component_info(infos[i].component).part && (i == 0 || infos[i].part >= infos[i - 1].part));
         INIT(requests[i]);
         requests[i].component = infos[i].component;
         requests[i].length = ZT_WHOLE;
@@ -133,8 +133,8 @@ static void by_paths(void)
     paths[0] = third, paths[1] = first;
     CHECK_STATUS(zt_open_parts(paths, 2, NULL, &file), ZT_OK);
     REQUIRE(file != NULL);
-    CHECK(zt_part_count(file) == 2 && zt_file_container(file, 0) == ZT_CONTAINER_ZT_1_2);
-    CHECK(zt_file_container(file, 1) == ZT_CONTAINER_SAFETENSORS && strcmp(zt_file_version(file), "1.2.0") == 0);
+    CHECK(zt_part_count(file) == 2 && part_info(file, 0).container == ZT_CONTAINER_ZT_1_2);
+    CHECK(part_info(file, 1).container == ZT_CONTAINER_SAFETENSORS && strcmp(zt_file_version(file), "1.2.0") == 0);
     zt_close(file);
     /* A file twice has each name twice: both parts are named. */
     paths[2] = first;
@@ -192,7 +192,7 @@ static void a_part_is_cut(void)
     REQUIRE(cut >= 0 && ftruncate(cut, 100) == 0 && close(cut) == 0);
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_component *c = zt_component_at(zt_object_at(file, i), 0);
-        const zt_status wanted = zt_component_part(c) ? ZT_ERROR_IO : ZT_OK;
+        const zt_status wanted = component_info(c).part ? ZT_ERROR_IO : ZT_OK;
         CHECK_STATUS(zt_component_read(c, space, sizeof space), wanted);
         if (wanted != ZT_OK) {
             failed++;

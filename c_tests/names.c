@@ -27,6 +27,7 @@ static void written_names(void)
     const char *path = scratch_path("names.zt"), *copy = scratch_path("names-copy.zt");
     zt_write_request request;
     zt_attribute number;
+    zt_copy_options as;
     zt_writer *w = NULL;
     zt_file *file = NULL;
     const zt_object *object;
@@ -46,16 +47,18 @@ static void written_names(void)
     CHECK_STATUS(zt_write_batch(w, &request, 1), ZT_OK);
     request.name_length = 0; /* up to the NUL */
     CHECK_STATUS(zt_write_batch(w, &request, 1), ZT_OK);
-    CHECK_STATUS(zt_write_set_attribute(w, key, &number), ZT_OK);
+    CHECK_STATUS(zt_write_attribute(w, NULL, 0, key, &number), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     object = zt_object_find_n(file, name, 3);
     CHECK(object != NULL && zt_object_find(file, "a") != NULL && zt_object_find(file, "a") != object);
     CHECK(zt_value_find_n(zt_file_attributes(file), key, 4) != NULL && zt_value_find(zt_file_attributes(file), "k") == NULL);
     REQUIRE(zt_write_create(copy, NULL, &w) == ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, object, NULL, 0), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, object, "c\0d", 3), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, object, "c\0d", 0), ZT_OK);
+    CHECK_STATUS(zt_write_copy(w, object, NULL), ZT_OK);
+    INIT(as);
+    as.name = "c\0d", as.name_length = 3;
+    CHECK_STATUS(zt_write_copy(w, object, &as), ZT_OK);
+    CHECK_STATUS(copy_named(w, object, "c\0d"), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     zt_close(file);
     file = open_path(copy);
@@ -164,8 +167,8 @@ static void parts_of_an_object(void)
     file = open_path(path);
     found = zt_component_find_n(zt_object_find_n(file, "o\0", 2), "ro\0le", 5);
     REQUIRE(found != NULL);
-    CHECK(strcmp(zt_object_format_name(zt_object_at(file, 0)), "ring") == 0);
-    CHECK(strcmp(zt_component_type_name(found), "octet") == 0);
+    CHECK(strcmp(format_name(zt_object_at(file, 0)), "ring") == 0);
+    CHECK(strcmp(type_name(found), "octet") == 0);
     zt_close(file);
     free(format), free(role), free(type);
     remove(path);

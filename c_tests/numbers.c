@@ -23,9 +23,9 @@ static int names_it(const zt_object *object, const zt_component *data)
 {
     const char *message = zt_last_error();
     if (zt_object_format(object) != ZT_FORMAT_DENSE)
-        return strstr(message, zt_object_format_name(object)) != NULL;
-    return (zt_component_type_name(data) && strstr(message, zt_component_type_name(data))) ||
-           strstr(message, zt_component_dtype_name(data)) || strstr(message, zt_component_encoding_name(data));
+        return strstr(message, format_name(object)) != NULL;
+    return (type_name(data) && strstr(message, type_name(data))) ||
+           strstr(message, dtype_name(data)) || strstr(message, encoding_name(data));
 }
 
 static void one_dtype(const zt_object *object, zt_dtype to)

@@ -18,7 +18,7 @@ static void shapes(void)
     for (i = 0; i < COUNT(rows); i++) {
         const zt_object *object = zt_object_at(file, i);
         CHECK_STR(zt_object_name(object), rows[i].name);
-        CHECK_U64(zt_object_name_length(object), 2);
+        CHECK_U64(object_info(object).name_length, 2);
         CHECK(zt_object_find(file, rows[i].name) == object);
         CHECK_U64(zt_object_rank(object), rows[i].rank);
         CHECK_U64(zt_object_element_count(object), rows[i].count);
@@ -26,7 +26,7 @@ static void shapes(void)
         for (d = 0; d < rows[i].rank; d++)
             CHECK_U64(zt_object_shape(object)[d], rows[i].shape[d]);
         CHECK(zt_object_format(object) == ZT_FORMAT_DENSE);
-        CHECK_STR(zt_object_format_name(object), "dense");
+        CHECK_STR(format_name(object), "dense");
         CHECK(zt_object_attributes(object) == NULL);
         CHECK_U64(zt_component_count(object), 1);
     }
@@ -59,9 +59,9 @@ static void odd_names(void)
     const zt_object *empty = zt_object_at(file, 0), *a = zt_object_at(file, 1), *nul = zt_object_at(file, 2);
     CHECK_U64(zt_object_count(file), 3);
     CHECK_STR(zt_object_name(empty), "");
-    CHECK_U64(zt_object_name_length(empty), 0);
-    CHECK_U64(zt_object_name_length(a), 1);
-    CHECK_U64(zt_object_name_length(nul), 3);
+    CHECK_U64(object_info(empty).name_length, 0);
+    CHECK_U64(object_info(a).name_length, 1);
+    CHECK_U64(object_info(nul).name_length, 3);
     CHECK(memcmp(zt_object_name(nul), "a\0b", 4) == 0);
     CHECK(zt_object_find(file, "") == empty);
     CHECK(zt_object_find(file, "a") == a);
@@ -131,7 +131,7 @@ static void file_order(void)
     file = open_data("valid-odd/v0.1-order.zt");
     CHECK_STR(zt_object_name(zt_object_at(file, 0)), "a");
     CHECK_STR(zt_object_name(zt_object_at(file, 1)), "b");
-    CHECK_U64(zt_component_offset(zt_component_at(zt_object_at(file, 0), 0)), 128);
+    CHECK_U64(component_info(zt_component_at(zt_object_at(file, 0), 0)).offset, 128);
     zt_close(file);
 }
 
@@ -156,7 +156,7 @@ static void formats(void)
         const zt_object *object = rows[i].object ? zt_object_find(file, rows[i].object) : zt_object_at(file, 0);
         REQUIRE(object != NULL);
         CHECK_U64(zt_object_format(object), rows[i].format);
-        CHECK_STR(zt_object_format_name(object), rows[i].name);
+        CHECK_STR(format_name(object), rows[i].name);
         CHECK_U64(zt_component_count(object), rows[i].components);
         CHECK(zt_component_at(object, rows[i].components) == NULL);
         CHECK(zt_component_at(object, SIZE_MAX) == NULL);
@@ -173,7 +173,7 @@ static void components_in_order(void)
     size_t i;
     for (i = 0; i < 3; i++) {
         CHECK_STR(zt_component_role(zt_component_at(object, i)), csr[i]);
-        CHECK_U64(zt_component_role_length(zt_component_at(object, i)), strlen(csr[i]));
+        CHECK_U64(component_info(zt_component_at(object, i)).role_length, strlen(csr[i]));
         CHECK(zt_component_find(object, csr[i]) == zt_component_at(object, i));
     }
     CHECK(zt_component_find(object, "data") == NULL && zt_component_find(object, "") == NULL);
@@ -231,7 +231,7 @@ static void tied_weights(void)
         CHECK_STATUS(zt_component_ptr(component_of(file, "alias", "data"), &alias, NULL), ZT_OK);
         CHECK(a == alias);
     }
-    CHECK_U64(zt_component_offset(component), zt_component_offset(component_of(file, "alias", "data")));
+    CHECK_U64(component_info(component).offset, component_info(component_of(file, "alias", "data")).offset);
     zt_close(file);
 }
 

@@ -24,7 +24,7 @@ static void every_version(void)
             CHECK_STR(zt_file_version(file), rows[i].version);
             CHECK_U64(zt_object_count(file), rows[i].objects);
             if (rows[i].size)
-                CHECK_U64(zt_file_size(file), rows[i].size);
+                CHECK_U64(file_size(file), rows[i].size);
             zt_close(file);
         }
     }
@@ -110,10 +110,10 @@ static void inside(uint64_t offset)
         CHECK_STATUS(zt_open_fd(fd, offset, size, &options, &file), ZT_OK);
         CHECK(close(fd) == 0);
         REQUIRE(file != NULL);
-        CHECK_U64(zt_file_size(file), size);
+        CHECK_U64(file_size(file), size);
         CHECK_U64(zt_object_count(file), 13);
         component = component_of(file, "f32", "data");
-        CHECK_U64(zt_component_offset(component), 192);
+        CHECK_U64(component_info(component).offset, 192);
         CHECK_STATUS(zt_component_read(component, got, sizeof got), ZT_OK);
         CHECK(are_elements(got, bytes + 192, 60, 4));
         if (i == 0 && offset % 4 == 0 && borrows_little_endian(4)) { /* an f32 has 4 bytes */
@@ -132,7 +132,7 @@ static void inside(uint64_t offset)
     fd = open(path, O_RDONLY);
     REQUIRE(fd >= 0);
     CHECK_STATUS(zt_open_fd(fd, offset, ZT_WHOLE, NULL, &file), ZT_OK);
-    CHECK_U64(zt_file_size(file), size);
+    CHECK_U64(file_size(file), size);
     zt_close(file);
     file = sentinel;
     CHECK_STATUS(zt_open_fd(fd, offset, size - 1, NULL, &file), ZT_ERROR_CORRUPT);
@@ -188,7 +188,7 @@ static void every_container(void)
                          : by == 1 ? zt_open_fd(fd, 0, ZT_WHOLE, NULL, &file)
                          : by == 2 ? zt_open_memory(bytes, size, NULL, &file)
                                    : zt_open_source(&source, NULL, &file), ZT_OK);
-            CHECK(zt_file_container(file, 0) == rows[i].container && zt_object_count(file) > 0);
+            CHECK(part_info(file, 0).container == rows[i].container && zt_object_count(file) > 0);
             CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
             zt_close(file);
         }

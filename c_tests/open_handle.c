@@ -56,10 +56,10 @@ static void parts(uint64_t offset)
         CHECK_STATUS(zt_open_handle(handle, offset, size, &options, &file), ZT_OK);
         CHECK(CloseHandle(handle));
         REQUIRE(file != NULL);
-        CHECK_U64(zt_file_size(file), size);
+        CHECK_U64(file_size(file), size);
         CHECK_U64(zt_object_count(file), 13);
         component = component_of(file, "f32", "data");
-        CHECK_U64(zt_component_offset(component), 192);
+        CHECK_U64(component_info(component).offset, 192);
         CHECK_STATUS(zt_component_read(component, got, sizeof got), ZT_OK);
         CHECK(are_elements(got, bytes + 192, 60, 4));
         if (zt_file_mode(file) != ZT_MODE_READ && offset % 4 == 0 && borrows_little_endian(4)) {
@@ -73,7 +73,7 @@ static void parts(uint64_t offset)
     write_file(path, whole, (size_t)offset + size);
     handle = opened(path, GENERIC_READ | GENERIC_WRITE, FILE_ATTRIBUTE_NORMAL);
     CHECK_STATUS(zt_open_handle(handle, offset, ZT_WHOLE, NULL, &file), ZT_OK);
-    CHECK_U64(zt_file_size(file), size);
+    CHECK_U64(file_size(file), size);
     zt_close(file);
     expect_no_file(handle, offset, size - 1, ZT_ERROR_CORRUPT);
     expect_no_file(handle, offset, size + 1, ZT_ERROR_INVALID_ARGUMENT);

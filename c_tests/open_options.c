@@ -178,20 +178,20 @@ static void containers(void)
     const void *bytes;
     size_t size;
     CHECK_STATUS(zt_open(data_path("foreign/valid/amber-metadata-last.safetensors"), NULL, &file), ZT_OK);
-    CHECK(zt_file_container(file, 0) == ZT_CONTAINER_SAFETENSORS && zt_file_container(file, 1) == ZT_CONTAINER_NONE);
+    CHECK(part_info(file, 0).container == ZT_CONTAINER_SAFETENSORS && part_info(file, 1).container == ZT_CONTAINER_NONE);
     CHECK_STR(zt_file_version(file), "");
     CHECK_U64(zt_value_count(zt_file_attributes(file)), 200);
     data = component_of(file, "enc.1.attn.k.weight.67", "data");
-    CHECK(zt_component_offset(data) == 7382 && zt_component_dtype(data) == ZT_DTYPE_F32);
+    CHECK(component_info(data).offset == 7382 && zt_component_dtype(data) == ZT_DTYPE_F32);
     zt_close(file);
     CHECK_STATUS(zt_open(data_path("foreign/valid/amber-all-dtypes-rust.safetensors"), NULL, &file), ZT_OK);
     data = component_of(file, "enc.0.norm.gain.39", "data");
-    CHECK(zt_component_type(data) == ZT_TYPE_F4_E2M1 && zt_component_stored_size(data) == 4);
+    CHECK(zt_component_type(data) == ZT_TYPE_F4_E2M1 && component_info(data).stored_size == 4);
     zt_close(file);
     /* Elements that do not begin at multiples of their size are copied, not lent. */
     CHECK_STATUS(zt_open(data_path("foreign/valid/amber-unaligned-header.safetensors"), NULL, &file), ZT_OK);
     data = component_of(file, "enc.1.attn.k.weight.55", "data");
-    CHECK(zt_component_offset(data) == 161 && (zt_component_caps(data) & ZT_CAP_MAP) == 0);
+    CHECK(component_info(data).offset == 161 && (zt_component_caps(data) & ZT_CAP_MAP) == 0);
     CHECK_STATUS(zt_component_ptr(data, &bytes, &size), ZT_ERROR_NOT_MAPPABLE);
     zt_close(file);
     INIT(options);
@@ -202,7 +202,7 @@ static void containers(void)
     options.containers = 1u << ZT_CONTAINER_ZT_1_2;
     expect_failure(data_path("foreign/valid/amber-empty.safetensors"), &options, ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_open(data_path("v1.2/py-1.2.3-1000.zt"), &options, &file), ZT_OK);
-    CHECK(zt_file_container(file, 0) == ZT_CONTAINER_ZT_1_2);
+    CHECK(part_info(file, 0).container == ZT_CONTAINER_ZT_1_2);
     zt_close(file);
     options.containers = 1;
     expect_failure(data_path("v1.2/py-1.2.3-1000.zt"), &options, ZT_ERROR_INVALID_ARGUMENT);

@@ -17,12 +17,12 @@ static void aligned_memory(size_t shift)
     memcpy(data, bytes, size);
     CHECK_STATUS(zt_open_memory(data, size, NULL, &file), ZT_OK);
     REQUIRE(file != NULL);
-    CHECK_U64(zt_file_size(file), size);
+    CHECK_U64(file_size(file), size);
     CHECK_U64(zt_object_count(file), 13);
     for (i = 0; i < 13; i++) {
         const zt_component *component = zt_component_at(zt_object_at(file, i), 0);
         size_t width = zt_dtype_size(zt_component_dtype(component));
-        uint64_t offset = zt_component_offset(component);
+        uint64_t offset = component_info(component).offset;
         size_t length = 0, want = (size_t)zt_component_size(component);
         const void *ptr = sentinel;
         unsigned char got[120];
@@ -144,7 +144,7 @@ static void good_source(const unsigned char *bytes, size_t size)
     CHECK_STATUS(zt_open_source(&source, NULL, &file), ZT_OK);
     REQUIRE(file != NULL);
     memset(&source, 0xff, sizeof source); /* it was copied */
-    CHECK_U64(zt_file_size(file), size);
+    CHECK_U64(file_size(file), size);
     CHECK_U64(zt_object_count(file), 13);
     for (i = 0; i < 13; i++) {
         component = zt_component_at(zt_object_at(file, i), 0);
@@ -153,7 +153,7 @@ static void good_source(const unsigned char *bytes, size_t size)
         CHECK_STATUS(zt_component_ptr(component, &ptr, NULL), ZT_ERROR_NOT_MAPPABLE);
         CHECK(ptr == sentinel);
         CHECK_STATUS(zt_component_read(component, got, sizeof got), ZT_OK);
-        CHECK(are_elements(got, bytes + zt_component_offset(component), (size_t)zt_component_size(component),
+        CHECK(are_elements(got, bytes + component_info(component).offset, (size_t)zt_component_size(component),
                            zt_dtype_size(zt_component_dtype(component))));
         CHECK_STATUS(zt_component_read_range(component, 3, part, 7), ZT_OK);
         CHECK(memcmp(part, got + 3, 7) == 0);

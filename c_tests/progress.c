@@ -89,7 +89,7 @@ static void copying_and_opening(void)
     wo.context = &copied;
     wo.progress = see;
     CHECK_STATUS(zt_write_create(copy, &wo, &w), ZT_OK);
-    CHECK_STATUS(zt_write_copy(w, zt_object_at(f, 0), NULL, 0), ZT_ERROR_CANCELLED);
+    CHECK_STATUS(zt_write_copy(w, zt_object_at(f, 0), NULL), ZT_ERROR_CANCELLED);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_ERROR_STATE);
     CHECK(!file_exists(copy));
     zt_close(f);

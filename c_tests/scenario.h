@@ -47,7 +47,7 @@ static inline zt_status scene_read(zt_mode mode)
     TRY(zt_open(scene_source, &options, &file));
     for (i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
-        scene_add(zt_object_name(object), zt_object_name_length(object));
+        scene_add(zt_object_name(object), object_info(object).name_length);
         for (j = 0; j < zt_component_count(object); j++) {
             const zt_component *component = zt_component_at(object, j);
             zt_buffer *buffer = NULL;
@@ -163,13 +163,13 @@ static inline zt_status scene_fill(zt_writer *w)
     TRY(zt_write_coo(w, "coo", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, square, 2, 4, values, sizeof values, coords));
     object.name = "streamed", object.format = ZT_FORMAT_DENSE, object.shape = &big, object.rank = 1;
     TRY(zt_write_begin(w, &object));
-    TRY(write_string(w, "unit", "metre"));
+    TRY(set_string(w, "streamed", "unit", "metre"));
     part.role = "data", part.dtype = ZT_DTYPE_U8;
     TRY(zt_write_component(w, &part));
     TRY(zt_write_data(w, scene_big, scene_big_size / 2));
     TRY(zt_write_data(w, scene_big + scene_big_size / 2, scene_big_size / 2));
     TRY(zt_write_end(w));
-    TRY(set_json(w, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
+    TRY(set_json(w, NULL, "config", "{\"layers\":[1,2,3],\"name\":\"test\"}"));
 end:
     return status;
 }
@@ -229,7 +229,7 @@ static inline zt_status scene_copy(void)
     TRY(zt_open(scene_source, NULL, &file));
     TRY(zt_write_create(scene_target, NULL, &w));
     for (i = 0; i < zt_object_count(file); i++)
-        TRY(zt_write_copy(w, zt_object_at(file, i), NULL, 0));
+        TRY(zt_write_copy(w, zt_object_at(file, i), NULL));
     status = zt_write_finish(w, NULL);
     w = NULL;
 end:

@@ -82,7 +82,7 @@ static int batch(zt_file *file, state *s, size_t step, uint32_t threads, zt_stat
     s->calls = s->elsewhere = 0;
     CHECK_STATUS(zt_read_batch(file, requests, count, &o, NULL), want);
     for (i = 0; i < TENSORS && want == ZT_OK; i += step) {
-        uint64_t at = zt_component_offset(requests[i / step].component);
+        uint64_t at = component_info(requests[i / step].component).offset;
         if (!CHECK(memcmp(memory + i * SIZE, s->bytes + at, SIZE) == 0))
             break;
     }
@@ -136,11 +136,11 @@ int main(void)
     CHECK(batch(file, &s, 1, 3, ZT_OK) <= 4);
     CHECK(batch(file, &s, 10, 1, ZT_OK) <= 2); /* what is between is read, too */
     /* One that fails is named, and no other. */
-    s.bad = zt_component_offset(zt_component_at(zt_object_at(file, 1234), 0)) + 5;
+    s.bad = component_info(zt_component_at(zt_object_at(file, 1234), 0)).offset + 5;
     batch(file, &s, 1, 1, ZT_ERROR_CANCELLED);
     CHECK(strstr(zt_last_error(), "layer.1234.weight") != NULL);
     CHECK(strstr(zt_last_error(), "the caller's source") != NULL || strstr(zt_last_error(), "zt_source.read_at"));
-    CHECK(memcmp(memory, s.bytes + zt_component_offset(zt_component_at(zt_object_at(file, 0), 0)), SIZE) == 0);
+    CHECK(memcmp(memory, s.bytes + component_info(zt_component_at(zt_object_at(file, 0), 0)).offset, SIZE) == 0);
     s.bad = 0;
     zt_close(file);
 
@@ -168,7 +168,7 @@ int main(void)
     file = open_counted(&s, &source, 2);
     CHECK(batch(file, &s, 1, 1, ZT_OK) <= 2);
     CHECK_U64(batch(file, &s, 10, 1, ZT_OK), 1);
-    s.bad = zt_component_offset(zt_component_at(zt_object_at(file, 7), 0));
+    s.bad = component_info(zt_component_at(zt_object_at(file, 7), 0)).offset;
     batch(file, &s, 1, 1, ZT_ERROR_CANCELLED);
     CHECK(strstr(zt_last_error(), "layer.7.weight") != NULL);
     CHECK(strstr(zt_last_error(), "s3://models/short.zt") != NULL);

@@ -157,7 +157,7 @@ int main(void)
 
     /* By its index, by one of its files, by the folder; each source is closed once. */
     file = open_from(&store, "m/model.safetensors.index.json");
-    CHECK(zt_part_count(file) == 3 && listed == 1 && zt_part_path(file, 0) == NULL);
+    CHECK(zt_part_count(file) == 3 && listed == 1 && part_info(file, 0).path == NULL);
     CHECK(members[0].closed == 1 && members[1].closed == 0);
     same(file, data_path(index_path));
     identity = identity_of(file);

@@ -307,7 +307,7 @@ static zt_status write_object(zt_writer *w, void *s)
 
 static zt_status set_attribute(zt_writer *w, void *s)
 {
-    return zt_write_set_attribute(w, "k", (zt_attribute *)s);
+    return zt_write_attribute(w, NULL, 0, "k", (zt_attribute *)s);
 }
 
 static zt_status write_quantized(zt_writer *w, void *s)

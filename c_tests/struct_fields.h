@@ -26,7 +26,14 @@ static const field zt_component_info_fields[] = {
     F(zt_component_info, role), F(zt_component_info, role_length), F(zt_component_info, digest),
     F(zt_component_info, offset), F(zt_component_info, stored_size), F(zt_component_info, size),
     F(zt_component_info, dtype), F(zt_component_info, type), F(zt_component_info, encoding),
-    F(zt_component_info, part)};
+    F(zt_component_info, part), F(zt_component_info, dtype_name), F(zt_component_info, type_name),
+    F(zt_component_info, encoding_name)};
+static const field zt_part_info_fields[] = {
+    F(zt_part_info, struct_size), F(zt_part_info, path), F(zt_part_info, size), F(zt_part_info, container),
+    F(zt_part_info, reserved)};
+static const field zt_copy_options_fields[] = {
+    F(zt_copy_options, struct_size), F(zt_copy_options, name), F(zt_copy_options, name_length),
+    F(zt_copy_options, encoding), F(zt_copy_options, digest), F(zt_copy_options, dtype), F(zt_copy_options, type)};
 static const field zt_identity_fields[] = {
     F(zt_identity, struct_size), F(zt_identity, size), F(zt_identity, modified_ns),
     F(zt_identity, manifest_offset), F(zt_identity, manifest_hash), F(zt_identity, source_identity)};
@@ -59,10 +66,11 @@ static const field zt_load_options_fields[] = {
 static const field zt_load_event_fields[] = {
     F(zt_load_event, struct_size), F(zt_load_event, kind), F(zt_load_event, status), F(zt_load_event, message),
     F(zt_load_event, tag), F(zt_load_event, data), F(zt_load_event, size), F(zt_load_event, offset),
-    F(zt_load_event, last), F(zt_load_event, slot), F(zt_load_event, piece)};
+    F(zt_load_event, last), F(zt_load_event, slot), F(zt_load_event, piece), F(zt_load_event, reserved)};
 static const field zt_load_part_stats_fields[] = {
     F(zt_load_part_stats, struct_size), F(zt_load_part_stats, file), F(zt_load_part_stats, stored_bytes),
-    F(zt_load_part_stats, direct_bytes), F(zt_load_part_stats, reason), F(zt_load_part_stats, part)};
+    F(zt_load_part_stats, direct_bytes), F(zt_load_part_stats, reason), F(zt_load_part_stats, part),
+    F(zt_load_part_stats, reserved)};
 static const field zt_read_stats_fields[] = {
     F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
     F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),
@@ -103,7 +111,7 @@ static const field zt_object_info_fields[] = {
     F(zt_object_info, name_length), F(zt_object_info, shape), F(zt_object_info, rank),
     F(zt_object_info, attributes), F(zt_object_info, component_count), F(zt_object_info, component),
     F(zt_object_info, offset), F(zt_object_info, stored_size), F(zt_object_info, size),
-    F(zt_object_info, format), F(zt_object_info, dtype), F(zt_object_info, type), F(zt_object_info, encoding)};
+    F(zt_object_info, format), F(zt_object_info, dtype), F(zt_object_info, type), F(zt_object_info, encoding), F(zt_object_info, format_name)};
 static const field zt_csr_fields[] = {
     F(zt_csr, struct_size), F(zt_csr, rows), F(zt_csr, columns), F(zt_csr, nnz), A(zt_csr, values),
     A(zt_csr, indices), A(zt_csr, indptr)};

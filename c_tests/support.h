@@ -145,6 +145,101 @@ static inline void each_of_corpus(void (*one)(const char *path, const char *name
     }
 }
 
+/* What the library says of an object, a component and a part. */
+static inline zt_object_info object_info(const zt_object *object)
+{
+    zt_object_info info;
+    INIT(info);
+    CHECK_STATUS(zt_object_get_info(object, &info), ZT_OK);
+    return info;
+}
+
+static inline zt_component_info component_info(const zt_component *component)
+{
+    zt_component_info info;
+    INIT(info);
+    CHECK_STATUS(zt_component_get_info(component, &info), ZT_OK);
+    return info;
+}
+
+static inline zt_part_info part_info(const zt_file *file, size_t part)
+{
+    zt_part_info info;
+    INIT(info);
+    CHECK_STATUS(zt_part_get_info(file, part, &info), ZT_OK);
+    return info;
+}
+
+/* Bytes of all parts. */
+static inline uint64_t file_size(const zt_file *file)
+{
+    uint64_t size = 0;
+    size_t i;
+    for (i = 0; i < zt_part_count(file); i++)
+        size += part_info(file, i).size;
+    return size;
+}
+
+/* Names: the library's, or the file's own where it knows none. */
+static inline const char *format_name(const zt_object *object)
+{
+    const char *own = object_info(object).format_name;
+    return own ? own : zt_format_name(zt_object_format(object));
+}
+
+static inline const char *dtype_name(const zt_component *component)
+{
+    const char *own = component_info(component).dtype_name;
+    return own ? own : zt_dtype_name(zt_component_dtype(component));
+}
+
+static inline const char *type_name(const zt_component *component)
+{
+    const char *own = component_info(component).type_name;
+    return own ? own : zt_type_name(zt_component_type(component));
+}
+
+static inline const char *encoding_name(const zt_component *component)
+{
+    const char *own = component_info(component).encoding_name;
+    return own ? own : zt_encoding_name(zt_component_encoding(component));
+}
+
+/* Checks the digest, which has to be there, of one component; or all of one object. */
+static inline zt_status verify_component(const zt_file *file, const zt_component *component)
+{
+    zt_verify_options options;
+    INIT(options);
+    options.checks = ZT_VERIFY_REQUIRE_DIGESTS;
+    options.component = component;
+    return zt_verify(file, &options, NULL);
+}
+
+static inline zt_status verify_object(const zt_file *file, const zt_object *object)
+{
+    zt_verify_options options;
+    INIT(options);
+    options.object = object;
+    return zt_verify(file, &options, NULL);
+}
+
+static inline zt_status copy_as(zt_writer *writer, const zt_object *object, const char *name, zt_encoding encoding,
+                                zt_digest digest, zt_dtype dtype)
+{
+    zt_copy_options options;
+    INIT(options);
+    options.name = name;
+    options.encoding = encoding;
+    options.digest = digest;
+    options.dtype = dtype;
+    return zt_write_copy(writer, object, &options);
+}
+
+static inline zt_status copy_named(zt_writer *writer, const zt_object *object, const char *name)
+{
+    return copy_as(writer, object, name, ZT_ENCODING_DEFAULT, ZT_DIGEST_DEFAULT, ZT_DTYPE_OTHER);
+}
+
 static inline const zt_component *component_of(const zt_file *file, const char *object, const char *role)
 {
     const zt_component *component = zt_component_find(zt_object_find(file, object), role);

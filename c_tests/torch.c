@@ -4,7 +4,7 @@
 static zt_file *open_in(const char *name, zt_mode mode)
 {
     zt_file *file = open_data_mode(name, mode);
-    CHECK(zt_file_container(file, 0) == ZT_CONTAINER_TORCH);
+    CHECK(part_info(file, 0).container == ZT_CONTAINER_TORCH);
     return file;
 }
 
@@ -37,7 +37,7 @@ static void views(zt_mode mode)
         CHECK(memcmp(&part[i], &transposed[8 + i], 4) == 0 && memcmp(&part[3 + i], &transposed[14 + i], 4) == 0);
     CHECK_STATUS(zt_component_read_range(turned, 24, part, 8), ZT_OK);
     CHECK(memcmp(part, &transposed[6], 8) == 0);
-    CHECK(zt_component_offset(tail) == zt_component_offset(full) + 10 * sizeof(float));
+    CHECK(component_info(tail).offset == component_info(full).offset + 10 * sizeof(float));
     if (mode == ZT_MODE_MAP && borrows_little_endian(4)) {
         CHECK_STATUS(zt_component_ptr(full, &bytes, &size), ZT_OK);
         CHECK(size == sizeof matrix && memcmp(bytes, matrix, size) == 0);
@@ -84,7 +84,7 @@ static void quantized(void)
     const zt_component *data = data_of(file, "q");
     const void *bytes = NULL;
     unsigned char read[64];
-    CHECK(zt_component_dtype(data) == ZT_DTYPE_OTHER && strcmp(zt_component_dtype_name(data), "torch.quantized") == 0);
+    CHECK(zt_component_dtype(data) == ZT_DTYPE_OTHER && strcmp(dtype_name(data), "torch.quantized") == 0);
     CHECK_STATUS(zt_component_ptr(data, &bytes, NULL), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_read(data, read, sizeof read), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "torch.quantized") != NULL);

@@ -41,8 +41,8 @@ static void all_failures_in_one_call(void)
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     bytes = read_file(path, &size);
-    bytes[zt_component_offset(component_of(file, "a", "data"))] ^= 1;
-    bytes[zt_component_offset(component_of(file, "c", "data"))] ^= 1;
+    bytes[component_info(component_of(file, "a", "data")).offset] ^= 1;
+    bytes[component_info(component_of(file, "c", "data")).offset] ^= 1;
     zt_close(file);
     write_file(path, bytes, size);
     free(bytes);
@@ -59,8 +59,8 @@ static void all_failures_in_one_call(void)
     stop = 1, failures = 0, options.threads = 1;
     CHECK_STATUS(zt_verify(file, &options, NULL), ZT_ERROR_DIGEST_MISMATCH);
     CHECK(failures == 1);
-    CHECK_STATUS(zt_object_verify(zt_object_find(file, "a")), ZT_ERROR_DIGEST_MISMATCH);
-    CHECK_STATUS(zt_object_verify(zt_object_find(file, "b")), ZT_OK);
+    CHECK_STATUS(verify_object(file, zt_object_find(file, "a")), ZT_ERROR_DIGEST_MISMATCH);
+    CHECK_STATUS(verify_object(file, zt_object_find(file, "b")), ZT_OK);
     zt_close(file);
     remove(path);
 }
@@ -70,14 +70,14 @@ static void stored_bytes(void)
 {
     zt_file *file = open_data("invalid/encoding-lz4.zt");
     const zt_component *c = zt_component_at(zt_object_at(file, 0), 0);
-    size_t size, stored = (size_t)zt_component_stored_size(c);
+    size_t size, stored = (size_t)component_info(c).stored_size;
     unsigned char *bytes = read_file(data_path("invalid/encoding-lz4.zt"), &size), *got = (unsigned char *)malloc(stored + 1);
     uint64_t measured = 7;
     REQUIRE(got != NULL && stored > 0);
     got[stored] = 0xa5;
     CHECK_STATUS(zt_component_read(c, got, stored), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(zt_component_read_stored(c, got, stored + 1), ZT_OK);
-    CHECK(memcmp(got, bytes + zt_component_offset(c), stored) == 0 && got[stored] == 0xa5);
+    CHECK(memcmp(got, bytes + component_info(c).offset, stored) == 0 && got[stored] == 0xa5);
     CHECK_STATUS(zt_component_read_stored(c, got, stored - 1), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_component_measure(c, NULL, NULL, &measured), ZT_ERROR_UNSUPPORTED);
     CHECK(measured == 7);
@@ -130,7 +130,7 @@ static void sizes_that_are_decoded(void)
             CHECK_U64(status, ZT_ERROR_CANCELLED);
             CHECK(stop.calls == 1 && size == 7 && zt_component_size(c) == ZT_UNKNOWN_SIZE);
             CHECK_STATUS(zt_component_measure(c, ask, &watch, &size), ZT_OK);
-            CHECK(watch.calls > 0 && watch.total == zt_component_stored_size(c));
+            CHECK(watch.calls > 0 && watch.total == component_info(c).stored_size);
             CHECK_U64(zt_component_size(c), size);
             CHECK_STATUS(zt_component_measure(c, ask, &watch, &size), ZT_OK);
             decoded++;
@@ -151,7 +151,7 @@ static void names_and_identities(void)
     CHECK_STATUS(zt_open_memory(bytes, 3, &options, &file), ZT_ERROR_UNKNOWN_CONTAINER);
     CHECK(strstr(zt_last_error(), "model inside app.apk") != NULL);
     REQUIRE(zt_open_memory(bytes, size, &options, &file) == ZT_OK);
-    CHECK_STATUS(zt_component_verify(component_of(file, "f32", "data")), ZT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(verify_component(file, component_of(file, "f32", "data")), ZT_ERROR_UNSUPPORTED);
     CHECK(strstr(zt_last_error(), "model inside app.apk") != NULL);
     CHECK_STATUS(zt_file_identity(mapped, &a), ZT_OK);
     CHECK_STATUS(zt_file_identity(file, &b), ZT_OK);

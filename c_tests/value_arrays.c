@@ -10,7 +10,7 @@ static zt_file *with_attribute(const char *json)
 {
     zt_writer *w = NULL;
     CHECK_STATUS(zt_write_create(path, NULL, &w), ZT_OK);
-    CHECK_STATUS(set_json(w, "all", json), ZT_OK);
+    CHECK_STATUS(set_json(w, NULL, "all", json), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     return open_path(path);
 }

@@ -33,10 +33,10 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
         uint64_t want = large_align && sizes[i] >= large && large_align > a ? large_align : a;
         size_t size;
         unsigned char *got = read_component(c, &size);
-        CHECK(zt_component_offset(c) % want == 0);
-        CHECK(zt_component_offset(c) >= end || sizes[i] == 0);
-        CHECK(zt_component_offset(c) - end < want || sizes[i] == 0); /* no bloat */
-        end = zt_component_offset(c) + sizes[i];
+        CHECK(component_info(c).offset % want == 0);
+        CHECK(component_info(c).offset >= end || sizes[i] == 0);
+        CHECK(component_info(c).offset - end < want || sizes[i] == 0); /* no bloat */
+        end = component_info(c).offset + sizes[i];
         CHECK(size == sizes[i] && memcmp(got, data, size) == 0);
         free(got);
         if (sizes[i] && want >= 4096) { /* whatever follows starts in another page, too */
@@ -48,7 +48,7 @@ static void alignment(uint64_t align, uint64_t large_align, uint64_t large_size)
             CHECK(memcmp(got, data, size) == 0);
             free(got);
         }
-        if (zt_component_offset(c) % 4096)
+        if (component_info(c).offset % 4096)
             CHECK(!(zt_component_caps(c) & (ZT_CAP_DIRECT | ZT_CAP_PAGE_EXCLUSIVE)));
     }
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
@@ -120,7 +120,7 @@ static void frames(void)
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
     c = component_of(file, "z", "data");
-    CHECK(zt_component_stored_size(c) < shape / 4); /* two values only */
+    CHECK(component_info(c).stored_size < shape / 4); /* two values only */
     CHECK(zt_component_caps(c) & ZT_CAP_RANGE);
     for (i = 0; i < 40; i++) {
         size_t from = next_random(&seed) % 300000, n = next_random(&seed) % (300000 - from + 1);
@@ -163,7 +163,7 @@ static void write_mixture(const char *to, uint32_t threads, zt_encoding encoding
         snprintf(name, sizeof name, "t%u", (unsigned)i);
         CHECK_STATUS(zt_write_dense(w, name, 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, data, 1200000), ZT_OK);
     }
-    CHECK_STATUS(set_string(w, "a", "b"), ZT_OK);
+    CHECK_STATUS(set_string(w, NULL, "a", "b"), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     free(data);
 }

@@ -73,7 +73,7 @@ static void destination(const char *folder)
     good_file_at(path);
     old = open_path(path);
     w = begun(path, 0);
-    CHECK_STATUS(set_i64(w, "second", 2), ZT_OK);
+    CHECK_STATUS(set_i64(w, NULL, "second", 2), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     CHECK(zt_file_attributes(old) == NULL);
     CHECK_STATUS(zt_verify(old, NULL, NULL), ZT_OK);
@@ -270,7 +270,7 @@ static void failing_sinks(void)
                 writes = s.writes;
                 if (w) {
                     CHECK_STATUS(zt_write_dense(w, "y", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, 1000), ZT_ERROR_STATE);
-                    CHECK_STATUS(set_i64(w, "k", 1), ZT_ERROR_STATE);
+                    CHECK_STATUS(set_i64(w, NULL, "k", 1), ZT_ERROR_STATE);
                     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
                     if (k % 2)
                         zt_write_abort(w);

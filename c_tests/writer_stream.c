@@ -117,7 +117,7 @@ static void many_components(void)
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_BUFFER_SIZE); /* 32 were announced: more may follow */
     CHECK_STATUS(zt_write_data(w, indptr, 17), ZT_ERROR_BUFFER_SIZE);
     CHECK_STATUS(zt_write_data(w, indptr + 2, 16), ZT_OK);
-    CHECK_STATUS(write_i64(w, "k", 5), ZT_OK);
+    CHECK_STATUS(set_i64(w, "s", "k", 5), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
     CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
     file = open_path(path);
@@ -125,7 +125,7 @@ static void many_components(void)
     CHECK_STATUS(zt_csr_view(zt_object_find(file, "s"), &m), ZT_OK);
     CHECK(m.nnz == 4 && memcmp(m.values.data, values, 16) == 0 && memcmp(m.indptr.data, indptr, 32) == 0);
     CHECK(zt_component_encoding(component_of(file, "s", "indices")) == ZT_ENCODING_ZSTD);
-    CHECK_STATUS(zt_component_verify(component_of(file, "s", "indices")), ZT_OK);
+    CHECK_STATUS(verify_component(file, component_of(file, "s", "indices")), ZT_OK);
     CHECK(zt_value_find(zt_object_attributes(zt_object_find(file, "s")), "k") != NULL);
     CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
     zt_close(file);
@@ -174,8 +174,8 @@ static void out_of_order(void)
     CHECK_STATUS(zt_write_component(w, &c), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_end(w), ZT_ERROR_STATE);
-    CHECK_STATUS(write_bool(w, "k", 1), ZT_ERROR_STATE);
-    CHECK_STATUS(write_json(w, "k", "1"), ZT_ERROR_STATE);
+    CHECK_STATUS(set_bool(w, "d", "k", 1), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(set_json(w, "d", "k", "1"), ZT_ERROR_NOT_FOUND);
     /* No component is. */
     CHECK_STATUS(zt_write_begin(w, &o), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 4), ZT_ERROR_STATE);
@@ -184,8 +184,9 @@ static void out_of_order(void)
     CHECK_STATUS(zt_write_begin(w, &o), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_dense(w, "other", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, &shape, 1, data, 8), ZT_ERROR_STATE);
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_STATE);
-    CHECK_STATUS(write_bool(w, "k", 1), ZT_OK);
-    CHECK_STATUS(set_bool(w, "k", 1), ZT_OK); /* the file's may be set at any time */
+    CHECK_STATUS(set_bool(w, "d", "k", 1), ZT_OK);
+    CHECK_STATUS(set_bool(w, "other", "k", 1), ZT_ERROR_STATE); /* another one is open */
+    CHECK_STATUS(set_bool(w, NULL, "k", 1), ZT_OK); /* the file's may be set at any time */
     CHECK_STATUS(zt_write_component(w, &c), ZT_OK);
     CHECK_STATUS(zt_write_data(w, data, 8), ZT_OK);
     CHECK_STATUS(zt_write_end(w), ZT_OK);
@@ -285,7 +286,7 @@ static void hashed_by_a_worker(void)
             CHECK_STATUS(zt_write_dense(w, "a", 0, ZT_DTYPE_U8, ZT_TYPE_NONE, &shape, 1, data, size), ZT_OK);
             REQUIRE(CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK));
             file = open_path(path);
-            CHECK_STATUS(zt_component_verify(component_of(file, "a", "data")), ZT_OK);
+            CHECK_STATUS(verify_component(file, component_of(file, "a", "data")), ZT_OK);
             zt_close(file);
             if (threads == 1)
                 first = read_file(path, &first_size);

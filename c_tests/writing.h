@@ -34,13 +34,13 @@ static inline void stored_digest(const char *path, const zt_component *c, zt_dig
     if (digest != ZT_DIGEST_CRC32C && digest != ZT_DIGEST_SHA256)
         return;
     bytes = read_file(path, &have);
-    REQUIRE(zt_component_offset(c) + zt_component_stored_size(c) <= have);
+    REQUIRE(component_info(c).offset + component_info(c).stored_size <= have);
     if (digest == ZT_DIGEST_CRC32C) {
-        uint32_t crc = crc32c_of(bytes + zt_component_offset(c), (size_t)zt_component_stored_size(c));
+        uint32_t crc = crc32c_of(bytes + component_info(c).offset, (size_t)component_info(c).stored_size);
         snprintf(out, size, "crc32c:0x%08lX", (unsigned long)crc);
     } else {
         char hex[65];
-        sha256_hex(bytes + zt_component_offset(c), (size_t)zt_component_stored_size(c), hex);
+        sha256_hex(bytes + component_info(c).offset, (size_t)component_info(c).stored_size, hex);
         snprintf(out, size, "sha256:%s", hex);
     }
     free(bytes);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 #include "safetensors_header.h"
 

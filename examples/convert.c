@@ -11,12 +11,15 @@
 
 static zt_status copy_all(zt_writer *writer, const zt_file *file, zt_encoding encoding)
 {
+    zt_copy_options options = ZT_INIT(zt_copy_options);
+
     /* What the file says of itself, and what it takes to make it again. */
     zt_status status = zt_write_copy_attributes(writer, file);
 
     /* Bytes as they are stored, or decoded and written anew where something else is asked for. */
+    options.encoding = encoding, options.digest = ZT_DIGEST_CRC32C;
     for (size_t i = 0; status == ZT_OK && i < zt_object_count(file); i++)
-        status = zt_write_copy_as(writer, zt_object_at(file, i), NULL, 0, encoding, ZT_DIGEST_CRC32C, ZT_DTYPE_OTHER);
+        status = zt_write_copy(writer, zt_object_at(file, i), &options);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 enum { LAYERS = 200, CHOSEN = 2 };
 

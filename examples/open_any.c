@@ -22,20 +22,23 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", zt_last_error());
         return 1;
     }
-    for (size_t i = 0; i < zt_part_count(model); i++)
-        printf("%zu: %s, %s, %" PRIu64 " bytes\n", i, zt_part_path(model, i),
-               zt_container_name(zt_file_container(model, i)), zt_part_size(model, i));
+    for (size_t i = 0; i < zt_part_count(model); i++) {
+        zt_part_info part = ZT_INIT(zt_part_info);
+        if (zt_part_get_info(model, i, &part) == ZT_OK)
+            printf("%zu: %s, %s, %" PRIu64 " bytes\n", i, part.path, zt_container_name(part.container), part.size);
+    }
     for (size_t i = 0; i < zt_object_count(model) && i < shown; i++) {
-        zt_tensor tensor = {.struct_size = sizeof tensor};
+        zt_tensor tensor = ZT_INIT(zt_tensor);
+        zt_component_info info = ZT_INIT(zt_component_info);
         const zt_object *object = zt_object_at(model, i);
-        if (zt_tensor_view(object, &tensor) != ZT_OK) { /* sparse, or of an unknown type */
-            printf("%s: %s\n", zt_object_name(object), zt_object_format_name(object));
+        if (zt_tensor_view(object, &tensor) != ZT_OK || zt_component_get_info(zt_component_at(object, 0), &info) != ZT_OK) {
+            printf("%s: %s\n", zt_object_name(object), zt_last_error()); /* sparse, or of an unknown type */
             continue;
         }
         printf("%s: %s [", zt_object_name(object), zt_type_name(tensor.type) ? zt_type_name(tensor.type) : zt_dtype_name(tensor.dtype));
         for (size_t d = 0; d < tensor.rank; d++)
             printf("%s%" PRIu64, d ? ", " : "", tensor.shape[d]);
-        printf("], %zu bytes of file %zu\n", tensor.size, zt_component_part(zt_component_at(object, 0)));
+        printf("], %zu bytes of file %u\n", tensor.size, (unsigned)info.part);
     }
     zt_close(model);
     return 0;

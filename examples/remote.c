@@ -19,8 +19,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "remote: %s\n", zt_last_error());
         return 1;
     }
-    printf("%zu objects in %zu files, %llu bytes\n", zt_object_count(file), zt_part_count(file),
-           (unsigned long long)zt_file_size(file));
+    printf("%zu objects in %zu files\n", zt_object_count(file), zt_part_count(file));
     component = zt_component_at(zt_object_at(file, 0), 0);
     if (component && zt_component_load(component, NULL, &bytes) != ZT_OK) {
         fprintf(stderr, "remote: %s\n", zt_last_error());

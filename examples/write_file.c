@@ -5,7 +5,7 @@
  *     write_file FILE
  */
 #include <stdio.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 static zt_status write_weight(zt_writer *writer)
 {
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (zt_write_create(argv[1], &options, &writer) != ZT_OK ||
-        zt_write_set_attribute(writer, "made by", &ZT_ATTRIBUTE_STRING("write_file.c")) != ZT_OK ||
+        zt_write_attribute(writer, NULL, 0, "made by", &ZT_ATTRIBUTE_STRING("write_file.c")) != ZT_OK ||
         write_weight(writer) != ZT_OK || write_embedding(writer) != ZT_OK || write_sparse(writer) != ZT_OK ||
         write_counter(writer) != ZT_OK) {
         fprintf(stderr, "%s\n", zt_last_error());

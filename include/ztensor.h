@@ -59,11 +59,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// -------------------------------------------------------------------------------------------------------------------
-// 1. Version, status, errors
-//
-// Every call that can fail returns a zt_status. The message of the calling thread's last failure is one line
-// for people; programs decide by the status.
+/// Returned statuses are to be looked at; hints and aborts do not have it.
+#if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define ZT_NODISCARD [[nodiscard]]
+#elif defined(__clang__) && !defined(__cplusplus)
+#define ZT_NODISCARD __attribute__((warn_unused_result))
+#else
+#define ZT_NODISCARD
+#endif
+
+/// The first value of a struct that begins with struct_size: zt_tensor tensor = ZT_INIT(zt_tensor);
+#ifdef __cplusplus
+#define ZT_INIT(T) ([] { T value = T(); value.struct_size = sizeof(T); return value; }())
+#else
+#define ZT_INIT(T) {.struct_size = sizeof(T)}
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,8 +109,66 @@ typedef struct zt_writer zt_writer;
 /// Requests that are being read.
 typedef struct zt_load zt_load;
 
-/// Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
-typedef int32_t zt_status;
+typedef uint32_t zt_advice; ///< What will be done with bytes: one of the ZT_ADVICE_ values.
+typedef int32_t zt_attribute_kind; ///< What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
+typedef int32_t zt_container; ///< How a file is laid out: one of the ZT_CONTAINER_ values.
+typedef int32_t zt_digest; ///< A checksum algorithm: one of the ZT_DIGEST_ values.
+typedef int32_t zt_direct; ///< Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
+typedef int32_t zt_dtype; ///< A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
+typedef int32_t zt_encoding; ///< How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
+typedef int32_t zt_format; ///< A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
+typedef int32_t zt_load_kind; ///< What zt_load_next has: one of the ZT_LOAD_ values.
+typedef int32_t zt_load_order; ///< In which order the requests of a load are begun: one of the ZT_LOAD_ORDER_ values.
+typedef int32_t zt_mode; ///< How the file's bytes are reached: one of the ZT_MODE_ values.
+typedef uint32_t zt_spec; ///< A version of the spec to write: one of the ZT_SPEC_ values.
+typedef int32_t zt_status; ///< Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
+typedef int32_t zt_type; ///< A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
+typedef int32_t zt_value_kind; ///< What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+
+typedef struct zt_allocator zt_allocator;
+typedef struct zt_array zt_array;
+typedef struct zt_attribute zt_attribute;
+typedef struct zt_cache_candidate zt_cache_candidate;
+typedef struct zt_cache_options zt_cache_options;
+typedef struct zt_cache_pin zt_cache_pin;
+typedef struct zt_cache_stats zt_cache_stats;
+typedef struct zt_component_desc zt_component_desc;
+typedef struct zt_component_info zt_component_info;
+typedef struct zt_coo zt_coo;
+typedef struct zt_copy_options zt_copy_options;
+typedef struct zt_csr zt_csr;
+typedef struct zt_identity zt_identity;
+typedef struct zt_load_event zt_load_event;
+typedef struct zt_load_options zt_load_options;
+typedef struct zt_load_part_stats zt_load_part_stats;
+typedef struct zt_model_info zt_model_info;
+typedef struct zt_object_desc zt_object_desc;
+typedef struct zt_object_info zt_object_info;
+typedef struct zt_open_options zt_open_options;
+typedef struct zt_part_info zt_part_info;
+typedef struct zt_quantized zt_quantized;
+typedef struct zt_quantized_desc zt_quantized_desc;
+typedef struct zt_read_options zt_read_options;
+typedef struct zt_read_request zt_read_request;
+typedef struct zt_read_stats zt_read_stats;
+typedef struct zt_repair_options zt_repair_options;
+typedef struct zt_repair_report zt_repair_report;
+typedef struct zt_sink zt_sink;
+typedef struct zt_source zt_source;
+typedef struct zt_source_range zt_source_range;
+typedef struct zt_store zt_store;
+typedef struct zt_tensor zt_tensor;
+typedef struct zt_thread_hooks zt_thread_hooks;
+typedef struct zt_verify_options zt_verify_options;
+typedef struct zt_verify_report zt_verify_report;
+typedef struct zt_write_options zt_write_options;
+typedef struct zt_write_request zt_write_request;
+typedef struct zt_write_summary zt_write_summary;
+
+// -------------------------------------------------------------------------------------------------------------------
+// 1. Status and errors
+//
+// A function that can fail returns a zt_status. Programs decide by the status; the message is for people.
 
 /// The values of zt_status.
 typedef enum zt_status_value {
@@ -126,6 +194,29 @@ typedef enum zt_status_value {
     ZT_ERROR_BUSY = 18, ///< Another writer has the file: an append, an edit or a repair that has not ended.
 } zt_status_value;
 
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
+/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
+/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
+/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
+/// Threads: any; each has its own.
+const char *zt_last_error(void);
+
+/// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
+/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
+/// version does not know.
+/// Threads: any.
+const char *zt_status_name(zt_status status);
+
+/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
+/// Threads: any; each has its own.
+int32_t zt_last_os_error(void);
+
+/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
+/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
+/// Returns a string that is never NULL and lives as long as the library.
+/// Threads: any; each has its own.
+const char *zt_last_error_rule(void);
+
 /// Version of this header, first number.
 #define ZT_VERSION_MAJOR 0
 /// Version of this header, second number.
@@ -138,141 +229,66 @@ typedef enum zt_status_value {
 /// The version of the library that is loaded, "0.9.0".
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 const char *zt_version(void);
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 uint32_t zt_abi_version(void);
 
-/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
-/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
-/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
-/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own. Since 0.9.
-const char *zt_last_error(void);
-
-/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
-/// Threads: any; each has its own. Since 0.9.
-int32_t zt_last_os_error(void);
-
-/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
-/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
-/// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any; each has its own. Since 0.9.
-const char *zt_last_error_rule(void);
-
-/// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
-/// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
-/// after the names of the file and the object.
-/// message: NUL-ended UTF-8, copied: up to 2,048 bytes of it, or to what is no UTF-8; line breaks become spaces. NULL
-/// and "" do nothing. zt_last_os_error is 0 after it, zt_last_error_rule "".
-/// Threads: any; each has its own. Since 0.9.
-void zt_set_last_error(const char *message);
-
-/// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
-/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
-/// version does not know.
-/// Threads: any. Since 0.9.
-const char *zt_status_name(zt_status status);
-
 // -------------------------------------------------------------------------------------------------------------------
-// 2. Types, formats, encodings
+// 2. Opening
 //
-// A component has a storage type (dtype), perhaps a logical type, and an encoding; an object has a format. All are
-// integers here. Where a file has a name that this version does not know, the value is OTHER and a _name function
-// of the object or component gives the name.
+// Opening checks everything that the manifest and the file's size can show. It reads no tensor.
 
-/// A size that the file does not declare and that nobody found out yet.
-#define ZT_UNKNOWN_SIZE 18446744073709551615ull
-/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
-#define ZT_WHOLE 18446744073709551615ull
+/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
+/// (docs/formats.md); zt_part_get_info says which. Checks everything that the manifest and the file's size can show, in
+/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
+/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
+/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
+/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
+/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
+/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
+/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
+/// Threads: any. Spec 1.2 section 5.
+ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
-/// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
-typedef int32_t zt_dtype;
+/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
+/// verified and copied as those of one. zt_component_info.part is the part of a component.
+///
+/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
+/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
+/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
+/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
+/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
+/// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
+/// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
+/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
+/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
+/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
-/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
-typedef enum zt_dtype_value {
-    ZT_DTYPE_OTHER = 0, ///< A name that this version does not know; zt_component_dtype_name returns it.
-    ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
-    ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
-    ZT_DTYPE_F16 = 3, ///< IEEE 754 half precision, 2 bytes.
-    ZT_DTYPE_BF16 = 4, ///< bfloat16, 2 bytes.
-    ZT_DTYPE_I64 = 5, ///< Two's complement, 8 bytes.
-    ZT_DTYPE_I32 = 6, ///< Two's complement, 4 bytes.
-    ZT_DTYPE_I16 = 7, ///< Two's complement, 2 bytes.
-    ZT_DTYPE_I8 = 8, ///< Two's complement, 1 byte.
-    ZT_DTYPE_U64 = 9, ///< Unsigned, 8 bytes.
-    ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
-    ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
-    ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored. Verification refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
-    ZT_DTYPE_BOOL = 13,
-} zt_dtype_value;
+/// Opens a file, of any container that zt_open takes, that is in memory.
+/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
+/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
+/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
-/// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
-typedef int32_t zt_type;
+/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
+/// zt_component_load hold a reference of their own.
+/// file: NULL is fine. Using it after its last zt_close is undefined.
+/// Threads: any; no other thread may be using the reference that is given back.
+void zt_close(zt_file *file);
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
-/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
-typedef enum zt_type_value {
-    ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
-    ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
-    ZT_TYPE_F8_E5M2 = 2, ///< 8-bit float, 5 exponent bits: stored as u8.
-    ZT_TYPE_F8_E4M3FNUZ = 3, ///< 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
-    ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
-    ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
-    ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
-    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
-    ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
-    ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
-    ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
-    ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
-    ZT_TYPE_COMPLEX32 = 12, ///< Pairs of f16: real, imaginary.
-    ZT_TYPE_GGUF_Q4_0 = 32, ZT_TYPE_GGUF_Q4_1 = 33, ZT_TYPE_GGUF_Q5_0 = 34, ZT_TYPE_GGUF_Q5_1 = 35,
-    ZT_TYPE_GGUF_Q8_0 = 36, ZT_TYPE_GGUF_Q8_1 = 37, ZT_TYPE_GGUF_Q2_K = 38, ZT_TYPE_GGUF_Q3_K = 39,
-    ZT_TYPE_GGUF_Q4_K = 40, ZT_TYPE_GGUF_Q5_K = 41, ZT_TYPE_GGUF_Q6_K = 42, ZT_TYPE_GGUF_Q8_K = 43,
-    ZT_TYPE_GGUF_IQ2_XXS = 44, ZT_TYPE_GGUF_IQ2_XS = 45, ZT_TYPE_GGUF_IQ3_XXS = 46, ZT_TYPE_GGUF_IQ1_S = 47,
-    ZT_TYPE_GGUF_IQ4_NL = 48, ZT_TYPE_GGUF_IQ3_S = 49, ZT_TYPE_GGUF_IQ2_S = 50, ZT_TYPE_GGUF_IQ4_XS = 51,
-    ZT_TYPE_GGUF_IQ1_M = 52, ZT_TYPE_GGUF_TQ1_0 = 53, ZT_TYPE_GGUF_TQ2_0 = 54, ZT_TYPE_GGUF_MXFP4 = 55,
-    ZT_TYPE_GGUF_NVFP4 = 56, ZT_TYPE_GGUF_Q1_0 = 57, ZT_TYPE_GGUF_Q2_0 = 58,
-} zt_type_value;
-
-/// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
-typedef int32_t zt_format;
-
-/// The values of zt_format.
-typedef enum zt_format_value {
-    ZT_FORMAT_OTHER = 0, ///< A name that this version does not know, or a 0.1 layout that is not dense.
-    ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
-    ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
-    ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
-    ZT_FORMAT_QUANTIZED_GROUP = 4, ///< Quantized groups: "packed_weight", "scales" and perhaps "zeros".
-    ZT_FORMAT_BLOCKS = 5, ///< Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
-} zt_format_value;
-
-/// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
-typedef int32_t zt_encoding;
-
-/// The values of zt_encoding.
-typedef enum zt_encoding_value {
-    ZT_ENCODING_DEFAULT = 0, ///< When writing: what the writer's options say. Never given for a component of a file.
-    ZT_ENCODING_RAW = 1, ///< As they are.
-    ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
-    ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
-    ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
-    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
-    ZT_ENCODING_ZSTD_SEEKABLE = 5,
-} zt_encoding_value;
-
-// -------------------------------------------------------------------------------------------------------------------
-// 3. Opening
-//
-// zt_open checks everything that the manifest and the file's size can show and reads no tensor. An open file is
-// immutable. What is borrowed from it lives until its last zt_close.
-
-/// How the file's bytes are reached: one of the ZT_MODE_ values.
-typedef int32_t zt_mode;
+/// Another reference to an open file: zt_close has to be called once more.
+/// file: NULL is fine. Returns file.
+/// Threads: any, at the same time as any other call on file.
+zt_file *zt_retain(zt_file *file);
 
 /// The values of zt_mode.
 typedef enum zt_mode_value {
@@ -295,54 +311,24 @@ typedef enum zt_mode_value {
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
-/// What will be done with bytes: one of the ZT_ADVICE_ values.
-typedef uint32_t zt_advice;
-
-/// The values of zt_advice.
-typedef enum zt_advice_value {
-    ZT_ADVICE_NONE = 0, ///< Nothing is known.
-    ZT_ADVICE_SEQUENTIAL = 1, ///< Front to back.
-    ZT_ADVICE_WILLNEED = 3, ///< Needed next: starts reading and returns at once.
-    ZT_ADVICE_POPULATE = 4, ///< Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
-    /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
-    /// back, too, unless another process has them mapped or they were not written yet. Linux only.
-    ZT_ADVICE_EVICT = 6,
-    /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
-    /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
-    ZT_ADVICE_RELEASE = 7,
-} zt_advice_value;
+/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
+/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
+/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
+/// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
+typedef enum zt_shards_value {
+    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
+    ZT_SHARDS_OF_MODELS = 0,
+    ZT_SHARDS_ON_USE = 1, ///< Each when it is first read; until then it need not be there.
+    ZT_SHARDS_AT_OPEN = 2, ///< All with the file, which fails where one is missing or no shard of it.
+    ZT_SHARDS_NEVER = 3, ///< Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
+} zt_shards_value;
 
 /// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
 /// which the same call does not call it again. Called from one thread at a time, not necessarily the caller's.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
-/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors and what
-/// views decode. The functions are called with context, from any thread, several at once, never under a lock of the
-/// library; until the last zt_close, and the end of every buffer and DLPack tensor.
-typedef struct zt_allocator {
-    size_t struct_size; ///< sizeof (zt_allocator)
-    void *context; ///< Passed to both functions; may be NULL.
-    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
-    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
-    void *(*allocate)(void *context, size_t size, size_t alignment);
-    /// Takes back what allocate returned for the same size and alignment. Not NULL.
-    void (*free)(void *context, void *memory, size_t size, size_t alignment);
-} zt_allocator;
-
-/// Functions that are called on each thread that the library starts, never on the caller's: to bind it to processors,
-/// to name it, to set up a device. Called with context, several at once, never under a lock of the library, as long as
-/// the file, every buffer of it, or the writer is there.
-typedef struct zt_thread_hooks {
-    size_t struct_size; ///< sizeof (zt_thread_hooks)
-    void *context; ///< Passed to both functions; may be NULL.
-    /// The first that the thread does; index: its number among the threads of one call, from 0. May be NULL.
-    void (*on_start)(void *context, uint32_t index);
-    /// The last that the thread does, with the same index; may be NULL.
-    void (*on_end)(void *context, uint32_t index);
-} zt_thread_hooks;
-
 /// How to open a file. All fields zero (but struct_size) are the defaults.
-typedef struct zt_open_options {
+struct zt_open_options {
     size_t struct_size; ///< sizeof (zt_open_options)
     zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
     uint32_t verify; ///< 0: check the structure. 1: check every digest, too, those of whole shards among them.
@@ -377,325 +363,239 @@ typedef struct zt_open_options {
     uint32_t include_unlisted;
     /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
     uint32_t allow_trailing;
-} zt_open_options;
+};
 
-/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
-/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
-/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
-/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
-/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
-/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
-/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
-/// Threads: any. Since 0.9. Spec 1.2 section 5.
-zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
-
-/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
-///
-/// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
-/// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
-/// element's size (see zt_component_caps).
-/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED): zt_open_handle.
-/// Threads: any. Since 0.9.
-zt_status zt_open_fd(int fd, uint64_t offset, uint64_t length, const zt_open_options *options, zt_file **file);
-
-/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
-///
-/// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
-/// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
-/// One opened with FILE_FLAG_OVERLAPPED or FILE_FLAG_NO_BUFFERING is ZT_ERROR_INVALID_ARGUMENT: a read by several threads
-/// could not tell whose read has ended, or would have to be of whole sectors. Reads past the page cache
-/// (zt_read_options.direct) open the file anew, which needs FILE_SHARE_READ of whoever has it open.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Any offset can be mapped; pointers
-/// that are lent are as aligned as it is, as in zt_open_fd.
-/// options, file, statuses: as zt_open. ZT_ERROR_INVALID_ARGUMENT for NULL and INVALID_HANDLE_VALUE, ZT_ERROR_IO for what
-/// is no handle, or none of a file. Off Windows ZT_ERROR_UNSUPPORTED: zt_open_fd.
-/// Threads: any. Since 0.9.
-zt_status zt_open_handle(void *handle, uint64_t offset, uint64_t length, const zt_open_options *options,
-    zt_file **file);
-
-/// Opens a file, of any container that zt_open takes, that is in memory.
-/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
-/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 0.9.
-zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
-
-/// Another reference to an open file: zt_close has to be called once more.
-/// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 0.9.
-zt_file *zt_retain(zt_file *file);
-
-/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
-/// zt_component_load hold a reference of their own.
-/// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
-void zt_close(zt_file *file);
+/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
+/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
+/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
+/// Threads: any.
+zt_mode zt_file_mode(const zt_file *file);
 
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
 /// model, that of its first part.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 const char *zt_file_version(const zt_file *file);
 
-/// Bytes of the file, or of all parts of a model; 0 for NULL. Threads: any. Since 0.9.
-uint64_t zt_file_size(const zt_file *file);
+/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any.
+size_t zt_part_count(const zt_file *file);
 
-/// The file's own attributes; of a model, those of its first part.
-/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-const zt_value *zt_file_attributes(const zt_file *file);
+/// What is known of one of the files of a model. A file that zt_open opened is part 0 of itself.
+struct zt_part_info {
+    size_t struct_size; ///< sizeof (zt_part_info), set by the caller.
+    /// The path that the part was opened by, in the platform's encoding, NUL-ended; the path where the library looks for
+    /// a shard that is not open. NULL if the part was not opened by a path. Lives until the last zt_close.
+    const char *path;
+    uint64_t size; ///< Bytes of the part; 0 for a shard that is not open.
+    zt_container container; ///< The part's container; ZT_CONTAINER_NONE for a shard that is not open.
+    uint32_t reserved; ///< 0.
+};
 
-/// Number of objects; 0 for NULL. Threads: any. Since 0.9.
-size_t zt_object_count(const zt_file *file);
+/// Fills a struct with what is known of a part. Opens nothing.
+/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. info: set struct_size; not NULL; filled on success,
+/// untouched on failure.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_part_info *info);
 
-/// The object at index, in file order, part by part.
-/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
-/// Threads: any. Since 0.9.
-const zt_object *zt_object_at(const zt_file *file, size_t index);
+// -------------------------------------------------------------------------------------------------------------------
+// 3. Finding
+//
+// A file holds named objects. An object has a shape, a format and components; a dense tensor has one
+// component, "data".
+
+/// A dense tensor.
+struct zt_tensor {
+    size_t struct_size; ///< sizeof (zt_tensor), set by the caller.
+    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
+    const void *data;
+    size_t size; ///< Bytes.
+    zt_dtype dtype; ///< The storage type.
+    zt_type type; ///< The logical type.
+    const uint64_t *shape; ///< The dimensions, rank of them.
+    size_t rank; ///< Number of dimensions.
+};
+
+/// The dense tensor of that name, ready to use.
+///
+/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
+/// a second call gives the same memory.
+/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
+/// zt_close.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
+/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
+/// Threads: any. Spec 1.2 section 3.
+ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
+
+/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
+/// Threads: any. Spec 1.2 section 3.
+ZT_NODISCARD zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
 /// The object of that name; the first one where a 0.1 file has several.
 /// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
 /// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
-/// The object of a name that is given with its length, so that it may hold a NUL.
-/// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 0.9.
-const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
+/// Number of objects; 0 for NULL. Threads: any.
+size_t zt_object_count(const zt_file *file);
 
-/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
-/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
-/// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
-typedef enum zt_shards_value {
-    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
-    ZT_SHARDS_OF_MODELS = 0,
-    ZT_SHARDS_ON_USE = 1, ///< Each when it is first read; until then it need not be there.
-    ZT_SHARDS_AT_OPEN = 2, ///< All with the file, which fails where one is missing or no shard of it.
-    ZT_SHARDS_NEVER = 3, ///< Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
-} zt_shards_value;
+/// The object at index, in file order, part by part.
+/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
+/// Threads: any.
+const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
-/// verified and copied as those of one. What is in which part: zt_component_part.
+/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
+struct zt_object_info {
+    /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
+    size_t struct_size;
+    const zt_object *object; ///< The object.
+    const char *name; ///< As zt_object_name: NUL-ended, not NULL.
+    size_t name_length; ///< Bytes of the name, without the NUL at its end.
+    const uint64_t *shape; ///< As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
+    size_t rank; ///< As zt_object_rank.
+    const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
+    size_t component_count; ///< As zt_component_count.
+    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
+    const zt_component *component;
+    uint64_t offset; ///< First stored byte, counted from the start of its part.
+    uint64_t stored_size; ///< Stored bytes.
+    uint64_t size; ///< As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
+    zt_format format; ///< As zt_object_format.
+    zt_dtype dtype; ///< As zt_component_dtype.
+    zt_type type; ///< As zt_component_type.
+    zt_encoding encoding; ///< As zt_component_encoding.
+    const char *format_name; ///< The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
+};
+
+/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
+/// or decoded: for a listing of everything, the cheapest way.
 ///
-/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
-/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
-/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
-/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
-/// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
-/// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
-/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
-/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
-/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
-/// Threads: any. Since 0.9.
-zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
+/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
+/// which the first one's struct_size is set; (NULL, 0) fills nothing.
+/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
+/// failure. What the structs point to lives until the last zt_close.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
+/// Threads: any. Spec 1.2 section 1.
+ZT_NODISCARD zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
+    size_t *filled);
 
-/// Opens several files as one, in the order in which they are given; they may be of different containers.
-/// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
-/// Threads: any. Since 0.9.
-zt_status zt_open_parts(const char *const *paths, size_t count, const zt_open_options *options, zt_file **file);
-
-/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any. Since 0.9.
-size_t zt_part_count(const zt_file *file);
-
-/// The path that a part was opened by, in the platform's encoding; of a shard that is not open, where it is looked for.
-/// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
-/// Threads: any. Since 0.9.
-const char *zt_part_path(const zt_file *file, size_t part);
-
-/// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
-uint64_t zt_part_size(const zt_file *file, size_t part);
-
-/// What a model has beside what is shown of it.
-typedef struct zt_model_info {
-    size_t struct_size; ///< sizeof (zt_model_info), set by the caller.
-    /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
-    uint64_t passed_over;
-    /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
-    /// zt_open_options.include_unlisted makes them objects. A tensor that the index takes from another file does not count.
-    uint64_t unlisted;
-} zt_model_info;
-
-/// Counts what zt_open_model and zt_open_model_from left out of a model.
-/// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
-zt_status zt_model_get_info(const zt_file *file, zt_model_info *info);
-
-/// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
-typedef struct zt_identity {
-    size_t struct_size; ///< sizeof (zt_identity), set by the caller.
-    uint64_t size; ///< Bytes of the file.
-    /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
-    int64_t modified_ns;
-    uint64_t manifest_offset; ///< First byte of the manifest.
-    uint64_t manifest_hash; ///< The XXH3 (64 bits) of the manifest at opening.
-    /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
-    uint64_t source_identity;
-} zt_identity;
-
-/// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
-/// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
-/// It describes what was opened, also after somebody has appended to the file. May read the manifests' bytes.
-///
-/// identity: set struct_size; not NULL; filled on success, untouched on failure.
-/// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
-zt_status zt_file_identity(const zt_file *file, zt_identity *identity);
-
-/// The identity of one of the files of a model; of a file, its part 0 is the file.
-/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
-/// Threads: any. Since 0.9.
-zt_status zt_part_identity(const zt_file *file, size_t part, zt_identity *identity);
-
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
-/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
-/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
-/// Threads: any. Since 0.9.
-zt_mode zt_file_mode(const zt_file *file);
-
-/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping, or the memory
-/// that zt_open_memory was given. zt_component_offset counts from the first of them. For registering a whole mapping
-/// with a device, advice of one's own, or sending a file as it is.
-///
-/// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
-/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
-/// the bytes, zt_part_size; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if it is neither mapped nor in memory, ZT_ERROR_INVALID_ARGUMENT if there is no such part.
-/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
-/// changes under us does. Threads: any. Since 0.9.
-zt_status zt_file_bytes(const zt_file *file, size_t part, const void **ptr, uint64_t *size);
-
-/// How a file is laid out: one of the ZT_CONTAINER_ values.
-typedef int32_t zt_container;
-
-/// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
-typedef enum zt_container_value {
-    ZT_CONTAINER_NONE = 0, ///< None: no file.
-    ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3, ZT_CONTAINER_ZT_1_2 = 4,
-    ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6, ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8,
-    ZT_CONTAINER_TORCH = 9,
-} zt_container_value;
-
-/// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
-/// model as many as zt_part_count says.
-/// Threads: any. Since 0.9.
-zt_container zt_file_container(const zt_file *file, size_t part);
-
-/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
-/// long as the library. Threads: any. Since 0.9.
-const char *zt_container_name(zt_container container);
-
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
-/// long as the library. Threads: any. Since 0.9.
-const char *zt_dtype_name(zt_dtype dtype);
-
-/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
-
-/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-/// Threads: any. Since 0.9.
-size_t zt_dtype_size(zt_dtype dtype);
-
-/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
-/// long as the library. Threads: any. Since 0.9.
-const char *zt_type_name(zt_type type);
-
-/// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
-/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_type_from_name(const char *name, zt_type *type);
-
-/// How elements of a type lie in bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for ZT_TYPE_GGUF_Q4_0, 1 in 8 for
-/// ZT_TYPE_COMPLEX64. elements, bytes: receive that, untouched on failure; either may be NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and numbers that are none.
-/// Threads: any. Since 0.9.
-zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
-
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any. Since 0.9.
-const char *zt_format_name(zt_format format);
-
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
-/// as long as the library. Threads: any. Since 0.9.
-const char *zt_encoding_name(zt_encoding encoding);
-
-// -------------------------------------------------------------------------------------------------------------------
-// 4. Objects and components
-//
-// By position or by name. Getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
+/// Fills a struct with what is known of an object, as zt_object_list does.
+/// info: set struct_size; not NULL; filled on success, untouched on failure.
+/// Threads: any. Spec 1.2 section 1.
+ZT_NODISCARD zt_status zt_object_get_info(const zt_object *object, zt_object_info *info);
 
 /// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
 /// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
 /// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
 /// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 const char *zt_object_name(const zt_object *object);
 
-/// Bytes of the object's name, without the NUL at its end; 0 for NULL. Threads: any. Since 0.9.
-size_t zt_object_name_length(const zt_object *object);
-
 /// Number of dimensions; 0 for a scalar, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 size_t zt_object_rank(const zt_object *object);
 
 /// The dimensions, zt_object_rank of them, outermost first.
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 const uint64_t *zt_object_shape(const zt_object *object);
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse and unknown
-/// formats may have such shapes). Threads: any. Since 0.9.
+/// formats may have such shapes). Threads: any.
 uint64_t zt_object_element_count(const zt_object *object);
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 zt_format zt_object_format(const zt_object *object);
-
-/// The layout's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-const char *zt_object_format_name(const zt_object *object);
-
-/// The object's attributes.
-/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-const zt_value *zt_object_attributes(const zt_object *object);
-
-/// Number of components; 0 for NULL. Threads: any. Since 0.9.
-size_t zt_component_count(const zt_object *object);
-
-/// The component at index, in file order.
-/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
-/// Threads: any. Since 0.9.
-const zt_component *zt_component_at(const zt_object *object, size_t index);
 
 /// The component of that role: "data", "values", "scales" and so on.
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
 /// none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
-/// The component of a role that is given with its length, so that it may hold a NUL.
-/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
-/// Threads: any. Since 0.9.
-const zt_component *zt_component_find_n(const zt_object *object, const char *role, size_t length);
+/// Number of components; 0 for NULL. Threads: any.
+size_t zt_component_count(const zt_object *object);
+
+/// The component at index, in file order.
+/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
+/// Threads: any.
+const zt_component *zt_component_at(const zt_object *object, size_t index);
+
+/// What is known of a component without touching its bytes, as zt_component_list fills it.
+struct zt_component_info {
+    /// sizeof (zt_component_info): set by the caller in the first struct of an array, filled in the others.
+    size_t struct_size;
+    const zt_component *component; ///< The component.
+    const zt_object *object; ///< The object that it is part of.
+    const char *role; ///< As zt_component_role: NUL-ended, not NULL.
+    size_t role_length; ///< Bytes of the role, without the NUL at its end.
+    const char *digest; ///< As zt_component_digest: NULL if there is none.
+    uint64_t offset; ///< First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
+    uint64_t stored_size; ///< Stored bytes: compressed ones if the encoding compresses.
+    uint64_t size; ///< As zt_component_size.
+    zt_dtype dtype; ///< As zt_component_dtype.
+    zt_type type; ///< As zt_component_type.
+    zt_encoding encoding; ///< As zt_component_encoding.
+    uint32_t part; ///< The part of the model that its bytes are in: below zt_part_count.
+    const char *dtype_name; ///< The file's own name of the storage type if dtype is ZT_DTYPE_OTHER, else NULL.
+    const char *type_name; ///< The file's own name of the logical type if type is ZT_TYPE_OTHER, else NULL.
+    const char *encoding_name; ///< The file's own name of the encoding if encoding is ZT_ENCODING_OTHER, else NULL.
+};
+
+/// Fills a struct with what is known of a component, as zt_component_list does.
+/// info: set struct_size; not NULL; filled on success, untouched on failure.
+/// Threads: any. Spec 1.2 section 1.
+ZT_NODISCARD zt_status zt_component_get_info(const zt_component *component, zt_component_info *info);
+
+/// The component's name within its object: UTF-8 and NUL-ended.
+/// Returns a string that lives until the last zt_close; NULL for NULL.
+/// Threads: any. Spec 1.2 section 3.
+const char *zt_component_role(const zt_component *component);
+
+/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
+/// Threads: any. Spec 1.2 section 2.
+zt_dtype zt_component_dtype(const zt_component *component);
+
+/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
+/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
+/// Threads: any. Spec 1.2 section 2.
+zt_type zt_component_type(const zt_component *component);
+
+/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
+/// Threads: any. Spec 1.2 section 1.
+zt_encoding zt_component_encoding(const zt_component *component);
+
+/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
+/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
+/// Threads: any. Spec 1.2 section 1.
+uint64_t zt_component_size(const zt_component *component);
+
+/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
+/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
+/// Threads: any. Spec 1.2 section 1.
+const char *zt_component_digest(const zt_component *component);
+
+// -------------------------------------------------------------------------------------------------------------------
+// 4. Reading
+//
+// zt_component_ptr borrows bytes, zt_object_read_as converts numbers, zt_component_read copies bytes.
+// zt_read_batch does all of this for many requests on several threads.
+
+/// Lends the component's bytes where they are, without copying.
+///
+/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
+/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
+/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
+/// the bytes; may be NULL. Both are untouched on failure.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
+/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
+/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
+/// that changes under us does. Threads: any. Spec 1.2 section 3 ("SHOULD memory-map").
+ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
@@ -709,8 +609,9 @@ const zt_component *zt_component_find_n(const zt_object *object, const char *rol
 /// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
 /// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
 /// was, also on failure, when the content of dst in front of it is undefined.
-/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
-zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size, size_t *written);
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any.
+ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
+    size_t *written);
 
 /// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
 /// nothing: they follow from the shape.
@@ -718,8 +619,30 @@ zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, 
 /// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
 /// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
 /// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
-/// leaves 64 bits. Threads: any. Since 0.9.
-zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
+/// leaves 64 bits. Threads: any.
+ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
+
+/// Reads the component's decoded bytes straight into the caller's memory.
+///
+/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
+/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
+/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
+/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_verify,
+/// zt_read_batch, zt_open_options.verify.
+/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Spec 1.2 section 5.
+ZT_NODISCARD zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
+
+/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
+/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
+/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
+/// components; a small component is read whole (docs/tuning.md).
+///
+/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
+/// not say their sizes with a window over 128 MiB, else as zt_component_read.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
+    size_t size);
 
 /// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
 /// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
@@ -731,15 +654,9 @@ zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *s
 /// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
 /// else as zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 0.9.
-zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
+/// Threads: any.
+ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
     const uint64_t *step, void *dst, size_t dst_size);
-
-// -------------------------------------------------------------------------------------------------------------------
-// 5. Bytes, cheapest first
-//
-// zt_component_ptr borrows, zt_component_read fills your memory, zt_component_read_range and zt_object_read_slice
-// read a part, zt_component_load gives a buffer, zt_object_read_as converts. zt_component_caps says what works.
 
 /// The component's decoded bytes can be lent: zt_component_ptr works.
 #define ZT_CAP_MAP 1
@@ -757,380 +674,15 @@ zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, c
 /// all of it and nothing else.
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
-/// The component's name within its object: UTF-8 and NUL-ended.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
-const char *zt_component_role(const zt_component *component);
-
-/// Bytes of the role, without the NUL at its end; 0 for NULL.
-/// Threads: any. Since 0.9.
-size_t zt_component_role_length(const zt_component *component);
-
-/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 2.
-zt_dtype zt_component_dtype(const zt_component *component);
-
-/// The storage type's name in spec 1.2, or the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-const char *zt_component_dtype_name(const zt_component *component);
-
-/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
-/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 2.
-zt_type zt_component_type(const zt_component *component);
-
-/// The logical type's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 0.9.
-const char *zt_component_type_name(const zt_component *component);
-
-/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_encoding zt_component_encoding(const zt_component *component);
-
-/// The encoding's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-const char *zt_component_encoding_name(const zt_component *component);
-
-/// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
-size_t zt_component_part(const zt_component *component);
-
-/// First stored byte, counted from the start of its file, or part; a multiple of 64 in a .zt file. 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
-uint64_t zt_component_offset(const zt_component *component);
-
-/// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-uint64_t zt_component_stored_size(const zt_component *component);
-
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
-/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-uint64_t zt_component_size(const zt_component *component);
-
-/// Finds out the decoded bytes that zt_component_size gives from then on: by the headers of the stored bytes or, if
-/// they do not say it, by decoding all of them once.
-///
-/// progress: called with context and the stored bytes that were decoded, where they are; NULL: not called. size:
-/// receives the decoded bytes; not NULL, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
-/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
-zt_status zt_component_measure(const zt_component *component, zt_progress_callback progress, void *context,
-    uint64_t *size);
-
-/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
-/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-const char *zt_component_digest(const zt_component *component);
-
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 uint32_t zt_component_caps(const zt_component *component);
 
-/// Lends the component's bytes where they are, without copying.
-///
-/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
-/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
-/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
-/// the bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
-/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
-/// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
-zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
-
-/// Reads the component's decoded bytes straight into the caller's memory.
-///
-/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
-/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
-/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
-/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
-/// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Since 0.9. Spec 1.2 section 5.
-zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
-
-/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
-/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
-/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
-/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
-zt_status zt_component_read_stored(const zt_component *component, void *dst, size_t dst_size);
-
-/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
-/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
-/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/tuning.md).
-///
-/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
-/// not say their sizes with a window over 128 MiB, else as zt_component_read.
-/// Threads: any. Since 0.9.
-zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst, size_t size);
-
-/// Advises the system what will be done with the component's stored bytes. To keep bytes in memory, lock what
-/// zt_file_bytes returns.
-///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages without bytes of another component or of anything else in the
-/// file: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other component. The others
-/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL and ZT_ADVICE_NONE
-/// count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED if the advice is not available, and then nothing was done: all but ZT_ADVICE_NONE if
-/// the bytes are in memory or of a zt_source, or in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL on Windows;
-/// _EVICT off Linux; _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; an advice that the system
-/// refuses. ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it.
-/// Threads: any. Since 0.9.
-zt_status zt_component_advise(const zt_component *component, zt_advice advice);
-
-/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_status zt_component_verify(const zt_component *component);
-
-/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
-typedef int32_t zt_direct;
-
-/// The values of zt_direct.
-typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
-    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
-    ZT_DIRECT_AUTO = 0,
-    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
-    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
-    ZT_DIRECT_ALWAYS = 2,
-} zt_direct_value;
-
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
-/// caller's; it must not call zt_read_batch on the same file.
-typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
-
-/// How to read a batch. All fields zero (but struct_size) are the defaults.
-typedef struct zt_read_options {
-    size_t struct_size; ///< sizeof (zt_read_options)
-    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
-    uint32_t threads;
-    zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
-    /// what it alone needs.
-    uint64_t in_flight;
-    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
-    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
-    uint32_t pinned;
-    void *context; ///< Passed to the callbacks; may be NULL.
-    zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
-    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
-    zt_progress_callback progress;
-} zt_read_options;
-
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where they lie so (zt_component_ptr
-/// lends more), else in fresh memory (zt_open_options.allocator).
-///
-/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
-/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
-/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
-/// that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
-/// after the stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read. Since 0.9.
-zt_status zt_component_load(const zt_component *component, const zt_read_options *options, zt_buffer **buffer);
-
-/// The bytes of a buffer.
-/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any. Since 0.9.
-const void *zt_buffer_data(const zt_buffer *buffer);
-
-/// Number of bytes of a buffer; 0 for NULL.
-/// Threads: any. Since 0.9.
-size_t zt_buffer_size(const zt_buffer *buffer);
-
-/// Ends a buffer and gives its reference to the file back.
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
-void zt_buffer_free(zt_buffer *buffer);
-
-// -------------------------------------------------------------------------------------------------------------------
-// 6. Views
-//
-// A whole object by one call: pointers, counts and shapes, checked so that an engine may index them blindly.
-// Without a copy where every component can be borrowed.
-
-/// One component of a view.
-typedef struct zt_array {
-    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless absent.
-    const void *data;
-    size_t size; ///< Bytes.
-    uint64_t count; ///< Elements of the dtype (a complex value is two).
-    zt_dtype dtype; ///< The storage type.
-    zt_type type; ///< The logical type.
-    uint64_t reserved; ///< 0: for later versions.
-    uint64_t reserved2; ///< 0: for later versions.
-} zt_array;
-
-/// A dense tensor.
-typedef struct zt_tensor {
-    size_t struct_size; ///< sizeof (zt_tensor), set by the caller.
-    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
-    const void *data;
-    size_t size; ///< Bytes.
-    zt_dtype dtype; ///< The storage type.
-    zt_type type; ///< The logical type.
-    const uint64_t *shape; ///< The dimensions, rank of them.
-    size_t rank; ///< Number of dimensions.
-} zt_tensor;
-
-/// A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
-typedef struct zt_csr {
-    size_t struct_size; ///< sizeof (zt_csr), set by the caller.
-    uint64_t rows; ///< Number of rows.
-    uint64_t columns; ///< Number of columns.
-    uint64_t nnz; ///< Number of stored entries.
-    zt_array values; ///< The entries.
-    zt_array indices; ///< The column of each entry, checked to be below columns.
-    zt_array indptr; ///< rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
-} zt_csr;
-
-/// A coordinate list.
-typedef struct zt_coo {
-    size_t struct_size; ///< sizeof (zt_coo), set by the caller.
-    uint64_t nnz; ///< Number of stored entries.
-    const uint64_t *shape; ///< The dimensions, rank of them.
-    size_t rank; ///< Number of dimensions.
-    zt_array values; ///< The entries.
-    zt_array coords; ///< rank runs of nnz numbers, a run for each dimension, checked to be below it.
-} zt_coo;
-
-/// A tensor of quantized groups: a quantized_group object, or one of zt.quant_group/1 or zt.mx/1 in zTensor 2, whose "data"
-/// is packed_weight. A number is (weight - its zero point) * its scale; scales of ZT_TYPE_F8_E8M0 are powers of two.
-typedef struct zt_quantized {
-    size_t struct_size; ///< sizeof (zt_quantized), set by the caller.
-    const uint64_t *shape; ///< The dimensions, rank of them.
-    size_t rank; ///< Number of dimensions.
-    uint64_t bits; ///< Bits of a weight; 0 if nothing says it.
-    /// Weights of a group; 0 if nothing says it. zt.quant_group/1: 0 for a scale for each index of axis, or each weight.
-    uint64_t group_size;
-    const char *packing; ///< The attribute "packing" of a quantized_group, NUL-ended; NULL if it is not there.
-    zt_array packed_weight; ///< The packed weights.
-    zt_array scales; ///< The scale of each group.
-    zt_array zeros; ///< The zero point of each group; data is NULL if there are none.
-    uint64_t weights_per_element; ///< Weights in an element of packed_weight; 0 if nothing says it.
-    /// The dimension that groups lie along. 0, as all that follows, for a quantized_group, which does not say it.
-    uint64_t axis;
-    int64_t zero_point; ///< The zero point of all weights where zeros.data is NULL.
-    uint32_t msb_first; ///< 1: the first weight of an element is in its highest bits, 0: in its lowest.
-    uint32_t zeros_packed; ///< 1: zeros are packed as weights are, 0: each has an element.
-} zt_quantized;
-
-/// The dense tensor of that name, ready to use.
-///
-/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
-/// a second call gives the same memory.
-/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
-/// zt_close.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
-/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
-
-/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
-
-/// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
-///
-/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the file keeps.
-/// Checking reads indices and indptr once.
-/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the last zt_close.
-/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure is
-/// broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY,
-/// ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any integer dtype: look at it.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_csr_view(const zt_object *object, zt_csr *view);
-
-/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
-zt_status zt_coo_view(const zt_object *object, zt_coo *view);
-
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
-/// room for every weight, a scale for every group, as many zeros as they need. Or those of zt.quant_group/1 or zt.mx/1 in
-/// zTensor 2, checked to be what the layout demands; an object that lacks some of it is ZT_ERROR_CORRUPT.
-/// As zt_csr_view in all else. Blocks of GGUF are arrays: see zt_tensor_view and zt_type_block.
-/// Threads: any. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
-zt_status zt_quantized_view(const zt_object *object, zt_quantized *view);
-
-// -------------------------------------------------------------------------------------------------------------------
-// 7. Many at once
-//
-// zt_object_list fills an array with the metadata of many objects. zt_read_batch reads many components, ranges and
-// slices at once, on several threads, in the order of the file; a load (zt_load_start) does it while its results are
-// used already, in as much memory as is given to it. A zt_cache keeps slices of a model that is larger than
-// memory.
-
-/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
-typedef struct zt_object_info {
-    /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
-    size_t struct_size;
-    const zt_object *object; ///< The object.
-    const char *name; ///< As zt_object_name: NUL-ended, not NULL.
-    size_t name_length; ///< As zt_object_name_length.
-    const uint64_t *shape; ///< As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
-    size_t rank; ///< As zt_object_rank.
-    const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
-    size_t component_count; ///< As zt_component_count.
-    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
-    const zt_component *component;
-    uint64_t offset; ///< As zt_component_offset.
-    uint64_t stored_size; ///< As zt_component_stored_size.
-    uint64_t size; ///< As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
-    zt_format format; ///< As zt_object_format.
-    zt_dtype dtype; ///< As zt_component_dtype.
-    zt_type type; ///< As zt_component_type.
-    zt_encoding encoding; ///< As zt_component_encoding.
-} zt_object_info;
-
-/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
-/// or decoded: for a listing of everything, the cheapest way.
-///
-/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
-/// which the first one's struct_size is set; (NULL, 0) fills nothing.
-/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
-/// failure. What the structs point to lives until the last zt_close.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count, size_t *filled);
-
-/// What is known of a component without touching its bytes, as zt_component_list fills it.
-typedef struct zt_component_info {
-    /// sizeof (zt_component_info): set by the caller in the first struct of an array, filled in the others.
-    size_t struct_size;
-    const zt_component *component; ///< The component.
-    const zt_object *object; ///< The object that it is part of.
-    const char *role; ///< As zt_component_role: NUL-ended, not NULL.
-    size_t role_length; ///< As zt_component_role_length.
-    const char *digest; ///< As zt_component_digest: NULL if there is none.
-    uint64_t offset; ///< As zt_component_offset.
-    uint64_t stored_size; ///< As zt_component_stored_size.
-    uint64_t size; ///< As zt_component_size.
-    zt_dtype dtype; ///< As zt_component_dtype.
-    zt_type type; ///< As zt_component_type.
-    zt_encoding encoding; ///< As zt_component_encoding.
-    uint32_t part; ///< As zt_component_part.
-} zt_component_info;
-
-/// Fills a struct for each of many components with what its getters return, in file order.
-/// object: whose components; of this file. NULL for those of all objects. All else: as zt_object_list.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first, zt_component_info *infos,
-    size_t count, size_t *filled);
+/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+#define ZT_WHOLE 18446744073709551615ull
 
 /// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
-typedef struct zt_read_request {
+struct zt_read_request {
     size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
     const zt_component *component; ///< What to read; of the file that the call names.
     uint64_t offset; ///< First decoded byte of a range.
@@ -1157,10 +709,47 @@ typedef struct zt_read_request {
     zt_dtype convert;
     uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
     uint32_t reserved; ///< 0
-} zt_read_request;
+};
+
+/// The values of zt_direct.
+typedef enum zt_direct_value {
+    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
+    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
+    ZT_DIRECT_AUTO = 0,
+    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
+    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
+    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    ZT_DIRECT_ALWAYS = 2,
+} zt_direct_value;
+
+/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
+/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
+/// caller's; it must not call zt_read_batch on the same file.
+typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
+
+/// How to read a batch. All fields zero (but struct_size) are the defaults.
+struct zt_read_options {
+    size_t struct_size; ///< sizeof (zt_read_options)
+    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
+    uint32_t threads;
+    zt_direct direct; ///< Whether to go past the page cache.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
+    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
+    /// what it alone needs.
+    uint64_t in_flight;
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
+    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
+    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
+    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
+    uint32_t pinned;
+    void *context; ///< Passed to the callbacks; may be NULL.
+    zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
+    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
+    zt_progress_callback progress;
+};
 
 /// What a batch did.
-typedef struct zt_read_stats {
+struct zt_read_stats {
     size_t struct_size; ///< sizeof (zt_read_stats), set by the caller.
     uint64_t bytes; ///< Bytes delivered to the caller's memory.
     /// Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
@@ -1173,7 +762,7 @@ typedef struct zt_read_stats {
     /// Why the reads went past the page cache or through it: one line, lives as long as the library. If a read past the
     /// page cache failed and the page cache was used instead, it has the error.
     const char *reason;
-} zt_read_stats;
+};
 
 /// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut into chunks, on
 /// several threads, straight into the caller's memory where the encoding allows. In ZT_MODE_MAP hyperslabs are copied
@@ -1183,14 +772,209 @@ typedef struct zt_read_stats {
 /// may be NULL; set struct_size; filled on success and on failure.
 /// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
 /// failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return,
 /// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
-/// Threads: any; the call starts its own and waits for them. Since 0.9.
-zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
+/// Threads: any; the call starts its own and waits for them.
+ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
 
-/// In which order the requests of a load are begun: one of the ZT_LOAD_ORDER_ values.
-typedef int32_t zt_load_order;
+/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where they lie so (zt_component_ptr
+/// lends more), else in fresh memory (zt_open_options.allocator).
+///
+/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
+/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
+/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
+/// that it may outlive the caller's zt_close.
+/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
+/// after the stored bytes were seen to be able to fill it.
+/// Threads: any; as zt_component_read.
+ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
+    zt_buffer **buffer);
+
+/// The bytes of a buffer.
+/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
+/// Threads: any.
+const void *zt_buffer_data(const zt_buffer *buffer);
+
+/// Number of bytes of a buffer; 0 for NULL.
+/// Threads: any.
+size_t zt_buffer_size(const zt_buffer *buffer);
+
+/// Ends a buffer and gives its reference to the file back.
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer.
+void zt_buffer_free(zt_buffer *buffer);
+
+// -------------------------------------------------------------------------------------------------------------------
+// 5. Types
+//
+// A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not
+// know, the value is OTHER, and zt_object_info or zt_component_info has the name.
+
+/// A size that the file does not declare and that nobody found out yet.
+#define ZT_UNKNOWN_SIZE 18446744073709551615ull
+
+/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
+typedef enum zt_dtype_value {
+    ZT_DTYPE_OTHER = 0, ///< A name that this version does not know; zt_component_dtype_name returns it.
+    ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
+    ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
+    ZT_DTYPE_F16 = 3, ///< IEEE 754 half precision, 2 bytes.
+    ZT_DTYPE_BF16 = 4, ///< bfloat16, 2 bytes.
+    ZT_DTYPE_I64 = 5, ///< Two's complement, 8 bytes.
+    ZT_DTYPE_I32 = 6, ///< Two's complement, 4 bytes.
+    ZT_DTYPE_I16 = 7, ///< Two's complement, 2 bytes.
+    ZT_DTYPE_I8 = 8, ///< Two's complement, 1 byte.
+    ZT_DTYPE_U64 = 9, ///< Unsigned, 8 bytes.
+    ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
+    ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
+    ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
+    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored. Verification refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
+    ZT_DTYPE_BOOL = 13,
+} zt_dtype_value;
+
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
+/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
+typedef enum zt_type_value {
+    ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
+    ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
+    ZT_TYPE_F8_E5M2 = 2, ///< 8-bit float, 5 exponent bits: stored as u8.
+    ZT_TYPE_F8_E4M3FNUZ = 3, ///< 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
+    ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
+    ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
+    ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
+    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
+    ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
+    ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
+    ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_F6_E3M2 = 11, ///< 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
+    ZT_TYPE_COMPLEX32 = 12, ///< Pairs of f16: real, imaginary.
+    ZT_TYPE_GGUF_Q4_0 = 32, ZT_TYPE_GGUF_Q4_1 = 33, ZT_TYPE_GGUF_Q5_0 = 34, ZT_TYPE_GGUF_Q5_1 = 35,
+    ZT_TYPE_GGUF_Q8_0 = 36, ZT_TYPE_GGUF_Q8_1 = 37, ZT_TYPE_GGUF_Q2_K = 38, ZT_TYPE_GGUF_Q3_K = 39,
+    ZT_TYPE_GGUF_Q4_K = 40, ZT_TYPE_GGUF_Q5_K = 41, ZT_TYPE_GGUF_Q6_K = 42, ZT_TYPE_GGUF_Q8_K = 43,
+    ZT_TYPE_GGUF_IQ2_XXS = 44, ZT_TYPE_GGUF_IQ2_XS = 45, ZT_TYPE_GGUF_IQ3_XXS = 46, ZT_TYPE_GGUF_IQ1_S = 47,
+    ZT_TYPE_GGUF_IQ4_NL = 48, ZT_TYPE_GGUF_IQ3_S = 49, ZT_TYPE_GGUF_IQ2_S = 50, ZT_TYPE_GGUF_IQ4_XS = 51,
+    ZT_TYPE_GGUF_IQ1_M = 52, ZT_TYPE_GGUF_TQ1_0 = 53, ZT_TYPE_GGUF_TQ2_0 = 54, ZT_TYPE_GGUF_MXFP4 = 55,
+    ZT_TYPE_GGUF_NVFP4 = 56, ZT_TYPE_GGUF_Q1_0 = 57, ZT_TYPE_GGUF_Q2_0 = 58,
+} zt_type_value;
+
+/// The values of zt_format.
+typedef enum zt_format_value {
+    ZT_FORMAT_OTHER = 0, ///< A name that this version does not know, or a 0.1 layout that is not dense.
+    ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
+    ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
+    ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
+    ZT_FORMAT_QUANTIZED_GROUP = 4, ///< Quantized groups: "packed_weight", "scales" and perhaps "zeros".
+    ZT_FORMAT_BLOCKS = 5, ///< Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
+} zt_format_value;
+
+/// The values of zt_encoding.
+typedef enum zt_encoding_value {
+    ZT_ENCODING_DEFAULT = 0, ///< When writing: what the writer's options say. Never given for a component of a file.
+    ZT_ENCODING_RAW = 1, ///< As they are.
+    ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
+    ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
+    ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
+    /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
+    ZT_ENCODING_ZSTD_SEEKABLE = 5,
+} zt_encoding_value;
+
+/// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
+typedef enum zt_container_value {
+    ZT_CONTAINER_NONE = 0, ///< None: no file.
+    ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3, ZT_CONTAINER_ZT_1_2 = 4,
+    ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6, ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8,
+    ZT_CONTAINER_TORCH = 9,
+} zt_container_value;
+
+/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
+/// long as the library. Threads: any.
+const char *zt_dtype_name(zt_dtype dtype);
+
+/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
+/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
+
+/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
+/// Threads: any.
+size_t zt_dtype_size(zt_dtype dtype);
+
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
+/// long as the library. Threads: any.
+const char *zt_type_name(zt_type type);
+
+/// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
+/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
+/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_type_from_name(const char *name, zt_type *type);
+
+/// How elements of a type lie in bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for ZT_TYPE_GGUF_Q4_0, 1 in 8 for
+/// ZT_TYPE_COMPLEX64. elements, bytes: receive that, untouched on failure; either may be NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and numbers that are none.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
+
+/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
+/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any.
+const char *zt_format_name(zt_format format);
+
+/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
+/// as long as the library. Threads: any.
+const char *zt_encoding_name(zt_encoding encoding);
+
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
+/// long as the library. Threads: any.
+const char *zt_container_name(zt_container container);
+
+// -------------------------------------------------------------------------------------------------------------------
+// 6. Streaming
+//
+// A load reads many requests in the background and hands out each piece when it is there, in a ring of slots
+// that never grows.
+
+/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
+/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
+/// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
+/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
+/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
+///
+/// requests, count: the reads, used during the call; each may be of another file, which stays open until
+/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
+/// zt_load_finish, until when every dst and the ring are the load's.
+/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
+/// that call zt_load_next, and so is all where no thread can be had.
+ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
+    zt_load **load);
+
+/// Waits for what is next of a load.
+///
+/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
+/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
+/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
+/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
+/// Threads: any, several at once: each event goes to one of them.
+ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
+
+/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
+/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
+/// Threads: any, several at once, others than the one that got it.
+void zt_load_release(const zt_load *load, const zt_load_event *event);
+
+/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
+/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
+/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
+/// Threads: any, at the same time as other calls on load.
+zt_status zt_load_cancel(const zt_load *load);
+
+/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
+/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
+/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
+/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
+/// Threads: any; no other thread may be using load.
+zt_status zt_load_finish(zt_load *load, zt_read_stats *stats);
 
 /// The values of zt_load_order.
 typedef enum zt_load_order_value {
@@ -1199,22 +983,8 @@ typedef enum zt_load_order_value {
     ZT_LOAD_ORDER_LARGEST = 2, ///< The requests of the most bytes first.
 } zt_load_order_value;
 
-/// What zt_load_next has: one of the ZT_LOAD_ values.
-typedef int32_t zt_load_kind;
-
-/// The values of zt_load_kind.
-typedef enum zt_load_kind_value {
-    ZT_LOAD_KIND_NOTHING = 0, ///< Nothing came within the time.
-    ZT_LOAD_KIND_DATA = 1, ///< Bytes of a request, at data.
-    ZT_LOAD_KIND_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
-    ZT_LOAD_KIND_DONE = 3, ///< There will be nothing more; status is how the load ended.
-} zt_load_kind_value;
-
-/// The slot of bytes that are in memory of the request's own.
-#define ZT_NO_SLOT UINT32_MAX
-
 /// How to load. All fields zero (but struct_size) are the defaults.
-typedef struct zt_load_options {
+struct zt_load_options {
     size_t struct_size; ///< sizeof (zt_load_options)
     uint32_t threads; ///< Threads that read; 0 for as many as there are processors, within reason.
     zt_direct direct; ///< Whether to go past the page cache.
@@ -1232,10 +1002,21 @@ typedef struct zt_load_options {
     size_t slot_count; ///< Slots; 0 for the default, if ring is NULL.
     /// Called on each thread that reads; NULL for those that the first request's file was opened with.
     const zt_thread_hooks *thread_hooks;
-} zt_load_options;
+};
+
+/// The values of zt_load_kind.
+typedef enum zt_load_kind_value {
+    ZT_LOAD_KIND_NOTHING = 0, ///< Nothing came within the time.
+    ZT_LOAD_KIND_DATA = 1, ///< Bytes of a request, at data.
+    ZT_LOAD_KIND_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
+    ZT_LOAD_KIND_DONE = 3, ///< There will be nothing more; status is how the load ended.
+} zt_load_kind_value;
+
+/// The slot of bytes that are in memory of the request's own.
+#define ZT_NO_SLOT UINT32_MAX
 
 /// What zt_load_next has.
-typedef struct zt_load_event {
+struct zt_load_event {
     size_t struct_size; ///< sizeof (zt_load_event), set by the caller.
     zt_load_kind kind; ///< Which of these it is.
     zt_status status; ///< ZT_OK, or why the request failed, or how the load ended.
@@ -1248,199 +1029,28 @@ typedef struct zt_load_event {
     uint32_t last; ///< 1 with the event after which nothing more comes of the request.
     uint32_t slot; ///< The slot that data is in, or ZT_NO_SLOT.
     uint32_t piece; ///< For zt_load_release.
-} zt_load_event;
-
-/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
-/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
-/// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
-/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
-///
-/// requests, count: the reads, used during the call; each may be of another file, which stays open until
-/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
-/// zt_load_finish, until when every dst and the ring are the load's.
-/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
-/// that call zt_load_next, and so is all where no thread can be had. Since 0.9.
-zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
-    zt_load **load);
-
-/// Waits for what is next of a load.
-///
-/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
-/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
-/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, several at once: each event goes to one of them. Since 0.9.
-zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
-
-/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
-/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
-/// Threads: any, several at once, others than the one that got it. Since 0.9.
-void zt_load_release(const zt_load *load, const zt_load_event *event);
-
-/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
-/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, at the same time as other calls on load. Since 0.9.
-zt_status zt_load_cancel(const zt_load *load);
-
-/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
-/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
-/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
-/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
-/// Threads: any; no other thread may be using load. Since 0.9.
-zt_status zt_load_finish(zt_load *load, zt_read_stats *stats);
-
-/// What a load read of one file, or of one part of a model, and how.
-typedef struct zt_load_part_stats {
-    /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
-    size_t struct_size;
-    const zt_file *file; ///< The file; zt_part_path of it and part is the path.
-    uint64_t stored_bytes; ///< Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
-    uint64_t direct_bytes; ///< Bytes that were read past the page cache, with those between that nobody asked for.
-    const char *reason; ///< Why they were read so: as zt_read_stats.reason.
-    uint32_t part; ///< Which of its parts; 0 if it is one file.
-} zt_load_part_stats;
-
-/// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
-/// in which the requests name the files, and of parts. After ZT_LOAD_KIND_DONE nothing changes, unless the load was cut short.
-///
-/// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
-/// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_STATE in a child of the load's process.
-/// Threads: any, at the same time as other calls on load. Since 0.9.
-zt_status zt_load_get_part_stats(const zt_load *load, size_t first, zt_load_part_stats *stats, size_t count,
-    size_t *filled);
-
-/// A slice that may be evicted.
-typedef struct zt_cache_candidate {
-    uint64_t tag; ///< zt_read_request.tag of the call that brought it.
-    uint64_t size; ///< Bytes of it.
-    uint64_t uses; ///< How often it was got since it was read.
-} zt_cache_candidate;
-
-/// Chooses which of count slices, at least one, is evicted: returns its index. They are in the order of their last
-/// use, the longest ago first; any number that is none of them evicts that one. Called with the cache locked: it must
-/// not call the cache, and every other call waits for it.
-typedef size_t (*zt_cache_choose_callback)(void *context,
-                                           const zt_cache_candidate *candidates,
-                                           size_t count);
-
-/// How to make a cache. budget and slot_size are not 0; all else zero are the defaults.
-typedef struct zt_cache_options {
-    size_t struct_size; ///< sizeof (zt_cache_options)
-    /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
-    /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
-    uint64_t budget;
-    /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
-    /// very different sizes are best kept in a cache each.
-    uint64_t slot_size;
-    /// The caller's memory for the slots: budget bytes (pinned for a device, say), 64-byte aligned, until
-    /// zt_cache_free. The tables are then in other memory, which is not counted. NULL: the library's own.
-    void *memory;
-    uint32_t threads; ///< Threads that read what is prefetched; 0 for a few.
-    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
-    void *context; ///< Passed to choose; may be NULL.
-    zt_cache_choose_callback choose; ///< Chooses what is evicted; NULL: what was not used for the longest time.
-    const zt_thread_hooks *thread_hooks; ///< Called on the threads of the cache; NULL: nothing is. Copied.
-} zt_cache_options;
-
-/// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
-typedef struct zt_cache_pin {
-    size_t struct_size; ///< sizeof (zt_cache_pin), set by the caller.
-    const void *data; ///< Its bytes, 64-byte aligned; not NULL.
-    size_t size; ///< How many.
-    uint64_t pin; ///< Which pin it is; 0: none.
-} zt_cache_pin;
-
-/// What a cache has, and what it did.
-typedef struct zt_cache_stats {
-    size_t struct_size; ///< sizeof (zt_cache_stats), set by the caller.
-    uint64_t slots; ///< Slots that there are.
-    uint64_t used; ///< Slots that have a slice, or are read into.
-    uint64_t pinned; ///< Slots of slices that are pinned or being read.
-    uint64_t queued; ///< Slices that wait to be read.
-    uint64_t overhead; ///< Bytes of the tables.
-    uint64_t hits; ///< Slices that were there when they were asked for.
-    uint64_t joined; ///< Slices that others had asked for already, and that were not there yet.
-    uint64_t misses; ///< Slices that were read because they were asked for.
-    uint64_t prefetches; ///< Slices that were read ahead.
-    uint64_t prefetches_used; ///< Slices that were read ahead, and were asked for later.
-    /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
-    uint64_t prefetches_dropped;
-    uint64_t evictions; ///< Slices that went for others.
-    uint64_t failures; ///< Reads that failed.
-    uint64_t bytes_read; ///< Bytes that were read.
-} zt_cache_stats;
-
-/// Makes a cache, with all of its tables. It keeps references to the files of its slices. Its threads stay until
-/// zt_cache_free; those that the system does not give are no error, and without any only zt_cache_get reads. A child
-/// of fork has none of them: nothing but zt_cache_free may be called there, which gives nothing back.
-///
-/// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
-/// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; it starts those of the cache. Since 0.9.
-zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
-
-/// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
-/// another thread reads it. A failure is given to each that waits; the next call tries again.
-///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
-/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
-/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
-/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
-/// zt_cache_unpin.
-/// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
-/// it is larger than a slot; else as zt_read_batch.
-/// Threads: any. Since 0.9.
-zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int64_t timeout_ns, zt_cache_pin *out);
-
-/// Has slices read ahead by the threads of the cache, those of a higher priority first, and of equal ones those that
-/// were asked for first. It never evicts what is pinned, nor what was prefetched with a higher priority and not got
-/// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
-/// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
-///
-/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
-/// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
-/// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
-/// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
-zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count, uint32_t priority);
-
-/// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
-/// slice: NULL, or of pin 0, does nothing.
-/// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any, also another one than that of zt_cache_get. Since 0.9.
-zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_pin *slice);
-
-/// Drops slices: their slots are free, and what was queued is not read. One that is pinned or being read goes when its
-/// last pin is given back, and a zt_cache_get meanwhile reads it anew.
-///
-/// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
-/// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
-/// Threads: any. Since 0.9.
-zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, size_t count);
-
-/// Drops all prefetches that no thread has begun to read. Threads: any. Since 0.9.
-zt_status zt_cache_cancel(const zt_cache *cache);
-
-/// What the cache has, and what it did since it was made.
-/// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
-zt_status zt_cache_get_stats(const zt_cache *cache, zt_cache_stats *stats);
-
-/// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-/// cache: NULL is fine. Threads: any; no other thread may be using the cache. Since 0.9.
-void zt_cache_free(zt_cache *cache);
+    uint32_t reserved; ///< 0.
+};
 
 // -------------------------------------------------------------------------------------------------------------------
-// 8. Attributes
+// 7. Attributes
 //
-// Attributes of a file or an object: a tree of values in CBOR's data model.
+// Attributes of a file or an object are a tree of values in CBOR's data model.
 
-/// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
-typedef int32_t zt_value_kind;
+/// The file's own attributes; of a model, those of its first part.
+/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
+/// Threads: any. Spec 1.2 section 1.
+const zt_value *zt_file_attributes(const zt_file *file);
+
+/// The object's attributes.
+/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
+/// Threads: any. Spec 1.2 section 1.
+const zt_value *zt_object_attributes(const zt_object *object);
+
+/// What a map has under a text key; the pairs are looked at one after the other.
+/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
+/// Threads: any.
+const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// The values of zt_value_kind.
 typedef enum zt_value_kind_value {
@@ -1457,46 +1067,71 @@ typedef enum zt_value_kind_value {
 } zt_value_kind_value;
 
 /// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 zt_value_kind zt_value_get_kind(const zt_value *value);
 
 /// The truth of a bool.
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
 
 /// The number of an integer that fits an int64_t.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 
 /// The number of an integer that fits a uint64_t.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
 /// The number of a float, or of an integer, which is rounded if it has to be.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_f64(const zt_value *value, double *out);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_f64(const zt_value *value, double *out);
 
 /// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
 /// The content of a byte string.
 /// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
 /// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
+
+/// The number of a tag; the tagged value is zt_value_at (value, 0).
+/// out: receives it, untouched on failure, not NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
+
+/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
+/// Threads: any.
+size_t zt_value_count(const zt_value *value);
+
+/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
+/// Threads: any.
+const zt_value *zt_value_at(const zt_value *value, size_t index);
+
+/// The key of a map's pair, in the file's order.
+/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
+/// Threads: any.
+const zt_value *zt_value_key_at(const zt_value *value, size_t index);
+
+/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
+/// Returns 0 if none is stated, for other kinds, and for NULL.
+/// Threads: any.
+zt_dtype zt_value_dtype(const zt_value *value);
 
 /// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
 ///
@@ -1507,8 +1142,8 @@ zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *
 /// untouched on failure. count: elements that dst has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
 /// message, if one is another thing or would be rounded, and for other kinds.
-/// Threads: any. Since 0.9.
-zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
 /// The texts of an array of strings, all at once. A byte string is given as it is: GGUF files have vocabularies with
 /// some tokens that are no UTF-8.
@@ -1518,33 +1153,9 @@ zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst
 /// each has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
 /// string, and for other kinds.
-/// Threads: any. Since 0.9.
-zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths, size_t count);
-
-/// The number of a tag; the tagged value is zt_value_at (value, 0).
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
-zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
-
-/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-/// Threads: any. Since 0.9.
-size_t zt_value_count(const zt_value *value);
-
-/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
-/// Threads: any. Since 0.9.
-const zt_value *zt_value_at(const zt_value *value, size_t index);
-
-/// The key of a map's pair, in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
-/// Threads: any. Since 0.9.
-const zt_value *zt_value_key_at(const zt_value *value, size_t index);
-
-/// What a map has under a text key; the pairs are looked at one after the other.
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
-/// Threads: any. Since 0.9.
-const zt_value *zt_value_find(const zt_value *value, const char *key);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths,
+    size_t count);
 
 /// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
 /// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
@@ -1554,23 +1165,28 @@ const zt_value *zt_value_find(const zt_value *value, const char *key);
 /// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 0.9.
-zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
-
-/// What a map has under a text key that is given with its length, so that it may hold a NUL.
-/// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
-/// Threads: any. Since 0.9.
-const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
-
-/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
-/// Returns 0 if none is stated, for other kinds, and for NULL.
-/// Threads: any. Since 0.9.
-zt_dtype zt_value_dtype(const zt_value *value);
+/// Threads: any.
+ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 // -------------------------------------------------------------------------------------------------------------------
-// 9. Verification and repair
+// 8. Verifying
 //
-// zt_verify checks what opening does not read. zt_repair cuts an unfinished append back.
+// zt_verify checks what opening does not read.
+
+/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
+///
+/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
+/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
+/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
+/// each.
+/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
+/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
+/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
+/// format that the library does not know has no rules but those of its components.
+/// What this function has checked, every read accepts.
+/// Threads: any; the call starts its own and waits for them. Spec 1.2 sections 1 to 5.
+ZT_NODISCARD zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Check the digests of components that have one.
 #define ZT_VERIFY_DIGESTS 1
@@ -1595,22 +1211,22 @@ typedef int32_t (*zt_failure_callback)(void *context,
                                        const char *message);
 
 /// What to verify. All fields zero (but struct_size) are the defaults.
-typedef struct zt_verify_options {
+struct zt_verify_options {
     size_t struct_size; ///< sizeof (zt_verify_options)
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
     uint32_t threads; ///< Threads; 0 for as many as there are processors, within reason.
     void *context; ///< Passed to the callbacks; may be NULL.
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     zt_progress_callback progress;
-    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
+    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it.
     zt_failure_callback on_failure;
     /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
     const zt_object *object;
     const zt_component *component; ///< Only this component of the file, on the caller's thread; NULL: all of them.
-} zt_verify_options;
+};
 
 /// What was verified.
-typedef struct zt_verify_report {
+struct zt_verify_report {
     size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
     uint64_t objects; ///< Objects that were checked in full.
     uint64_t components; ///< Components that were checked in full.
@@ -1628,82 +1244,71 @@ typedef struct zt_verify_report {
     /// algorithm, in zTensor 2 an unknown type. If it is not 0, zt_verify does not return ZT_OK. In other files a component
     /// of an unknown type is read, and checked, as one of its dtype.
     uint64_t not_checked;
-} zt_verify_report;
-
-/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
-///
-/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
-/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
-/// each.
-/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
-/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
-/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
-/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
-/// format that the library does not know has no rules but those of its components.
-/// What this function has checked, every read accepts.
-/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
-zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
-
-/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest is no failure. With progress or a choice of checks:
-/// zt_verify_options.object. Returns as zt_verify.
-/// Threads: any; the call starts none. Since 0.9.
-zt_status zt_object_verify(const zt_object *object);
-
-/// How to repair. All fields zero (but struct_size) are the defaults.
-typedef struct zt_repair_options {
-    size_t struct_size; ///< sizeof (zt_repair_options)
-    uint32_t dry_run; ///< 1: only report what would be done.
-    uint32_t reserved; ///< Must be 0.
-    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
-    /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 0.9.
-    uint64_t cut_at;
-    void *context; ///< Passed to progress; may be NULL.
-    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it stops,
-    /// the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
-    zt_progress_callback progress;
-} zt_repair_options;
-
-/// What a repair did, or would do.
-typedef struct zt_repair_report {
-    size_t struct_size; ///< sizeof (zt_repair_report), set by the caller.
-    uint64_t old_size; ///< Bytes of the file before.
-    uint64_t new_size; ///< Bytes of the file after; the same if there was nothing to repair.
-    uint64_t objects; ///< Objects that the file then has.
-} zt_repair_report;
-
-/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before the
-/// append is there again. What it leaves opens, checked as zt_open checks it.
-///
-/// An append records in the file's head where the file ended, and clears that record when its new end is on the
-/// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
-/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
-/// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
-/// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
-/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
-/// has no record and keeps its old ends: the last place counts, and data that was appended can imitate one.
-///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
-/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
-/// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
-/// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
-/// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
-/// also for a dry run; zt_write_append says who holds the lock, and what happens where there are no locks.
-/// Threads: any. Since 0.9.
-zt_status zt_repair(const char *path, const zt_repair_options *options, zt_repair_report *report);
+};
 
 // -------------------------------------------------------------------------------------------------------------------
-// 10. Writing
+// 9. Writing
 //
-// Create or append, write objects, finish. A new file appears whole or not at all; a failed append leaves the old
-// file. Same calls, same bytes: the file does not depend on threads, clock or run.
+// Create or append, write objects, finish. A new file appears whole or not at all. The same calls write the
+// same bytes.
 
-/// A version of the spec to write: one of the ZT_SPEC_ values.
-typedef uint32_t zt_spec;
+/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
+/// zt_write_finish; until then whatever is at path stays as it is.
+///
+/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
+/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
+/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
+/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
+/// it with zt_write_finish or zt_write_abort.
+/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
+/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
+/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
+/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
+/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
+/// Threads: any. Spec 1.2 section 4.
+ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
+
+/// Writes a dense object at once.
+///
+/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
+/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
+/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
+/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
+/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
+/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
+/// not 0. The message says where, and what to do.
+/// Threads: one at a time. Spec 1.2 section 3.
+ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype,
+    zt_type type, const uint64_t *shape, size_t rank, const void *data, size_t size);
+
+/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+///
+/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
+/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
+/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
+/// Threads: one at a time. Spec 1.2 section 4.
+ZT_NODISCARD zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
+
+/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
+/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
+/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
+/// says what is left of the file.
+/// writer: NULL is fine. Threads: one at a time.
+void zt_write_abort(zt_writer *writer);
+
+/// What a finished writer wrote.
+struct zt_write_summary {
+    size_t struct_size; ///< sizeof (zt_write_summary), set by the caller.
+    uint64_t file_size; ///< Bytes of the whole file.
+    uint64_t objects; ///< Objects in the file.
+    uint64_t components; ///< Components in the file.
+    uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
+    uint64_t data_bytes; ///< Their bytes before encoding.
+    uint64_t damaged; ///< Components that were copied although they are damaged (zt_write_options.allow_damaged).
+};
 
 /// The values of zt_spec.
 typedef enum zt_spec_value {
@@ -1714,9 +1319,6 @@ typedef enum zt_spec_value {
     /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
     ZT_SPEC_2 = 20000,
 } zt_spec_value;
-
-/// A checksum algorithm: one of the ZT_DIGEST_ values.
-typedef int32_t zt_digest;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
@@ -1729,7 +1331,7 @@ typedef enum zt_digest_value {
 } zt_digest_value;
 
 /// How to write a file. All fields zero (but struct_size) are the defaults.
-typedef struct zt_write_options {
+struct zt_write_options {
     size_t struct_size; ///< sizeof (zt_write_options)
     /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
     /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
@@ -1773,10 +1375,45 @@ typedef struct zt_write_options {
     /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
     /// keep the digest that they have, which does not agree; otherwise they have no digest.
     uint32_t allow_damaged;
-} zt_write_options;
+};
+
+/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
+/// for its bytes, as often as you like, then zt_write_end.
+/// desc: not NULL, without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
+/// Threads: one at a time.
+ZT_NODISCARD zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
+
+/// Opens a component of the open object; the one before it ends.
+///
+/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
+/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
+/// component before it got another size than it announced, else as zt_write_dense.
+/// Threads: one at a time.
+ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
+
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
+/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
+/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
+/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
+/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
+/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
+/// Threads: one at a time.
+ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
+
+/// Ends the open object.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
+/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
+/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
+/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
+/// Threads: one at a time.
+ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
-typedef struct zt_component_desc {
+struct zt_component_desc {
     size_t struct_size; ///< sizeof (zt_component_desc), the same in every element of an array.
     const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales", or any other.
     size_t role_length; ///< Bytes of the role; 0 if it is NUL-ended.
@@ -1790,10 +1427,10 @@ typedef struct zt_component_desc {
     const void *data;
     uint64_t size; ///< Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
     size_t type_name_length; ///< Bytes of type_name; 0 if it is NUL-ended.
-} zt_component_desc;
+};
 
 /// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
-typedef struct zt_object_desc {
+struct zt_object_desc {
     size_t struct_size; ///< sizeof (zt_object_desc)
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
@@ -1809,211 +1446,7 @@ typedef struct zt_object_desc {
     /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
     const char *attributes_json;
     size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
-} zt_object_desc;
-
-/// What a finished writer wrote.
-typedef struct zt_write_summary {
-    size_t struct_size; ///< sizeof (zt_write_summary), set by the caller.
-    uint64_t file_size; ///< Bytes of the whole file.
-    uint64_t objects; ///< Objects in the file.
-    uint64_t components; ///< Components in the file.
-    uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
-    uint64_t data_bytes; ///< Their bytes before encoding.
-    uint64_t damaged; ///< Components that were copied although they are damaged (zt_write_options.allow_damaged).
-} zt_write_summary;
-
-/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
-/// zt_write_finish; until then whatever is at path stays as it is.
-///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
-/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
-/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
-/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
-/// it with zt_write_finish or zt_write_abort.
-/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
-/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
-/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
-/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Since 0.9. Spec 1.2 section 4.
-zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
-
-/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
-///
-/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
-/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
-/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
-/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
-/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
-/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
-/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
-/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
-/// key. What the file has can be edited: zt_write_remove.
-/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
-///
-/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
-/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
-/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
-/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
-/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
-/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
-/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
-/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
-/// Threads: any. Since 0.9.
-zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);
-
-/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
-/// for its bytes, as often as you like, then zt_write_end.
-/// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
-
-/// Opens a component of the open object; the one before it ends.
-///
-/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
-/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
-/// component before it got another size than it announced, else as zt_write_dense.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
-
-/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
-/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
-/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
-/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
-/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
-
-/// Ends the open object.
-/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
-/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
-/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_end(zt_writer *writer);
-
-/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
-/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
-/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
-/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
-/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
-///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
-/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
-/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
-/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
-/// type in zTensor 2, whose elements nobody can read or check) or it
-/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, else as zt_write_dense and zt_component_read.
-/// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length);
-
-/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
-///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
-/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
-/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
-zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
-
-/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
-/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
-/// says what is left of the file.
-/// writer: NULL is fine. Threads: one at a time. Since 0.9.
-void zt_write_abort(zt_writer *writer);
-
-/// Copies an object as zt_write_copy does, with another encoding, digest or dtype: the bytes are decoded and
-/// encoded again, a part at a time.
-///
-/// encoding: ZT_ENCODING_DEFAULT for the one that each component has. digest: ZT_DIGEST_DEFAULT for the kind that
-/// it has, or the writer's if it has none.
-/// floats: the dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
-/// it has. If finite numbers would become infinite in it, the call is ZT_ERROR_LIMIT, and the message gives the object
-/// and the count; to have them so, read with zt_read_request.lossy and write the result. A component of an unknown
-/// dtype or encoding stays as it is stored. All else: as zt_write_copy.
-/// Threads: one at a time for writer, any for object. Since 0.9.
-zt_status zt_write_copy_as(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length,
-    zt_encoding encoding, zt_digest digest, zt_dtype floats);
-
-/// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
-/// zt convert makes that file of the copy again (docs/formats.md).
-/// file: not NULL. Attributes that were set before are gone.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
-/// Threads: one at a time for writer, any for file. Since 0.9.
-zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
-
-/// Makes an open file of zTensor 2 a shard of the file of zTensor 2 that is written: its name, its size and the XXH3 of
-/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_write_link does.
-///
-/// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", the first no "."; NUL-ended if name_length is 0; not NULL.
-/// Readers look for the shard NAME of STEM.zt as STEM-NAME.zt next to it. file: not NULL; one file, as zt_open opens
-/// it, or a root, of whose own shards no object can be linked. It may be closed once its objects are linked.
-/// Returns ZT_ERROR_UNSUPPORTED if the version that is written or the file is not zTensor 2, of an append, and of a
-/// name that no shard has (zt_last_error_rule: ShardName); ZT_ERROR_EXISTS if a shard of that name is there;
-/// ZT_ERROR_LIMIT if there are 65,536; ZT_ERROR_INVALID_ARGUMENT in canonical form; ZT_ERROR_STATE if an object is
-/// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
-/// Threads: one at a time for writer, any for file. Since 0.9. Spec 2 section 8.
-zt_status zt_write_shard(zt_writer *writer, const char *name, size_t name_length, const zt_file *file);
-
-/// Adds an object of a file that zt_write_shard made a shard, with its shape, format, attributes and digests; its
-/// bytes stay where they are. Files of several shards, and overlays whose objects are partly those of a base model, are
-/// made of such objects and others.
-///
-/// object: of the very handle that was made a shard; not NULL. If that was made several, of the first. new_name: NULL
-/// for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if its file was not made a shard, ZT_ERROR_UNSUPPORTED if a component is in a shard
-/// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
-/// Threads: one at a time for writer, any for object. Since 0.9. Spec 2 section 8.
-zt_status zt_write_link(zt_writer *writer, const zt_object *object, const char *new_name, size_t new_name_length);
-
-/// Writes a dense object at once.
-///
-/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
-/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
-/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
-/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
-/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
-/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
-/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
-/// not 0. The message says where, and what to do.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
-    const uint64_t *shape, size_t rank, const void *data, size_t size);
-
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
-/// have to rise.
-///
-/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
-/// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, name_length, dtype, type: as zt_write_dense.
-/// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_write_dense.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_csr(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
-    const uint64_t *shape, size_t nnz, const void *values, size_t values_size, const uint64_t *indices,
-    const uint64_t *indptr);
-
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
-/// the same element.
-/// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
-/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, name_length, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
-zt_status zt_write_coo(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype, zt_type type,
-    const uint64_t *shape, size_t rank, size_t nnz, const void *values, size_t values_size, const uint64_t *coords);
+};
 
 /// Writes an object of any format with any components at once.
 ///
@@ -2021,51 +1454,11 @@ zt_status zt_write_coo(zt_writer *writer, const char *name, size_t name_length, 
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
 /// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
 /// zt_verify does.
-/// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
-zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
-
-/// The parts of a quantized_group object, or of one of zt.quant_group/1, to be written; the fields mean what those of
-/// zt_quantized do.
-typedef struct zt_quantized_desc {
-    size_t struct_size; ///< sizeof (zt_quantized_desc)
-    uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
-    uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
-    const char *packing; ///< The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
-    const void *packed_weight; ///< The packed weights.
-    uint64_t packed_weight_size; ///< Bytes at packed_weight.
-    const void *scales; ///< The scale of each group.
-    uint64_t scales_size; ///< Bytes at scales.
-    const void *zeros; ///< The zero point of each group; NULL if there are none.
-    uint64_t zeros_size; ///< Bytes at zeros.
-    zt_dtype packed_weight_dtype; ///< The storage type of packed_weight.
-    zt_dtype scales_dtype; ///< The storage type of scales.
-    zt_dtype zeros_dtype; ///< The storage type of zeros.
-    uint32_t reserved; ///< Must be 0.
-    zt_type scales_type; ///< The type of scales: ZT_TYPE_F8_E8M0 for powers of two; else ZT_TYPE_NONE.
-    /// 1: axis and the fields behind it are stated, as zTensor 2 demands; 0: they are not, as in 1.x, and have to be 0.
-    uint32_t has_axis;
-    uint64_t axis; ///< The dimension that groups lie along.
-    int64_t zero_point; ///< The zero point of all weights where zeros is NULL.
-    uint32_t msb_first; ///< 1: the first weight of an element is in its highest bits, 0: in its lowest.
-    uint32_t zeros_packed; ///< 1: zeros are packed as weights are, 0: each has an element.
-} zt_quantized_desc;
-
-/// Writes an object of codes with scales at once: a quantized_group object, or in zTensor 2 one of zt.quant_group/1,
-/// whose parts are "data", "scales" and perhaps "zeros". Its geometry is checked as zt_quantized_view does.
-///
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_write_dense.
-/// zt.quant_group/1 says more than a quantized_group, and less freely. desc has to have has_axis; bits of 2, 4 or 8; a
-/// group_size above 0 that divides the axis; packed weights of an integer dtype without unused bits; scales of f32,
-/// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
-/// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
-/// Returns as zt_write_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
-zt_status zt_write_quantized(zt_writer *writer, const char *name, size_t name_length, const uint64_t *shape,
-    size_t rank, const zt_quantized_desc *desc);
+/// Threads: one at a time. Spec 1.2 sections 1 to 3.
+ZT_NODISCARD zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// One dense object of a batch to be written. Zero in type and in what follows it is the default.
-typedef struct zt_write_request {
+struct zt_write_request {
     size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
     const char *name; ///< The name, UTF-8, not NULL.
     const uint64_t *shape; ///< The dimensions, rank of them, outermost first; NULL only if rank is 0.
@@ -2077,7 +1470,7 @@ typedef struct zt_write_request {
     zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
     zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
     size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
-} zt_write_request;
+};
 
 /// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each in turn
 /// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
@@ -2088,11 +1481,57 @@ typedef struct zt_write_request {
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
 /// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
-zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
+/// waits for them. The functions of a zt_sink are called from the caller's thread alone.
+ZT_NODISCARD zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
-/// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
-typedef int32_t zt_attribute_kind;
+/// How to copy an object. All fields zero (but struct_size) copy it as it is stored, under its name.
+struct zt_copy_options {
+    size_t struct_size; ///< sizeof (zt_copy_options)
+    const char *name; ///< The name of the copy, UTF-8; NULL for the object's name.
+    size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
+    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT for the one that each component has.
+    /// The digest; ZT_DIGEST_DEFAULT for the kind that each component has, or the writer's if it has none.
+    zt_digest digest;
+    /// The dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
+    /// it has. If finite numbers would become infinite, the message gives the object and the count; to have them so,
+    /// read with zt_read_request.lossy and write the result. A component of an unknown dtype or encoding stays as it is
+    /// stored.
+    zt_dtype dtype;
+    /// The logical type to convert to: ZT_TYPE_NONE, as this version converts to no other (ZT_ERROR_UNSUPPORTED).
+    zt_type type;
+};
+
+/// Copies an object of an open file. Without options it is copied as it is stored: its bytes are not decoded, its digests
+/// and attributes stay. If options ask for another encoding, digest or dtype, the bytes are decoded and encoded again, a
+/// part at a time. What
+/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
+/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
+/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
+/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
+///
+/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
+/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
+/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
+/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
+/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
+/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". options: NULL for a copy of the same name as it is stored; nothing is kept after the call.
+/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
+/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
+/// type in zTensor 2, whose elements nobody can read or check) or it
+/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
+/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
+/// digest or checksum, ZT_ERROR_LIMIT if finite numbers would become infinite in options.dtype, else as zt_write_dense and
+/// zt_component_read.
+/// Threads: one at a time for writer, any for object.
+ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
+
+/// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
+/// zt convert makes that file of the copy again (docs/formats.md).
+/// file: not NULL. Attributes that were set before are gone.
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
+/// Threads: one at a time for writer, any for file.
+ZT_NODISCARD zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// The values of zt_attribute_kind, and the fields that each takes.
 typedef enum zt_attribute_kind_value {
@@ -2117,7 +1556,7 @@ typedef enum zt_attribute_kind_value {
 } zt_attribute_kind_value;
 
 /// The value of an attribute that is set. All it points to is copied by the call.
-typedef struct zt_attribute {
+struct zt_attribute {
     size_t struct_size; ///< sizeof (zt_attribute).
     zt_attribute_kind kind; ///< Which of the fields below are looked at.
     /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number: the dtype to state, if the container can (.zt
@@ -2131,7 +1570,7 @@ typedef struct zt_attribute {
     size_t count; ///< Elements of an array.
     const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_KIND_STRINGS; NULL: all are NUL-ended.
     size_t key_length; ///< Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
-} zt_attribute;
+};
 
 #ifndef __cplusplus
 /// A zt_attribute in one expression of C: &ZT_ATTRIBUTE_I64 (7), &ZT_ATTRIBUTE_STRING ("bert"),
@@ -2145,151 +1584,44 @@ typedef struct zt_attribute {
 #define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_JSON, .data = (v))
 #endif
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_KIND_REMOVE. In C:
-/// zt_write_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file or of an object; one of the same key is replaced, or taken away by
+/// ZT_ATTRIBUTE_KIND_REMOVE. In C: zt_write_attribute (w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
+/// object: NULL for the file; else the name of the object that is open (zt_write_begin) or, if none is open, of an object
+/// that the file had before zt_write_append. In the latter case an attribute of the same key keeps its place and a new
+/// one comes last. object_length: bytes of the name; 0 if it is NUL-ended.
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
-/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_write_set_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
+/// Returns ZT_ERROR_STATE if the writer has failed, if another object is open, or if this writer has ended the object;
+/// ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove; ZT_ERROR_UNSUPPORTED if the version cannot
+/// represent it; ZT_ERROR_INVALID_ARGUMENT. Attributes are then as they were.
+/// Threads: one at a time. Spec 1.2 section 1.
+ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object, size_t object_length,
+    const char *key, const zt_attribute *attribute);
 
-/// Sets an attribute of the object that is open, between zt_write_begin and zt_write_end.
-/// key, attribute: as for zt_write_set_attribute.
-/// Returns ZT_ERROR_STATE if no object is open, else as zt_write_set_attribute.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-zt_status zt_write_set_open_object_attribute(zt_writer *writer, const char *key, const zt_attribute *attribute);
-
-/// Takes away an object of the file that zt_write_append opened. Its name is free then: to replace an object, remove
-/// it and write another one of that name, in any way. The new one stands behind the others.
+/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
 ///
-/// An edit is part of the append: the file is as it was until zt_write_finish, and a crash leaves the old file or
-/// the new one. What is not edited stays as it is encoded. The bytes of a removed object stay in the file, where
-/// ZT_VERIFY_PADDING counts them; copying to a new file leaves them out.
-/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
-/// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an object is
-/// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_remove(zt_writer *writer, const char *name, size_t name_length);
-
-/// Gives an object of the file that zt_write_append opened another name; it keeps its place among the others. May be
-/// called again, so that two objects can exchange their names by a third one.
-/// name, name_length, new_name, new_name_length: as for zt_write_remove.
-/// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_write_remove.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_rename(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
-    size_t new_name_length);
-
-/// Sets an attribute of an object of the file that zt_write_append opened, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
-/// One that is there keeps its place, a new one comes last.
-/// name, name_length: as for zt_write_remove. key, attribute: as for zt_write_set_attribute.
-/// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
-/// Threads: one at a time. Since 0.9.
-zt_status zt_write_set_object_attribute(zt_writer *writer, const char *name, size_t name_length, const char *key,
-    const zt_attribute *attribute);
-
-// -------------------------------------------------------------------------------------------------------------------
-// 11. Your own input and output
-//
-// Functions of yours that read or write the bytes: a network, an archive, a decryptor.
-
-/// Bytes that a source is asked for.
-typedef struct zt_source_range {
-    uint64_t offset; ///< Where the first one is in the file.
-    void *dst; ///< Receives them.
-    size_t size; ///< Bytes; never 0.
-} zt_source_range;
-
-/// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
-/// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
-/// becomes ZT_ERROR_IO. zt_set_last_error says why.
-typedef struct zt_source {
-    size_t struct_size; ///< sizeof (zt_source)
-    void *context; ///< Passed to every function; may be NULL.
-    zt_status (*size)(void *context, uint64_t *size); ///< Returns the bytes of the file. Called once. Not NULL.
-    /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
-    zt_status (*read_at)(void *context, uint64_t offset, void *dst, size_t size);
-    void (*close)(void *context); ///< The file is done with the source. Called once, last; may be NULL.
-    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their offsets, may
-    /// overlap, and the array is the function's only during the call. After a failure read_at is called for each, and
-    /// says whose it is. NULL: every range is a read_at.
-    zt_status (*read_many)(void *context, const zt_source_range *ranges, size_t count);
-    const char *name; ///< What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
-    uint64_t gap; ///< Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what a thread asks
-    /// read_many for at once, or more where fewer threads than concurrency read; 0 for the default, 1 for no such reads.
-    uint64_t largest_request;
-    /// Reads worth having under way at once. So many threads, at most 16, read in calls whose options say nothing of
-    /// threads; 0 and 1: as many as of a file, and one component by only the caller's.
-    uint32_t concurrency;
-    /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
-    /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
-    uint32_t callers_thread;
-    /// A number that changes when the bytes do, as a hash of an ETag, for zt_file_identity. 0: not known.
-    uint64_t identity;
-} zt_source;
-
-/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
+/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
+/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
+/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
+/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
+/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
+/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
+/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
+/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
+/// key. What the file has can be edited: zt_write_remove.
+/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
 ///
-/// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
-/// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
-/// for a struct_size that is refused.
-/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
-/// not give; a file that is broken may take more.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
-/// function of source gives.
-/// Threads: any. Since 0.9.
-zt_status zt_open_source(const zt_source *source, const zt_open_options *options, zt_file **file);
+/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
+/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
+/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
+/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
+/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
+/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
+/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
+/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
+/// Threads: any.
+ZT_NODISCARD zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);
 
-/// Takes a name: NUL-ended UTF-8, copied. Returns ZT_OK, or what the function that calls it shall return at once.
-typedef zt_status (*zt_name_callback)(void *names, const char *name);
-
-/// Where the files of a model come from: the caller's functions. They are called only during zt_open_model_from, with
-/// context, from several threads at once, and return what those of zt_source return.
-typedef struct zt_store {
-    size_t struct_size; ///< sizeof (zt_store)
-    void *context; ///< Passed to every function; may be NULL.
-    /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
-    /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
-    /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
-    zt_status (*open)(void *context, const char *name, zt_source *source);
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
-    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
-    zt_status (*list)(void *context, const char *folder, zt_name_callback add, void *names);
-} zt_store;
-
-/// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
-/// an index or its name lead to, or the model in a folder.
-///
-/// store: copied, not NULL; used only during the call, so all shards, at most 65,536, are opened then and stay open
-/// (ZT_SHARDS_NEVER: none): what is wrong with one is reported when it is read, or by this call with ZT_SHARDS_AT_OPEN.
-/// name: NUL-ended, as its functions take it, with
-/// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
-/// 16). file, statuses: as zt_open_model, and whatever status a function gives.
-/// Threads: any. Since 0.9.
-zt_status zt_open_model_from(const zt_store *store, const char *name, const zt_open_options *options, zt_file **file);
-
-/// Where the bytes of a written file go: the caller's functions, called with context from the thread that uses the
-/// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no
-/// ZT_ERROR_ value becomes ZT_ERROR_IO.
-typedef struct zt_sink {
-    size_t struct_size; ///< sizeof (zt_sink)
-    void *context; ///< Passed to every function; may be NULL.
-    /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
-    zt_status (*write)(void *context, const void *data, size_t size);
-    /// Everything was written; what it returns zt_write_finish returns. Not called after a failure or an abort; may
-    /// be NULL.
-    zt_status (*finish)(void *context);
-    void (*close)(void *context); ///< The writer is done with the sink. Called once, last; may be NULL.
-} zt_sink;
-
-/// Begins a file that goes to the caller's functions, front to back, never seeking.
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
-/// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
-/// defaults; durable does not matter. writer, statuses: as zt_write_create, and what zt_sink.write returns.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
-zt_status zt_write_create_sink(const zt_sink *sink, const zt_write_options *options, zt_writer **writer);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -44,19 +44,19 @@ struct DLManagedTensor;
 /// tensor: receives the tensor, NULL on failure; end it with its own deleter. It holds a reference to the file, so that
 /// it may outlive the caller's zt_close, and any thread may call the deleter.
 /// Returns ZT_ERROR_UNSUPPORTED (not dense, or a dtype or type that DLPack has not), else as zt_component_load.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
 
 /// One component as a DLPack tensor of one dimension: the values, indices, scales of any object.
 ///
-/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any. Since 0.9.
+/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any.
 zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
 
 /// zt_object_to_dlpack for consumers that know only DLPack before version 1.0.
 ///
 /// That has no flags: no flag tells the consumer that mapped memory is read-only. Give it only to code that does not
 /// write, or open with ZT_MODE_READ, where memory is fresh.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);
 
 /// Writes a DLPack tensor as a dense object.
@@ -66,13 +66,13 @@ zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLMana
 /// library first. It is used during the call and stays the caller's: its deleter is not called.
 /// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
 /// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
-/// Threads: one at a time for writer. Since 0.9.
+/// Threads: one at a time for writer.
 zt_status zt_write_dlpack(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensorVersioned *tensor);
 
 /// zt_write_dlpack for an unversioned tensor.
 ///
-/// Threads: one at a time for writer. Since 0.9.
+/// Threads: one at a time for writer.
 zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensor *tensor);
 

@@ -29,7 +29,7 @@ def run(*command, **options):
 def describe(include, out):
     """Compiles a library that defines what the headers declare: the interface as a C compiler sees it."""
     with tempfile.TemporaryDirectory() as folder:
-        headers = '#include "ztensor.h"\n#include "ztensor_dlpack.h"\n'
+        headers = '#include "ztensor_advanced.h"\n#include "ztensor_dlpack.h"\n'
         text = run("cc", "-E", "-P", f"-I{include}", "-x", "c", "-", input=headers)
         source = DECLARATION.sub(r"\1 { __builtin_trap(); }", text)
         # Enumerations are passed as integers, so that no function refers to them.

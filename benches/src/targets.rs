@@ -86,7 +86,7 @@ pub const TARGETS: &[Target] = &[
     t("W6b", "decompress", "libztensor batch, 2 threads", "limit: libzstd, 1 MiB frames, 2 threads", 1.25),
     t("W6c", "range", "libztensor zt_component_read_range", "limit: decode", 1.3),
     t("W6c", "range", "libztensor, a file in ZT_MODE_READ", "limit: decode", 1.3),
-    t("W7", "digest", "libztensor zt_component_verify", "crc-fast 1", 1.17),
+    t("W7", "digest", "libztensor zt_verify", "crc-fast 1", 1.17),
     t("W7b", "load", "libztensor batch, crc32c, 2 threads", "limit: pread", 0.95),
     t("W7b", "load", "libztensor batch, sha256, 2 threads", "limit: pread", 5.0),
     t("W8/memory", "bf16 to f32", "libztensor", "limit: memcpy", 0.95),

@@ -85,6 +85,19 @@ pub struct ObjectInfo {
     pub dtype: i32,
     type_: i32,
     encoding: i32,
+    format_name: *const c_char,
+}
+
+#[repr(C)]
+pub struct VerifyOptions {
+    size: usize,
+    checks: u32,
+    threads: u32,
+    context: *mut c_void,
+    progress: usize,
+    on_failure: usize,
+    object: *const Object,
+    component: *const Component,
 }
 
 #[repr(C)]
@@ -133,18 +146,17 @@ extern "C" {
         filled: *mut usize,
     ) -> i32;
     pub fn zt_object_name(o: *const Object) -> *const c_char;
-    pub fn zt_object_name_length(o: *const Object) -> usize;
+    pub fn zt_object_get_info(o: *const Object, info: *mut ObjectInfo) -> i32;
     pub fn zt_object_shape(o: *const Object) -> *const u64;
     pub fn zt_component_at(o: *const Object, i: usize) -> *const Component;
     pub fn zt_component_dtype(c: *const Component) -> i32;
-    pub fn zt_component_offset(c: *const Component) -> u64;
     pub fn zt_component_size(c: *const Component) -> u64;
     pub fn zt_component_ptr(c: *const Component, p: *mut *const c_void, n: *mut usize) -> i32;
     pub fn zt_component_read(c: *const Component, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_component_read_range(c: *const Component, at: u64, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_object_read_as(o: *const Object, dtype: i32, dst: *mut c_void, n: usize, written: *mut usize) -> i32;
     pub fn zt_component_load(c: *const Component, options: *const c_void, b: *mut *mut Buffer) -> i32;
-    pub fn zt_component_verify(c: *const Component) -> i32;
+    pub fn zt_verify(file: *const File, options: *const VerifyOptions, report: *mut c_void) -> i32;
     pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;
     pub fn zt_buffer_free(b: *mut Buffer);
     pub fn zt_read_batch(
@@ -218,6 +230,21 @@ impl Zt {
         c
     }
 
+    /// Checks the component's digest.
+    pub fn verify(&self, name: &CStr) {
+        let options = VerifyOptions {
+            size: size_of::<VerifyOptions>(),
+            checks: 16,
+            threads: 1,
+            context: null_mut(),
+            progress: 0,
+            on_failure: 0,
+            object: null(),
+            component: self.component(name),
+        };
+        ok(unsafe { zt_verify(self.0, &options, null_mut()) });
+    }
+
     pub fn object(&self, name: &CStr) -> *const Object {
         unsafe { zt_object_find(self.0, name.as_ptr()) }
     }
@@ -225,7 +252,7 @@ impl Zt {
     /// Where the tensor's bytes are in the file, if it is there.
     pub fn offset(&self, name: &CStr) -> Option<usize> {
         let o = unsafe { zt_object_find(self.0, name.as_ptr()) };
-        (!o.is_null()).then(|| unsafe { zt_component_offset(zt_component_at(o, 0)) } as usize)
+        (!o.is_null()).then(|| info(o).offset as usize)
     }
 
     /// The tensor's bytes, borrowed from the mapping.
@@ -293,6 +320,12 @@ pub fn request(component: *const Component, dst: &mut [u8]) -> Request {
 }
 
 /// Structs for a listing.
+pub fn info(object: *const Object) -> ObjectInfo {
+    let [mut info] = object_infos::<1>();
+    ok(unsafe { zt_object_get_info(object, &mut info) });
+    info
+}
+
 pub fn object_infos<const N: usize>() -> [ObjectInfo; N] {
     let o: ObjectInfo = unsafe { std::mem::zeroed() };
     [ObjectInfo { size: std::mem::size_of::<ObjectInfo>(), ..o }; N]

@@ -89,7 +89,7 @@ AT(zt_store, context, 8);
 AT(zt_store, open, 16);
 AT(zt_store, list, 24);
 
-SIZE(zt_object_info, 112);
+SIZE(zt_object_info, 120);
 AT(zt_object_info, struct_size, 0);
 AT(zt_object_info, object, 8);
 AT(zt_object_info, name, 16);
@@ -106,6 +106,7 @@ AT(zt_object_info, format, 96);
 AT(zt_object_info, dtype, 100);
 AT(zt_object_info, type, 104);
 AT(zt_object_info, encoding, 108);
+AT(zt_object_info, format_name, 112);
 
 SIZE(zt_tensor, 48);
 AT(zt_tensor, struct_size, 0);
@@ -156,7 +157,7 @@ AT(zt_quantized, zero_point, 208);
 AT(zt_quantized, msb_first, 216);
 AT(zt_quantized, zeros_packed, 220);
 
-SIZE(zt_component_info, 88);
+SIZE(zt_component_info, 112);
 AT(zt_component_info, struct_size, 0);
 AT(zt_component_info, component, 8);
 AT(zt_component_info, object, 16);
@@ -170,6 +171,16 @@ AT(zt_component_info, dtype, 72);
 AT(zt_component_info, type, 76);
 AT(zt_component_info, encoding, 80);
 AT(zt_component_info, part, 84);
+AT(zt_component_info, dtype_name, 88);
+AT(zt_component_info, type_name, 96);
+AT(zt_component_info, encoding_name, 104);
+
+SIZE(zt_part_info, 32);
+AT(zt_part_info, struct_size, 0);
+AT(zt_part_info, path, 8);
+AT(zt_part_info, size, 16);
+AT(zt_part_info, container, 24);
+AT(zt_part_info, reserved, 28);
 
 SIZE(zt_read_request, 128);
 AT(zt_read_request, struct_size, 0);
@@ -280,6 +291,7 @@ AT(zt_load_event, offset, 48);
 AT(zt_load_event, last, 56);
 AT(zt_load_event, slot, 60);
 AT(zt_load_event, piece, 64);
+AT(zt_load_event, reserved, 68);
 SIZE(zt_load_part_stats, 48);
 AT(zt_load_part_stats, struct_size, 0);
 AT(zt_load_part_stats, file, 8);
@@ -287,6 +299,7 @@ AT(zt_load_part_stats, stored_bytes, 16);
 AT(zt_load_part_stats, direct_bytes, 24);
 AT(zt_load_part_stats, reason, 32);
 AT(zt_load_part_stats, part, 40);
+AT(zt_load_part_stats, reserved, 44);
 
 SIZE(zt_verify_options, 56);
 AT(zt_verify_options, struct_size, 0);

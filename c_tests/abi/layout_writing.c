@@ -96,6 +96,15 @@ AT(zt_write_request, encoding, 56);
 AT(zt_write_request, digest, 60);
 AT(zt_write_request, name_length, 64);
 
+SIZE(zt_copy_options, 40);
+AT(zt_copy_options, struct_size, 0);
+AT(zt_copy_options, name, 8);
+AT(zt_copy_options, name_length, 16);
+AT(zt_copy_options, encoding, 24);
+AT(zt_copy_options, digest, 28);
+AT(zt_copy_options, dtype, 32);
+AT(zt_copy_options, type, 36);
+
 SIZE(zt_write_summary, 56);
 AT(zt_write_summary, struct_size, 0);
 AT(zt_write_summary, file_size, 8);

@@ -70,7 +70,9 @@ model::model(const std::string &path, const options &options)
     std::vector<std::pair<const zt_object *, std::string>> chosen;
     for (size_t i = 0; i < zt_object_count(file); i++) {
         const zt_object *object = zt_object_at(file, i);
-        std::string name(zt_object_name(object), zt_object_name_length(object));
+        zt_object_info info = ZT_INIT(zt_object_info);
+        check(zt_object_get_info(object, &info));
+        std::string name(info.name, info.name_length);
         if (!options.wanted || options.wanted(name))
             chosen.emplace_back(object, std::move(name));
     }
@@ -87,12 +89,11 @@ void model::add(const zt_object *object, const std::string &name)
     const zt_component *data = zt_component_find(object, "data");
     zt_format format = zt_object_format(object);
     if ((format != ZT_FORMAT_DENSE && format != ZT_FORMAT_BLOCKS) || !data)
-        throw std::runtime_error(name + ": ggml has no tensors of format " + zt_object_format_name(object));
+        throw std::runtime_error(name + ": ggml has no tensors of this format");
     ggml_type type = type_of(zt_component_dtype(data), zt_component_type(data));
     if (type == GGML_TYPE_COUNT) {
-        const char *logical = zt_component_type_name(data);
-        throw std::runtime_error(name + ": ggml has no type for " +
-                                 (logical ? logical : zt_component_dtype_name(data)));
+        const char *logical = zt_type_name(zt_component_type(data)), *dtype = zt_dtype_name(zt_component_dtype(data));
+        throw std::runtime_error(name + ": ggml has no type for " + (logical ? logical : dtype ? dtype : "its elements"));
     }
     size_t rank = zt_object_rank(object);
     if (format == ZT_FORMAT_BLOCKS &&

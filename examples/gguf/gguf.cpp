@@ -327,7 +327,8 @@ void restore_nans(key_value &to, const zt_value *noted)
 void read_keys(const zt_file *file, gguf_context *ctx)
 {
     const zt_value *all = zt_file_attributes(file);
-    if (zt_file_container(file, 0) == ZT_CONTAINER_GGUF) {
+    zt_part_info part = ZT_INIT(zt_part_info);
+    if (zt_part_get_info(file, 0, &part) == ZT_OK && part.container == ZT_CONTAINER_GGUF) {
         for (size_t i = 0; i < zt_value_count(all); i++) {
             const zt_value *value = zt_value_at(all, i);
             ctx->keys.push_back(read_key(zt_value_key_at(all, i), value, type_of(value)));

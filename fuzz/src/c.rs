@@ -20,32 +20,27 @@ extern "C" {
     pub fn zt_retain(file: Pointer) -> Pointer;
     pub fn zt_close(file: Pointer);
     pub fn zt_file_version(file: Pointer) -> *const c_char;
-    pub fn zt_file_size(file: Pointer) -> u64;
+    pub fn zt_part_get_info(file: Pointer, part: usize, info: *mut c_void) -> Status;
     pub fn zt_file_attributes(file: Pointer) -> Pointer;
     pub fn zt_object_count(file: Pointer) -> usize;
     pub fn zt_object_at(file: Pointer, index: usize) -> Pointer;
     pub fn zt_object_find(file: Pointer, name: *const c_char) -> Pointer;
     pub fn zt_object_find_n(file: Pointer, name: *const c_char, length: usize) -> Pointer;
     pub fn zt_object_name(object: Pointer) -> *const c_char;
-    pub fn zt_object_name_length(object: Pointer) -> usize;
+    pub fn zt_object_get_info(object: Pointer, info: *mut c_void) -> Status;
     pub fn zt_object_rank(object: Pointer) -> usize;
     pub fn zt_object_shape(object: Pointer) -> *const u64;
     pub fn zt_object_element_count(object: Pointer) -> u64;
     pub fn zt_object_format(object: Pointer) -> i32;
-    pub fn zt_object_format_name(object: Pointer) -> *const c_char;
     pub fn zt_object_attributes(object: Pointer) -> Pointer;
     pub fn zt_component_count(object: Pointer) -> usize;
     pub fn zt_component_at(object: Pointer, index: usize) -> Pointer;
     pub fn zt_component_find(object: Pointer, role: *const c_char) -> Pointer;
     pub fn zt_object_read_slice(o: Pointer, start: *const u64, count: *const u64, step: *const u64, dst: *mut c_void, n: usize) -> Status;
     pub fn zt_component_role(component: Pointer) -> *const c_char;
-    pub fn zt_component_role_length(component: Pointer) -> usize;
+    pub fn zt_component_get_info(component: Pointer, info: *mut c_void) -> Status;
     pub fn zt_component_dtype(component: Pointer) -> i32;
-    pub fn zt_component_dtype_name(component: Pointer) -> *const c_char;
     pub fn zt_component_type(component: Pointer) -> i32;
-    pub fn zt_component_type_name(component: Pointer) -> *const c_char;
-    pub fn zt_component_encoding_name(component: Pointer) -> *const c_char;
-    pub fn zt_component_stored_size(component: Pointer) -> u64;
     pub fn zt_component_size(component: Pointer) -> u64;
     pub fn zt_component_digest(component: Pointer) -> *const c_char;
     pub fn zt_component_caps(component: Pointer) -> u32;
@@ -59,7 +54,6 @@ extern "C" {
     pub fn zt_object_read_as(object: Pointer, dtype: i32, dst: *mut c_void, size: usize, written: *mut usize) -> Status;
     pub fn zt_object_size_as(object: Pointer, dtype: i32, size: *mut u64) -> Status;
     pub fn zt_component_advise(component: Pointer, advice: u32) -> Status;
-    pub fn zt_component_verify(component: Pointer) -> Status;
     pub fn zt_read_batch(file: Pointer, requests: Pointer, n: usize, options: Pointer, stats: *mut c_void) -> Status;
     pub fn zt_verify(file: Pointer, options: Pointer, report: *mut c_void) -> Status;
     pub fn zt_repair(path: *const c_char, options: Pointer, report: *mut c_void) -> Status;
@@ -88,8 +82,8 @@ extern "C" {
     pub fn zt_write_end(w: Pointer) -> Status;
     pub fn zt_write_shard(w: Pointer, name: *const c_char, length: usize, file: Pointer) -> Status;
     pub fn zt_write_link(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
-    pub fn zt_write_copy(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
-    pub fn zt_write_set_attribute(w: Pointer, key: *const c_char, attribute: Pointer) -> Status;
+    pub fn zt_write_copy(w: Pointer, object: Pointer, options: Pointer) -> Status;
+    pub fn zt_write_attribute(w: Pointer, object: *const c_char, length: usize, key: *const c_char, attribute: Pointer) -> Status;
     pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;
     pub fn zt_value_read_strings(value: Pointer, strings: *mut *const c_char, lengths: *mut usize, count: usize) -> Status;
     pub fn zt_write_finish(w: Pointer, summary: *mut c_void) -> Status;
@@ -213,6 +207,11 @@ impl Block {
 
     pub fn pointer(&self) -> *mut c_void {
         if self.null { std::ptr::null_mut() } else { unsafe { self.base.add(self.shift).cast() } }
+    }
+
+    /// The 8 bytes at `at`.
+    pub fn number(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.bytes()[self.shift + at..][..8].try_into().unwrap())
     }
 
     pub fn bytes(&self) -> &[u8] {

@@ -10,6 +10,7 @@ const WRITER_NUMBERS: usize = 64; // pointers lie behind
 const COMPONENT: usize = 72;
 const OBJECT: usize = 96;
 const QUANTIZED: usize = 128;
+const COPY_OPTIONS: usize = 40;
 const ATTRIBUTE: usize = 80;
 
 /// zt_write_request.
@@ -178,7 +179,9 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
         7 => zt_write_end(w),
         8 => {
             let count = zt_object_count(file);
-            zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
+            let mut options = Block::exact(COPY_OPTIONS);
+            options.set_pointer(8, maybe(&name, u)?);
+            zt_write_copy(w, zt_object_at(file, u.int_in_range(0..=count)?), options.pointer())
         }
         9 => {
             let mut attribute = Block::exact(ATTRIBUTE);
@@ -195,7 +198,7 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
                 }
                 _ => {}
             }
-            zt_write_set_attribute(w, maybe(&texts[0], u)?, attribute.pointer())
+            zt_write_attribute(w, maybe(&name, u)?, 0, maybe(&texts[0], u)?, attribute.pointer())
         }
         10 => {
             let other = CString::new("another").unwrap();

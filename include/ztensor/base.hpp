@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../ztensor.h"
+#include "../ztensor_advanced.h"
 #include "../ztensor_dlpack.h"
 
 #if !defined ZTENSOR_NO_EXCEPTIONS && !defined __cpp_exceptions
@@ -90,6 +90,7 @@ using verify_report = sized<zt_verify_report>;
 using repair_options = sized<zt_repair_options>;
 using repair_report = sized<zt_repair_report>;
 using writer_options = sized<zt_write_options>;
+using copy_options = sized<zt_copy_options>;
 using write_summary = sized<zt_write_summary>;
 using identity = sized<zt_identity>;
 using model_info = sized<zt_model_info>;

@@ -157,7 +157,6 @@ class file {
     [[nodiscard]] file share() const noexcept { return file(zt_retain(owned_.get())); }
 
     [[nodiscard]] const char *version() const noexcept { return zt_file_version(get()); }
-    [[nodiscard]] std::uint64_t file_size() const noexcept { return zt_file_size(get()); }
     /* What came of ZT_MODE_AUTO, else what was asked for. */
     [[nodiscard]] zt_mode mode() const noexcept { return zt_file_mode(get()); }
     /* All bytes of the file, where they can be lent. */
@@ -170,8 +169,14 @@ class file {
     }
     [[nodiscard]] std::size_t part_count() const noexcept { return zt_part_count(get()); }
     /* Null where a part was not opened by a path. */
-    [[nodiscard]] const char *part_path(std::size_t part) const noexcept { return zt_part_path(get(), part); }
-    [[nodiscard]] std::uint64_t part_size(std::size_t part) const noexcept { return zt_part_size(get(), part); }
+    /* Path, size and container of a part; all zeros and null where there is no such part. */
+    [[nodiscard]] zt_part_info part(std::size_t part = 0) const noexcept
+    {
+        zt_part_info info = ZT_INIT(zt_part_info);
+        if (part < part_count())
+            (void)zt_part_get_info(get(), part, &info);
+        return info;
+    }
     /* What changes when the file does. */
     [[nodiscard]] returns<identity> identify() const
     {
@@ -192,7 +197,6 @@ class file {
         const zt_status status = zt_model_get_info(get(), &found);
         return detail::give(status, found);
     }
-    [[nodiscard]] zt_container container(std::size_t part = 0) const noexcept { return zt_file_container(get(), part); }
     [[nodiscard]] value attributes() const noexcept { return zt_file_attributes(get()); }
     /* What is known of all objects, and of all components (of one object), by few calls. */
     [[nodiscard]] returns<std::vector<object_info>> objects() const
@@ -234,6 +238,20 @@ class file {
         return detail::give(status, view);
     }
 
+    /* One component, which has to have a digest; one object. */
+    returns<verify_report> verify(component only) const
+    {
+        verify_options options;
+        options.component = only.get();
+        options.checks = ZT_VERIFY_REQUIRE_DIGESTS;
+        return verify(options);
+    }
+    returns<verify_report> verify(object only) const
+    {
+        verify_options options;
+        options.object = only.get();
+        return verify(options);
+    }
     returns<verify_report> verify(const verify_options &options = {}) const
     {
         verify_report report;

@@ -205,18 +205,26 @@ class component {
     component(const zt_component *from = nullptr) noexcept : component_(from) {}
     [[nodiscard]] explicit operator bool() const noexcept { return component_ != nullptr; }
     [[nodiscard]] const zt_component *get() const noexcept { return component_; }
-    [[nodiscard]] std::string_view role() const noexcept { return {zt_component_role(component_), zt_component_role_length(component_)}; }
+    /* All zeros and null for the null component. */
+    [[nodiscard]] zt_component_info info() const noexcept
+    {
+        zt_component_info info = ZT_INIT(zt_component_info);
+        if (component_)
+            (void)zt_component_get_info(component_, &info);
+        return info;
+    }
+    [[nodiscard]] std::string_view role() const noexcept { const auto i = info(); return {i.role, i.role_length}; }
     [[nodiscard]] zt_dtype dtype() const noexcept { return zt_component_dtype(component_); }
-    [[nodiscard]] const char *dtype_name() const noexcept { return zt_component_dtype_name(component_); }
+    [[nodiscard]] const char *dtype_name() const noexcept { const auto i = info(); return i.dtype_name ? i.dtype_name : zt_dtype_name(i.dtype); }
     [[nodiscard]] zt_type type() const noexcept { return zt_component_type(component_); }
-    [[nodiscard]] const char *type_name() const noexcept { return zt_component_type_name(component_); }
+    [[nodiscard]] const char *type_name() const noexcept { const auto i = info(); return i.type_name ? i.type_name : zt_type_name(i.type); }
     [[nodiscard]] zt_encoding encoding() const noexcept { return zt_component_encoding(component_); }
-    [[nodiscard]] const char *encoding_name() const noexcept { return zt_component_encoding_name(component_); }
+    [[nodiscard]] const char *encoding_name() const noexcept { const auto i = info(); return i.encoding_name ? i.encoding_name : zt_encoding_name(i.encoding); }
     [[nodiscard]] const char *digest() const noexcept { return zt_component_digest(component_); }
     /* The file of a model that it is in, where offset() counts from. */
-    [[nodiscard]] std::size_t part() const noexcept { return zt_component_part(component_); }
-    [[nodiscard]] std::uint64_t offset() const noexcept { return zt_component_offset(component_); }
-    [[nodiscard]] std::uint64_t stored_size() const noexcept { return zt_component_stored_size(component_); }
+    [[nodiscard]] std::size_t part() const noexcept { return info().part; }
+    [[nodiscard]] std::uint64_t offset() const noexcept { return info().offset; }
+    [[nodiscard]] std::uint64_t stored_size() const noexcept { return info().stored_size; }
     /* ZT_UNKNOWN_SIZE where the file does not declare it: measure() finds out. */
     [[nodiscard]] std::uint64_t size() const noexcept { return zt_component_size(component_); }
     [[nodiscard]] returns<std::uint64_t> measure() const
@@ -271,7 +279,6 @@ class component {
         return detail::give(zt_component_read_range(component_, offset, dst, n));
     }
     returns<void> advise(zt_advice advice) const { return detail::give(zt_component_advise(component_, advice)); }
-    returns<void> verify() const { return detail::give(zt_component_verify(component_)); }
     /* A tensor of one dimension. */
     [[nodiscard]] returns<dlpack> to_dlpack() const
     {
@@ -297,11 +304,19 @@ class object {
     object(const zt_object *from = nullptr) noexcept : object_(from) {}
     [[nodiscard]] explicit operator bool() const noexcept { return object_ != nullptr; }
     [[nodiscard]] const zt_object *get() const noexcept { return object_; }
-    [[nodiscard]] std::string_view name() const noexcept { return {zt_object_name(object_), zt_object_name_length(object_)}; }
+    /* All zeros and null for the null object. */
+    [[nodiscard]] zt_object_info info() const noexcept
+    {
+        zt_object_info info = ZT_INIT(zt_object_info);
+        if (object_)
+            (void)zt_object_get_info(object_, &info);
+        return info;
+    }
+    [[nodiscard]] std::string_view name() const noexcept { const auto i = info(); return {i.name, i.name_length}; }
     [[nodiscard]] span<const std::uint64_t> shape() const noexcept { return {zt_object_shape(object_), zt_object_rank(object_)}; }
     [[nodiscard]] std::uint64_t element_count() const noexcept { return zt_object_element_count(object_); }
     [[nodiscard]] zt_format format() const noexcept { return zt_object_format(object_); }
-    [[nodiscard]] const char *format_name() const noexcept { return zt_object_format_name(object_); }
+    [[nodiscard]] const char *format_name() const noexcept { const auto i = info(); return i.format_name ? i.format_name : zt_format_name(i.format); }
     [[nodiscard]] value attributes() const noexcept { return zt_object_attributes(object_); }
     [[nodiscard]] std::size_t size() const noexcept { return zt_component_count(object_); }
     [[nodiscard]] component operator[](std::size_t index) const noexcept { return zt_component_at(object_, index); }
@@ -321,7 +336,6 @@ class object {
         const zt_status status = zt_tensor_view(object_, &view);
         return detail::give(status, view);
     }
-    returns<void> verify() const { return detail::give(zt_object_verify(object_)); }
     [[nodiscard]] returns<dlpack> to_dlpack() const
     {
         DLManagedTensorVersioned *tensor = nullptr;

@@ -159,14 +159,16 @@ class writer {
         return give(zt_write_dlpack_unversioned(get(), pointer(name), name.size(), tensor));
     }
     returns<void> object(const zt_object_desc &desc) { return give(zt_write_object(get(), &desc)); }
-    returns<void> copy(zt::object from) { return give(zt_write_copy(get(), from.get(), nullptr, 0)); }
+    returns<void> copy(zt::object from, const copy_options &options = {})
+    {
+        return give(zt_write_copy(get(), from.get(), &options));
+    }
     returns<void> copy(zt::object from, std::string_view new_name)
     {
-        return give(zt_write_copy(get(), from.get(), pointer(new_name), new_name.size()));
-    }
-    returns<void> copy_as(zt::object from, zt_encoding encoding, zt_digest digest = ZT_DIGEST_DEFAULT, zt_dtype floats = ZT_DTYPE_OTHER)
-    {
-        return give(zt_write_copy_as(get(), from.get(), nullptr, 0, encoding, digest, floats));
+        copy_options options;
+        options.name = pointer(new_name);
+        options.name_length = new_name.size();
+        return copy(from, options);
     }
     /* Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there. */
     returns<void> add_shard(std::string_view name, const zt_file *shard)
@@ -200,14 +202,25 @@ class writer {
     returns<void> data(const void *data, std::size_t size) { return give(zt_write_data(get(), data, size)); }
     returns<void> end() { return give(zt_write_end(get())); }
 
-    /* Attributes of the file, and of the object that is open. T: bool, an integer, a floating point type, text,
+    /* Attributes of the file, and of an object: the one that is open, or one that the file had before the append. T: bool, an integer, a floating point type, text,
      * span<const std::byte>, a value of an open file, a container of elements such as std::vector<float>, or a
      * zt_attribute. */
-    template <class T> returns<void> set_attribute(std::string_view key, const T &value) { return give_attribute(zt_write_set_attribute, key, value); }
-    template <class T> returns<void> attribute(std::string_view key, const T &value) { return give_attribute(zt_write_set_open_object_attribute, key, value); }
+    template <class T> returns<void> set_attribute(std::string_view key, const T &value)
+    {
+        auto call = [](zt_writer *w, const char *its_key, const zt_attribute *made) {
+            return zt_write_attribute(w, nullptr, 0, its_key, made);
+        };
+        return give_attribute(call, key, value);
+    }
+    template <class T> returns<void> set_object_attribute(std::string_view name, std::string_view key, const T &value)
+    {
+        auto call = [&](zt_writer *w, const char *its_key, const zt_attribute *made) {
+            return zt_write_attribute(w, pointer(name), name.size(), its_key, made);
+        };
+        return give_attribute(call, key, value);
+    }
     /* value: JSON text. */
     returns<void> set_attribute_json(std::string_view key, text value) { return set_attribute(key, describe(ZT_ATTRIBUTE_KIND_JSON, value.c_str())); }
-    returns<void> attribute_json(std::string_view key, text value) { return attribute(key, describe(ZT_ATTRIBUTE_KIND_JSON, value.c_str())); }
     returns<void> remove_attribute(std::string_view key) { return set_attribute(key, describe(ZT_ATTRIBUTE_KIND_REMOVE)); }
 
     /* Of an append: what the file has is taken away, renamed, and gets other attributes. */
@@ -218,13 +231,6 @@ class writer {
     returns<void> rename_object(std::string_view name, std::string_view new_name)
     {
         return give(zt_write_rename(get(), pointer(name), name.size(), pointer(new_name), new_name.size()));
-    }
-    template <class T> returns<void> set_object_attribute(std::string_view name, std::string_view key, const T &value)
-    {
-        auto call = [&](zt_writer *w, const char *its_key, const zt_attribute *made) {
-            return zt_write_set_object_attribute(w, pointer(name), name.size(), its_key, made);
-        };
-        return give_attribute(call, key, value);
     }
     returns<void> remove_object_attribute(std::string_view name, std::string_view key)
     {

@@ -72,7 +72,7 @@ extern "C" {
 /// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a server
 /// fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object that was opened: one
 /// that was replaced is ZT_ERROR_IO, never bytes of both.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 zt_status zt_remote_open(const char *url,
                          const struct zt_remote_options *options,
                          const zt_open_options *open_options,
@@ -83,7 +83,7 @@ zt_status zt_remote_open(const char *url,
 ///
 /// url, options: as zt_remote_open. source: set struct_size; filled. zt_open_source takes it over; else call its close.
 /// Statuses: as zt_remote_open.
-/// Threads: any; those of source, too. Since 0.9.
+/// Threads: any; those of source, too.
 zt_status zt_remote_source(const char *url,
                            const struct zt_remote_options *options,
                            zt_source *source);
@@ -92,7 +92,7 @@ zt_status zt_remote_source(const char *url,
 ///
 /// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it; NUL-ended.
 /// Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
-/// Threads: any; those of source, too. Since 0.9.
+/// Threads: any; those of source, too.
 zt_status zt_remote_source_beside(const char *url,
                                   const char *name,
                                   const struct zt_remote_options *options,
@@ -104,7 +104,7 @@ zt_status zt_remote_source_beside(const char *url,
 /// receives the bytes that it takes with its NUL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for another scheme,
 /// ZT_ERROR_BUFFER_SIZE if there is no room.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 zt_status zt_remote_url_text(const char *url,
                              char *text,
                              size_t size,

@@ -141,7 +141,7 @@ unsafe fn files(url: *const c_char, options: *const zt_remote_options) -> Result
 /// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a server
 /// fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object that was opened: one
 /// that was replaced is ZT_ERROR_IO, never bytes of both.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_open(
     url: *const c_char,
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn zt_remote_open(
 ///
 /// url, options: as zt_remote_open. source: set struct_size; filled. zt_open_source takes it over; else call its close.
 /// Statuses: as zt_remote_open.
-/// Threads: any; those of source, too. Since 0.9.
+/// Threads: any; those of source, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_source(
     url: *const c_char,
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn zt_remote_source(
 ///
 /// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it; NUL-ended.
 /// Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
-/// Threads: any; those of source, too. Since 0.9.
+/// Threads: any; those of source, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_source_beside(
     url: *const c_char,
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn zt_remote_source_beside(
 /// receives the bytes that it takes with its NUL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for another scheme,
 /// ZT_ERROR_BUFFER_SIZE if there is no room.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_url_text(
     url: *const c_char,

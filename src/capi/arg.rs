@@ -217,6 +217,23 @@ pub(super) unsafe fn fill<T: SizedStruct>(pointer: *mut T, value: T) -> Result<(
     Ok(())
 }
 
+/// As [`fill`], but NULL is refused. The struct is checked before the value is found.
+///
+/// # Safety
+/// As [`fill`].
+pub(super) unsafe fn fill_required<T: SizedStruct>(
+    pointer: *mut T,
+    find: impl FnOnce() -> Result<T>,
+) -> Result<()> {
+    // SAFETY: passed on.
+    if unsafe { struct_size(pointer.cast_const())? } == 0 {
+        return Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME));
+    }
+    let value = find()?;
+    // SAFETY: passed on.
+    unsafe { fill(pointer, value) }
+}
+
 /// Zeroes what this version does not know of a struct of `size` bytes.
 ///
 /// # Safety

@@ -83,7 +83,7 @@ sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengt
 ///
 /// # Safety
 /// `attribute` and what it points to are as its docs say.
-pub(super) unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
+unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
     // SAFETY: passed on.
     let given = unsafe { arg::required_struct(attribute)? };
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;
@@ -171,54 +171,47 @@ unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()>
 ///
 /// # Safety
 /// `attribute` is as its docs say, and `key` NUL-ended or of the length that it has.
-pub(super) unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> Result<&'a str> {
+unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> Result<&'a str> {
     // SAFETY: passed on.
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
-/// Sets an attribute of the file; one of the same key is replaced, or taken away by ZT_ATTRIBUTE_KIND_REMOVE. In C:
-/// zt_write_set_attribute (w, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file or of an object; one of the same key is replaced, or taken away by
+/// ZT_ATTRIBUTE_KIND_REMOVE. In C: zt_write_attribute (w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64 (32)).
 ///
+/// object: NULL for the file; else the name of the object that is open (zt_write_begin) or, if none is open, of an object
+/// that the file had before zt_write_append. In the latter case an attribute of the same key keeps its place and a new
+/// one comes last. object_length: bytes of the name; 0 if it is NUL-ended.
 /// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version cannot represent it,
-/// ZT_ERROR_NOT_FOUND if there is none to remove, ZT_ERROR_INVALID_ARGUMENT; attributes are then as they were.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
+/// Returns ZT_ERROR_STATE if the writer has failed, if another object is open, or if this writer has ended the object;
+/// ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove; ZT_ERROR_UNSUPPORTED if the version cannot
+/// represent it; ZT_ERROR_INVALID_ARGUMENT. Attributes are then as they were.
+/// Threads: one at a time. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_set_attribute(
+pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,
+    object: *const c_char,
+    object_length: usize,
     key: *const c_char,
     attribute: *const zt_attribute,
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "key: NUL-ended unless attribute has its key_length".
-        let key = unsafe { sized_key(key, attribute)? };
-        // SAFETY: "attribute".
-        match unsafe { value(attribute)? } {
-            Some(value) => writer.set_attribute(key, value.get()),
-            None => writer.remove_attribute(key),
+        // SAFETY: "key: NUL-ended unless attribute has its key_length"; "attribute".
+        let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
+        if object.is_null() && object_length == 0 {
+            return match value {
+                Some(value) => writer.set_attribute(key, value.get()),
+                None => writer.remove_attribute(key),
+            };
         }
-    })
-}
-
-/// Sets an attribute of the object that is open, between zt_write_begin and zt_write_end.
-/// key, attribute: as for zt_write_set_attribute.
-/// Returns ZT_ERROR_STATE if no object is open, else as zt_write_set_attribute.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_set_open_object_attribute(
-    writer: Option<&mut zt_writer>,
-    key: *const c_char,
-    attribute: *const zt_attribute,
-) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
-        // SAFETY: "key: NUL-ended unless attribute has its key_length".
-        let key = unsafe { sized_key(key, attribute)? };
-        // SAFETY: "attribute".
-        match unsafe { value(attribute)? } {
-            Some(value) => writer.set_object_attribute(key, value.get()),
-            None => writer.remove_object_attribute(key),
+        // SAFETY: "0 if it is NUL-ended".
+        let object = unsafe { arg::sized_text(object, object_length, "object")? };
+        match (writer.has_open(object), value) {
+            (true, Some(value)) => writer.set_object_attribute(key, value.get()),
+            (true, None) => writer.remove_object_attribute(key),
+            (false, Some(value)) => writer.set_attribute_of(object, key, value.get()),
+            (false, None) => writer.remove_attribute_of(object, key),
         }
     })
 }

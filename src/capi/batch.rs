@@ -104,9 +104,9 @@ sized_struct!(zt_read_stats:
 /// may be NULL; set struct_size; filled on success and on failure.
 /// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
 /// failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_component_verify return,
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return,
 /// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
-/// Threads: any; the call starts its own and waits for them. Since 0.9.
+/// Threads: any; the call starts its own and waits for them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(
     file: Option<&zt_file>,

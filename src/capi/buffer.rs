@@ -32,7 +32,7 @@ pub struct zt_buffer {
 /// that it may outlive the caller's zt_close.
 /// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
 /// after the stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read. Since 0.9.
+/// Threads: any; as zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_load(
     component: Option<&zt_component>,
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn zt_component_load(
 
 /// The bytes of a buffer.
 /// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
     match buffer {
@@ -65,14 +65,14 @@ pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
 }
 
 /// Number of bytes of a buffer; 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
     buffer.map_or(0, |b| b.size)
 }
 
 /// Ends a buffer and gives its reference to the file back.
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer. Since 0.9.
+/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
     if buffer.is_null() {

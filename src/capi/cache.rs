@@ -138,7 +138,7 @@ sized_struct!(zt_cache_stats:
 ///
 /// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
 /// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; it starts those of the cache. Since 0.9.
+/// Threads: any; it starts those of the cache.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_create(
     options: *const zt_cache_options,
@@ -208,7 +208,7 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
 /// zt_cache_unpin.
 /// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
 /// it is larger than a slot; else as zt_read_batch.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_get(
     cache: Option<&zt_cache>,
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn zt_cache_get(
 /// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
 /// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
 /// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
-/// Threads: any; the call waits for no read, but it finds out sizes that are not declared. Since 0.9.
+/// Threads: any; the call waits for no read, but it finds out sizes that are not declared.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_prefetch(
     cache: Option<&zt_cache>,
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn zt_cache_prefetch(
 /// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
 /// slice: NULL, or of pin 0, does nothing.
 /// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any, also another one than that of zt_cache_get. Since 0.9.
+/// Threads: any, also another one than that of zt_cache_get.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt_cache_pin) -> zt_status {
     guard(|| {
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt
 /// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
 /// pinned nor being read, and the references to their files with them.
 /// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_drop(
     cache: Option<&zt_cache>,
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn zt_cache_drop(
     })
 }
 
-/// Drops all prefetches that no thread has begun to read. Threads: any. Since 0.9.
+/// Drops all prefetches that no thread has begun to read. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_cache_cancel(cache: Option<&zt_cache>) -> zt_status {
     guard(|| {
@@ -323,7 +323,7 @@ pub extern "C" fn zt_cache_cancel(cache: Option<&zt_cache>) -> zt_status {
 
 /// What the cache has, and what it did since it was made.
 /// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_get_stats(
     cache: Option<&zt_cache>,
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn zt_cache_get_stats(
 }
 
 /// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-/// cache: NULL is fine. Threads: any; no other thread may be using the cache. Since 0.9.
+/// cache: NULL is fine. Threads: any; no other thread may be using the cache.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
     if !cache.is_null() {

@@ -9,7 +9,7 @@ use super::status::zt_status;
 use super::types::{
     dtype_number, encoding_number, logical_number, zt_dtype, zt_encoding, zt_type, ZT_UNKNOWN_SIZE,
 };
-use crate::model::manifest::{self, LogicalType};
+use crate::model::manifest;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -50,104 +50,37 @@ impl zt_component {
 
 /// The component's name within its object: UTF-8 and NUL-ended.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
     component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
 }
 
-/// Bytes of the role, without the NUL at its end; 0 for NULL.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_role_length(component: Option<&zt_component>) -> usize {
-    component.and_then(zt_component::entry).map_or(0, |e| e.role.size())
-}
-
 /// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 2.
+/// Threads: any. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
     component.and_then(zt_component::entry).map_or(0, |e| dtype_number(e.dtype))
 }
 
-/// The storage type's name in spec 1.2, or the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_dtype_name(component: Option<&zt_component>) -> *const c_char {
-    let Some(component) = component else { return null() };
-    match component.entry().and_then(|e| e.dtype) {
-        Some(dtype) => dtype.c_name().as_ptr(),
-        None => component.optional(component.rare().dtype),
-    }
-}
-
 /// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
 /// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 2.
+/// Threads: any. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
     component.and_then(zt_component::entry).map_or(0, |e| logical_number(e.logical))
 }
 
-/// The logical type's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL if the file gives none, and for NULL.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_type_name(component: Option<&zt_component>) -> *const c_char {
-    let Some(component) = component else { return null() };
-    match component.entry().map(|e| e.logical) {
-        Some(LogicalType::Known(logical)) => logical.c_name().as_ptr(),
-        Some(LogicalType::SameAsDtype | LogicalType::Other) => component.optional(component.rare().logical),
-        Some(LogicalType::Absent) | None => null(),
-    }
-}
-
 /// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
     component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
 }
 
-/// The encoding's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_encoding_name(component: Option<&zt_component>) -> *const c_char {
-    let Some(component) = component else { return null() };
-    match component.entry().map(|e| e.encoding) {
-        Some(encoding) => match encoding.c_name() {
-            Some(name) => name.as_ptr(),
-            None => component.optional(component.rare().encoding),
-        },
-        None => null(),
-    }
-}
-
-/// The part of its file that its bytes are in: below zt_part_count; 0 for NULL. Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_part(component: Option<&zt_component>) -> usize {
-    component.map_or(0, |c| c.owner().file().part_of(c.handle.index()))
-}
-
-/// First stored byte, counted from the start of its file, or part; a multiple of 64 in a .zt file. 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 sections 1 and 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_offset(component: Option<&zt_component>) -> u64 {
-    component.and_then(zt_component::entry).map_or(0, |e| e.offset)
-}
-
-/// Stored bytes: compressed ones where the encoding is zstd. 0 for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_stored_size(component: Option<&zt_component>) -> u64 {
-    component.and_then(zt_component::entry).map_or(0, |e| e.stored_size)
-}
-
 /// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
 /// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
@@ -171,7 +104,7 @@ fn lazy_size(component: &zt_component) -> u64 {
 /// receives the decoded bytes; not NULL, untouched on failure.
 /// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
 /// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_measure(
     component: Option<&zt_component>,
@@ -189,14 +122,14 @@ pub extern "C" fn zt_component_measure(
 
 /// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
 /// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
     component.map_or(null(), |c| c.optional(c.rare().digest))
 }
 
 /// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
     let Some(caps) = component.and_then(|c| c.component().ok()).map(|c| c.caps()) else { return 0 };
@@ -218,7 +151,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
 /// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
 /// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
-/// that changes under us does. Threads: any. Since 0.9. Spec 1.2 section 3 ("SHOULD memory-map").
+/// that changes under us does. Threads: any. Spec 1.2 section 3 ("SHOULD memory-map").
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -242,9 +175,9 @@ pub extern "C" fn zt_component_ptr(
 /// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
 /// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
 /// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
-/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_component_verify,
+/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_verify,
 /// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Since 0.9. Spec 1.2 section 5.
+/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -259,10 +192,10 @@ pub unsafe extern "C" fn zt_component_read(
 }
 
 /// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
-/// dst: receives zt_component_stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
+/// dst: receives zt_component_info.stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
 /// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
 /// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_stored(
     component: Option<&zt_component>,
@@ -284,7 +217,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 /// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
 /// not say their sizes with a window over 128 MiB, else as zt_component_read.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
     component: Option<&zt_component>,
@@ -310,17 +243,8 @@ pub unsafe extern "C" fn zt_component_read_range(
 /// the bytes are in memory or of a zt_source, or in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL on Windows;
 /// _EVICT off Linux; _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; an advice that the system
 /// refuses. ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))
-}
-
-/// Checks the component's digest, or the CRC-32 that an archive (npz, PyTorch) has of its bytes.
-/// Returns ZT_OK if it agrees, ZT_ERROR_DIGEST_MISMATCH if not, ZT_ERROR_UNSUPPORTED if there is neither or its
-/// algorithm is unknown here, ZT_ERROR_CORRUPT if it or what it is of is malformed, ZT_ERROR_LIMIT, ZT_ERROR_IO.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_component_verify(component: Option<&zt_component>) -> zt_status {
-    guard(|| arg::required(component, "component")?.component()?.verify_digest())
 }

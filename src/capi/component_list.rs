@@ -2,9 +2,8 @@
 
 use super::arg;
 use super::component::{
-    zt_component, zt_component_digest, zt_component_dtype, zt_component_encoding, zt_component_offset,
-    zt_component_part, zt_component_role, zt_component_role_length, zt_component_size,
-    zt_component_stored_size, zt_component_type,
+    zt_component, zt_component_dtype, zt_component_encoding, zt_component_role, zt_component_size,
+    zt_component_type,
 };
 use super::guard::guard;
 use super::list::stride;
@@ -14,9 +13,11 @@ use super::sized::{sized_struct, SizedStruct};
 use super::status::zt_status;
 use super::types::{zt_dtype, zt_encoding, zt_type};
 use crate::error::{fail, Result};
+use crate::model::manifest::{LogicalType, TextId};
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::null;
 
 /// What is known of a component without touching its bytes, as zt_component_list fills it.
 #[repr(C)]
@@ -30,13 +31,13 @@ pub struct zt_component_info {
     pub object: *const zt_object,
     /// As zt_component_role: NUL-ended, not NULL.
     pub role: *const c_char,
-    /// As zt_component_role_length.
+    /// Bytes of the role, without the NUL at its end.
     pub role_length: usize,
     /// As zt_component_digest: NULL if there is none.
     pub digest: *const c_char,
-    /// As zt_component_offset.
+    /// First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
     pub offset: u64,
-    /// As zt_component_stored_size.
+    /// Stored bytes: compressed ones if the encoding compresses.
     pub stored_size: u64,
     /// As zt_component_size.
     pub size: u64,
@@ -46,18 +47,25 @@ pub struct zt_component_info {
     pub r#type: zt_type,
     /// As zt_component_encoding.
     pub encoding: zt_encoding,
-    /// As zt_component_part.
+    /// The part of the model that its bytes are in: below zt_part_count.
     pub part: u32,
+    /// The file's own name of the storage type if dtype is ZT_DTYPE_OTHER, else NULL.
+    pub dtype_name: *const c_char,
+    /// The file's own name of the logical type if type is ZT_TYPE_OTHER, else NULL.
+    pub type_name: *const c_char,
+    /// The file's own name of the encoding if encoding is ZT_ENCODING_OTHER, else NULL.
+    pub encoding_name: *const c_char,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_component_info:
-    component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, part
+    component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, part,
+    dtype_name, type_name, encoding_name
 );
 
 /// Fills a struct for each of many components with what its getters return, in file order.
 /// object: whose components; of this file. NULL for those of all objects. All else: as zt_object_list.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_list(
     file: Option<&zt_file>,
@@ -72,6 +80,21 @@ pub unsafe extern "C" fn zt_component_list(
         // SAFETY: passed on.
         filled.write(unsafe { list(arg::required(file, "file")?, object, first, infos, count)? });
         Ok(())
+    })
+}
+
+/// Fills a struct with what is known of a component, as zt_component_list does.
+/// info: set struct_size; not NULL; filled on success, untouched on failure.
+/// Threads: any. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_get_info(
+    component: Option<&zt_component>,
+    info: *mut zt_component_info,
+) -> zt_status {
+    guard(|| {
+        let component = arg::required(component, "component")?;
+        // SAFETY: info NULL or of the size it says.
+        unsafe { arg::fill_required(info, || Ok(self::info(component.owner(), component.handle.index()))) }
     })
 }
 
@@ -123,19 +146,28 @@ fn info(file: &zt_file, index: usize) -> zt_component_info {
     let handle = file.component_handle(index);
     // SAFETY: NULL or a place in the file's table.
     let component = unsafe { handle.as_ref() };
+    let manifest = file.file().manifest();
+    let entry = manifest.components.get(index);
+    let rare = entry.map(|entry| manifest.rare(entry)).unwrap_or_default();
+    let name =
+        |text: Option<TextId>| text.map_or(null(), |text| manifest.texts.get_c_bytes(text).as_ptr().cast());
+    let unknown = |is_unknown: bool, text: Option<TextId>| name(text.filter(|_| is_unknown));
     zt_component_info {
         struct_size: 0,
         component: handle,
         object: file.object_handle(file.handles().owner_of(index)),
         role: zt_component_role(component),
-        role_length: zt_component_role_length(component),
-        digest: zt_component_digest(component),
-        offset: zt_component_offset(component),
-        stored_size: zt_component_stored_size(component),
+        role_length: entry.map_or(0, |entry| entry.role.size()),
+        digest: name(rare.digest),
+        offset: entry.map_or(0, |entry| entry.offset),
+        stored_size: entry.map_or(0, |entry| entry.stored_size),
         size: zt_component_size(component),
         dtype: zt_component_dtype(component),
         r#type: zt_component_type(component),
         encoding: zt_component_encoding(component),
-        part: u32::try_from(zt_component_part(component)).unwrap_or(u32::MAX),
+        part: u32::try_from(file.file().part_of(index)).unwrap_or(u32::MAX),
+        dtype_name: unknown(entry.is_some_and(|entry| entry.dtype.is_none()), rare.dtype),
+        type_name: unknown(entry.is_some_and(|entry| entry.logical == LogicalType::Other), rare.logical),
+        encoding_name: unknown(entry.is_some_and(|entry| entry.encoding.c_name().is_none()), rare.encoding),
     }
 }

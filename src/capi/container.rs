@@ -1,7 +1,6 @@
 //! What files are: containers and their names.
 
 use super::guard::guard_value;
-use super::handle_table::zt_file;
 use crate::model::manifest::Container;
 use std::ffi::c_char;
 use std::ptr::null;
@@ -16,16 +15,8 @@ pub enum zt_container_value {
     ZT_CONTAINER_NONE = 0,
 }
 
-/// What a part of the file is; ZT_CONTAINER_NONE for NULL, and where there is no such part. A file has the part 0, a
-/// model as many as zt_part_count says.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_file_container(file: Option<&zt_file>, part: usize) -> zt_container {
-    file.and_then(|file| file.file().part(part)).map_or(0, |part| part.container().number())
-}
-
 /// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
-/// long as the library. Threads: any. Since 0.9.
+/// long as the library. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
     guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))

@@ -1,7 +1,6 @@
 //! Changes of the objects that a file has to which is appended.
 
 use super::arg;
-use super::attribute::{sized_key, value, zt_attribute};
 use super::guard::guard;
 use super::status::zt_status;
 use super::writer::{open, zt_writer};
@@ -16,7 +15,7 @@ use std::ffi::c_char;
 /// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL.
 /// Returns ZT_ERROR_NOT_FOUND if the file has no such object, ZT_ERROR_STATE if this writer wrote it, if an object is
 /// open or the writer has failed, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_remove(
     writer: Option<&mut zt_writer>,
@@ -34,7 +33,7 @@ pub unsafe extern "C" fn zt_write_remove(
 /// called again, so that two objects can exchange their names by a third one.
 /// name, name_length, new_name, new_name_length: as for zt_write_remove.
 /// Returns ZT_ERROR_EXISTS if new_name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, else as zt_write_remove.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_rename(
     writer: Option<&mut zt_writer>,
@@ -49,31 +48,5 @@ pub unsafe extern "C" fn zt_write_rename(
         let name = unsafe { arg::sized_text(name, name_length, "name")? };
         // SAFETY: likewise.
         writer.rename_object(name, unsafe { arg::sized_text(new_name, new_name_length, "new_name")? })
-    })
-}
-
-/// Sets an attribute of an object of the file that zt_write_append opened, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
-/// One that is there keeps its place, a new one comes last.
-/// name, name_length: as for zt_write_remove. key, attribute: as for zt_write_set_attribute.
-/// Returns what these two functions return: ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove.
-/// Threads: one at a time. Since 0.9.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_set_object_attribute(
-    writer: Option<&mut zt_writer>,
-    name: *const c_char,
-    name_length: usize,
-    key: *const c_char,
-    attribute: *const zt_attribute,
-) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
-        // SAFETY: as for zt_write_remove.
-        let name = unsafe { arg::sized_text(name, name_length, "name")? };
-        // SAFETY: as for zt_write_set_attribute.
-        let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
-        match value {
-            Some(value) => writer.set_attribute_of(name, key, value.get()),
-            None => writer.remove_attribute_of(name, key),
-        }
     })
 }

@@ -5,7 +5,7 @@ use super::guard::guard;
 use super::open::zt_file;
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::{fail, Result};
+use crate::error::Result;
 use crate::reader::Identity;
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
@@ -36,7 +36,7 @@ sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, so
 ///
 /// identity: set struct_size; not NULL; filled on success, untouched on failure.
 /// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut zt_identity) -> zt_status {
     guard(|| {
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
 
 /// The identity of one of the files of a model; of a file, its part 0 is the file.
 /// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_part_identity(
     file: Option<&zt_file>,
@@ -65,19 +65,17 @@ pub unsafe extern "C" fn zt_part_identity(
 /// # Safety
 /// `identity` is NULL or of the size it says.
 unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
-    // SAFETY: passed on.
-    if unsafe { arg::struct_size(identity.cast_const())? } == 0 {
-        return Err(fail!(InvalidArgument, "the place for the zt_identity is NULL"));
-    }
-    let found = find()?;
-    let filled = zt_identity {
-        struct_size: 0,
-        size: found.size,
-        modified_ns: found.modified,
-        manifest_offset: found.manifest_offset,
-        manifest_hash: found.manifest_hash,
-        source_identity: found.source,
+    let filled = || {
+        let found = find()?;
+        Ok(zt_identity {
+            struct_size: 0,
+            size: found.size,
+            modified_ns: found.modified,
+            manifest_offset: found.manifest_offset,
+            manifest_hash: found.manifest_hash,
+            source_identity: found.source,
+        })
     };
-    // SAFETY: of the size it says.
-    unsafe { arg::fill(identity, filled) }
+    // SAFETY: passed on.
+    unsafe { arg::fill_required(identity, filled) }
 }

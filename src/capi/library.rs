@@ -22,14 +22,14 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
 /// The version of the library that is loaded, "0.9.0".
 /// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
 /// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
@@ -39,14 +39,14 @@ pub extern "C" fn zt_abi_version() -> u32 {
 /// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
 /// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
 /// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own. Since 0.9.
+/// Threads: any; each has its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
 }
 
 /// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
-/// Threads: any; each has its own. Since 0.9.
+/// Threads: any; each has its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_os_error() -> i32 {
     detail().os_error
@@ -55,7 +55,7 @@ pub extern "C" fn zt_last_os_error() -> i32 {
 /// The rule of the format that the file broke in the calling thread's last failure, by its short name,
 /// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
 /// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any; each has its own. Since 0.9.
+/// Threads: any; each has its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error_rule() -> *const c_char {
     detail().rule.as_ptr()
@@ -66,7 +66,7 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
 /// after the names of the file and the object.
 /// message: NUL-ended UTF-8, copied: up to 2,048 bytes of it, or to what is no UTF-8; line breaks become spaces. NULL
 /// and "" do nothing. zt_last_os_error is 0 after it, zt_last_error_rule "".
-/// Threads: any; each has its own. Since 0.9.
+/// Threads: any; each has its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     if message.is_null() {
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
 /// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
 /// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
 /// version does not know.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_status_name(status: zt_status) -> *const c_char {
     let known = usize::try_from(status).ok().and_then(|at| NAMES.get(at));

@@ -18,7 +18,7 @@ use std::ffi::c_char;
 /// name that no shard has (zt_last_error_rule: ShardName); ZT_ERROR_EXISTS if a shard of that name is there;
 /// ZT_ERROR_LIMIT if there are 65,536; ZT_ERROR_INVALID_ARGUMENT in canonical form; ZT_ERROR_STATE if an object is
 /// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
-/// Threads: one at a time for writer, any for file. Since 0.9. Spec 2 section 8.
+/// Threads: one at a time for writer, any for file. Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_shard(
     writer: Option<&mut zt_writer>,
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn zt_write_shard(
 /// for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if its file was not made a shard, ZT_ERROR_UNSUPPORTED if a component is in a shard
 /// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
-/// Threads: one at a time for writer, any for object. Since 0.9. Spec 2 section 8.
+/// Threads: one at a time for writer, any for object. Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_link(
     writer: Option<&mut zt_writer>,

@@ -14,7 +14,7 @@ use super::types::{
 };
 use super::value_record::zt_value;
 use crate::error::{fail, Result};
-use crate::model::manifest::{Component, Manifest, Object};
+use crate::model::manifest::{Component, Format, Manifest, Object};
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
@@ -29,7 +29,7 @@ pub struct zt_object_info {
     pub object: *const zt_object,
     /// As zt_object_name: NUL-ended, not NULL.
     pub name: *const c_char,
-    /// As zt_object_name_length.
+    /// Bytes of the name, without the NUL at its end.
     pub name_length: usize,
     /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
     pub shape: *const u64,
@@ -41,9 +41,9 @@ pub struct zt_object_info {
     pub component_count: usize,
     /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
     pub component: *const zt_component,
-    /// As zt_component_offset.
+    /// First stored byte, counted from the start of its part.
     pub offset: u64,
-    /// As zt_component_stored_size.
+    /// Stored bytes.
     pub stored_size: u64,
     /// As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
     pub size: u64,
@@ -55,12 +55,14 @@ pub struct zt_object_info {
     pub r#type: zt_type,
     /// As zt_component_encoding.
     pub encoding: zt_encoding,
+    /// The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
+    pub format_name: *const c_char,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_object_info:
     object, name, name_length, shape, rank, attributes, component_count, component, offset, stored_size, size,
-    format, dtype, r#type, encoding
+    format, dtype, r#type, encoding, format_name
 );
 
 /// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
@@ -71,7 +73,7 @@ sized_struct!(zt_object_info:
 /// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
 /// failure. What the structs point to lives until the last zt_close.
 /// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_list(
     file: Option<&zt_file>,
@@ -85,6 +87,24 @@ pub unsafe extern "C" fn zt_object_list(
         // SAFETY: passed on.
         filled.write(unsafe { list(file, first, infos, count)? });
         Ok(())
+    })
+}
+
+/// Fills a struct with what is known of an object, as zt_object_list does.
+/// info: set struct_size; not NULL; filled on success, untouched on failure.
+/// Threads: any. Spec 1.2 section 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_get_info(
+    object: Option<&zt_object>,
+    info: *mut zt_object_info,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?;
+        let (file, index) = (object.owner(), object.index());
+        let entry = file.file().manifest().objects.get(index);
+        let entry = entry.ok_or_else(|| fail!(Internal, "an object without its entry"))?;
+        // SAFETY: info NULL or of the size it says.
+        unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(0, index, entry))) }
     })
 }
 
@@ -192,6 +212,10 @@ impl<'f> InfoWriter<'f> {
             dtype: component.map_or(0, |c| dtype_number(c.dtype)),
             r#type: component.map_or(0, |c| logical_number(c.logical)),
             encoding: component.map_or(0, |c| encoding_number(c.encoding)),
+            format_name: match object.format {
+                Format::Other(name) => self.texts.wrapping_add(name.start()).cast(),
+                _ => null(),
+            },
         }
     }
 

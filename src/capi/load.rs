@@ -96,7 +96,7 @@ impl Drop for Files {
 /// zt_load_finish, until when every dst and the ring are the load's.
 /// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
 /// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
-/// that call zt_load_next, and so is all where no thread can be had. Since 0.9.
+/// that call zt_load_next, and so is all where no thread can be had.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn zt_load_start(
 /// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
 /// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
 /// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, several at once: each event goes to one of them. Since 0.9.
+/// Threads: any, several at once: each event goes to one of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(
     load: Option<&zt_load>,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn zt_load_next(
 
 /// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
 /// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
-/// Threads: any, several at once, others than the one that got it. Since 0.9.
+/// Threads: any, several at once, others than the one that got it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
     guard_value((), || {
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 /// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
 /// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
 /// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, at the same time as other calls on load. Since 0.9.
+/// Threads: any, at the same time as other calls on load.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     guard(|| {
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
 /// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
 /// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
 /// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
-/// Threads: any; no other thread may be using load. Since 0.9.
+/// Threads: any; no other thread may be using load.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_stats) -> zt_status {
     guard(|| {

@@ -104,6 +104,8 @@ pub struct zt_load_event {
     pub slot: u32,
     /// For zt_load_release.
     pub piece: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers and pointers, all of which may be zero.
@@ -112,7 +114,7 @@ sized_struct!(zt_load_options:
 );
 
 // SAFETY: as above.
-sized_struct!(zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece);
+sized_struct!(zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece, reserved);
 
 pub(super) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
     let default = BatchOptions::default();
@@ -147,6 +149,7 @@ pub(super) fn event_of(next: Next) -> zt_load_event {
         last: 0,
         slot: ZT_NO_SLOT,
         piece: 0,
+        reserved: 0,
     };
     let failure = |outcome: &Result<()>| match outcome {
         Ok(()) => (nothing.status, nothing.message),

@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 pub struct zt_load_part_stats {
     /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
     pub struct_size: usize,
-    /// The file; zt_part_path of it and part is the path.
+    /// The file; zt_part_get_info of it and part gives the path.
     pub file: *const zt_file,
     /// Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
     pub stored_bytes: u64,
@@ -28,10 +28,12 @@ pub struct zt_load_part_stats {
     pub reason: *const c_char,
     /// Which of its parts; 0 if it is one file.
     pub part: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers and pointers, all of which may be zero.
-sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part);
+sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part, reserved);
 
 /// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
 /// in which the requests name the files, and of parts. After ZT_LOAD_KIND_DONE nothing changes, unless the load was cut short.
@@ -39,7 +41,7 @@ sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part
 /// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
 /// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_STATE in a child of the load's process.
-/// Threads: any, at the same time as other calls on load. Since 0.9.
+/// Threads: any, at the same time as other calls on load.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_get_part_stats(
     load: Option<&zt_load>,
@@ -76,6 +78,7 @@ unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, cou
             direct_bytes: source.direct_bytes,
             reason: reason_of(reason),
             part: read.part,
+            reserved: 0,
         };
         let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
         // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.

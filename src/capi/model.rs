@@ -1,12 +1,12 @@
 //! Models of several files: opening them, and asking for the files.
 
 use super::arg;
+use super::container::zt_container;
 use super::guard::{deliver, guard};
 use super::open::zt_file;
 use super::open_options::{opened, zt_open_options};
 use super::sized::sized_struct;
 use super::status::zt_status;
-use crate::error::fail;
 use crate::reader::File;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -30,7 +30,7 @@ pub enum zt_shards_value {
 }
 
 /// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
-/// verified and copied as those of one. What is in which part: zt_component_part.
+/// verified and copied as those of one. zt_component_info.part is the part of a component.
 ///
 /// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
 /// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
@@ -43,7 +43,7 @@ pub enum zt_shards_value {
 /// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
 /// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
 /// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
     path: *const c_char,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn zt_open_model(
 
 /// Opens several files as one, in the order in which they are given; they may be of different containers.
 /// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_parts(
     paths: *const *const c_char,
@@ -80,25 +80,54 @@ pub unsafe extern "C" fn zt_open_parts(
     })
 }
 
-/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any. Since 0.9.
+/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |file| file.file().part_count())
 }
 
-/// The path that a part was opened by, in the platform's encoding; of a shard that is not open, where it is looked for.
-/// Returns a string that lives until the last zt_close; NULL if there is no such part, or it was not opened by a path.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_part_path(file: Option<&zt_file>, part: usize) -> *const c_char {
-    let path = file.and_then(|file| file.file().part(part)).and_then(|part| part.path());
-    path.map_or(null(), |path| path.as_ptr().cast())
+/// What is known of one of the files of a model. A file that zt_open opened is part 0 of itself.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_part_info {
+    /// sizeof (zt_part_info), set by the caller.
+    pub struct_size: usize,
+    /// The path that the part was opened by, in the platform's encoding, NUL-ended; the path where the library looks for
+    /// a shard that is not open. NULL if the part was not opened by a path. Lives until the last zt_close.
+    pub path: *const c_char,
+    /// Bytes of the part; 0 for a shard that is not open.
+    pub size: u64,
+    /// The part's container; ZT_CONTAINER_NONE for a shard that is not open.
+    pub container: zt_container,
+    /// 0.
+    pub reserved: u32,
 }
 
-/// Bytes of a part; 0 if part is not below zt_part_count, and for NULL. Threads: any. Since 0.9.
+// SAFETY: repr(C); integers and pointers, which may be zero.
+sized_struct!(zt_part_info: path, size, container, reserved);
+
+/// Fills a struct with what is known of a part. Opens nothing.
+/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. info: set struct_size; not NULL; filled on success,
+/// untouched on failure.
+/// Threads: any.
 #[unsafe(no_mangle)]
-pub extern "C" fn zt_part_size(file: Option<&zt_file>, part: usize) -> u64 {
-    file.and_then(|file| file.file().part(part)).map_or(0, |part| part.size())
+pub unsafe extern "C" fn zt_part_get_info(
+    file: Option<&zt_file>,
+    part: usize,
+    info: *mut zt_part_info,
+) -> zt_status {
+    guard(|| {
+        let part = arg::part(arg::required(file, "file")?.file(), part)?;
+        let filled = zt_part_info {
+            struct_size: 0,
+            path: part.path().map_or(null(), |path| path.as_ptr().cast()),
+            size: part.size(),
+            container: part.container().number(),
+            reserved: 0,
+        };
+        // SAFETY: info NULL or of the size it says.
+        unsafe { arg::fill_required(info, || Ok(filled)) }
+    })
 }
 
 /// What a model has beside what is shown of it.
@@ -120,17 +149,14 @@ sized_struct!(zt_model_info: passed_over, unlisted);
 /// Counts what zt_open_model and zt_open_model_from left out of a model.
 /// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
 /// Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_model_get_info(file: Option<&zt_file>, info: *mut zt_model_info) -> zt_status {
     guard(|| {
         let found = arg::required(file, "file")?.file().model_info();
-        // SAFETY: info NULL or of the size it says.
-        if unsafe { arg::struct_size(info.cast_const())? } == 0 {
-            return Err(fail!(InvalidArgument, "info is NULL"));
-        }
         let passed_over = found.passed_over.len() as u64;
-        // SAFETY: of the size it says.
-        unsafe { arg::fill(info, zt_model_info { struct_size: 0, passed_over, unlisted: found.unlisted }) }
+        let filled = || Ok(zt_model_info { struct_size: 0, passed_over, unlisted: found.unlisted });
+        // SAFETY: info NULL or of the size it says.
+        unsafe { arg::fill_required(info, filled) }
     })
 }

@@ -8,7 +8,7 @@ use super::status::zt_status;
 use super::types::{self, format_number, zt_dtype, zt_format};
 use super::value_record::{address, zt_value};
 use crate::error::{fail, Result};
-use crate::model::manifest::{self, Format};
+use crate::model::manifest;
 use crate::reader::{Hyperslab, Object};
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -34,20 +34,14 @@ impl zt_object {
 /// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
 /// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
 }
 
-/// Bytes of the object's name, without the NUL at its end; 0 for NULL. Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_object_name_length(object: Option<&zt_object>) -> usize {
-    object.and_then(zt_object::entry).map_or(0, |e| e.name.size())
-}
-
 /// Number of dimensions; 0 for a scalar, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
@@ -55,48 +49,35 @@ pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
 
 /// The dimensions, zt_object_rank of them, outermost first.
 /// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
     object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
 }
 
 /// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse and unknown
-/// formats may have such shapes). Threads: any. Since 0.9.
+/// formats may have such shapes). Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
 }
 
 /// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
     object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
 }
 
-/// The layout's name, the file's own where it is unknown.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_object_format_name(object: Option<&zt_object>) -> *const c_char {
-    let Some(object) = object else { return null() };
-    match object.entry().map(|e| e.format) {
-        Some(Format::Other(text)) => object.text(text),
-        Some(known) => known.c_name().map_or(null(), |name| name.as_ptr()),
-        None => null(),
-    }
-}
-
 /// The object's attributes.
 /// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_value {
     address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
 }
 
-/// Number of components; 0 for NULL. Threads: any. Since 0.9.
+/// Number of components; 0 for NULL. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
@@ -104,7 +85,7 @@ pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
 
 /// The component at index, in file order.
 /// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
     let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
@@ -117,7 +98,7 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
 /// The component of that role: "data", "values", "scales" and so on.
 /// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
 /// none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
@@ -132,7 +113,7 @@ pub unsafe extern "C" fn zt_component_find(
 
 /// The component of a role that is given with its length, so that it may hold a NUL.
 /// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find_n(
     object: Option<&zt_object>,
@@ -165,7 +146,7 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
 /// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
 /// was, also on failure, when the content of dst in front of it is undefined.
-/// Returns what zt_object_size_as and zt_component_read return. Threads: any. Since 0.9.
+/// Returns what zt_object_size_as and zt_component_read return. Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,
@@ -192,7 +173,7 @@ pub unsafe extern "C" fn zt_object_read_as(
 /// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
 /// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
 /// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
-/// leaves 64 bits. Threads: any. Since 0.9.
+/// leaves 64 bits. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_size_as(
     object: Option<&zt_object>,
@@ -217,7 +198,7 @@ pub extern "C" fn zt_object_size_as(
 /// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
 /// else as zt_component_read. On failure the content of dst is undefined.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(
     object: Option<&zt_object>,

@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_file_container says which. Checks everything that the manifest and the file's size can show, in
+/// (docs/formats.md); zt_part_get_info says which. Checks everything that the manifest and the file's size can show, in
 /// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
 /// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
 /// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
@@ -24,7 +24,7 @@ use std::ptr::null;
 /// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
 /// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
 /// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
-/// Threads: any. Since 0.9. Spec 1.2 section 5.
+/// Threads: any. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn zt_open(
 /// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
 /// element's size (see zt_component_caps).
 /// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED): zt_open_handle.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_fd(
     fd: c_int,
@@ -87,7 +87,7 @@ fn duplicate(_fd: c_int) -> Result<std::fs::File> {
 /// that are lent are as aligned as it is, as in zt_open_fd.
 /// options, file, statuses: as zt_open. ZT_ERROR_INVALID_ARGUMENT for NULL and INVALID_HANDLE_VALUE, ZT_ERROR_IO for what
 /// is no handle, or none of a file. Off Windows ZT_ERROR_UNSUPPORTED: zt_open_fd.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_handle(
     handle: *mut c_void,
@@ -181,7 +181,7 @@ impl AsRef<[u8]> for Borrowed {
 /// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
 /// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
     data: *const c_void,
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn zt_open_memory(
 
 /// Another reference to an open file: zt_close has to be called once more.
 /// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file. Since 0.9.
+/// Threads: any, at the same time as any other call on file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     // SAFETY: NULL or an open file, of which the caller owns a reference.
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
 /// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
 /// zt_component_load hold a reference of their own.
 /// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back. Since 0.9.
+/// Threads: any; no other thread may be using the reference that is given back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
 /// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
 /// model, that of its first part.
 /// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -233,21 +233,15 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// Bytes of the file, or of all parts of a model; 0 for NULL. Threads: any. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_file_size(file: Option<&zt_file>) -> u64 {
-    file.map_or(0, |f| f.file().size())
-}
-
 /// The file's own attributes; of a model, those of its first part.
 /// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Since 0.9. Spec 1.2 section 1.
+/// Threads: any. Spec 1.2 section 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
     address(file.and_then(|f| f.file().attributes()))
 }
 
-/// Number of objects; 0 for NULL. Threads: any. Since 0.9.
+/// Number of objects; 0 for NULL. Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file().object_count())
@@ -255,7 +249,7 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
 
 /// The object at index, in file order, part by part.
 /// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
     file.map_or(null(), |f| f.object_handle(index))
@@ -266,7 +260,7 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
 /// is found by zt_object_find_n.
 /// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
 /// zt_last_error is left as it was.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
     let Some(file) = file else { return null() };
@@ -279,7 +273,7 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
 
 /// The object of a name that is given with its length, so that it may hold a NUL.
 /// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find_n(
     file: Option<&zt_file>,

@@ -103,7 +103,7 @@ impl Drop for CallbackSink {
 /// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
 /// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
 /// defaults; durable does not matter. writer, statuses: as zt_write_create, and what zt_sink.write returns.
-/// Threads: any; the functions are called from the thread that uses the writer. Since 0.9.
+/// Threads: any; the functions are called from the thread that uses the writer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_create_sink(
     sink: *const zt_sink,

@@ -204,7 +204,7 @@ impl Drop for CallbackSource {
 /// not give; a file that is broken may take more.
 /// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
 /// function of source gives.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(
     source: *const zt_source,

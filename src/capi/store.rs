@@ -151,7 +151,7 @@ impl Store for CallbackStore {
 /// name: NUL-ended, as its functions take it, with
 /// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
 /// 16). file, statuses: as zt_open_model, and whatever status a function gives.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model_from(
     store: *const zt_store,

@@ -47,7 +47,7 @@ fn not_a(kind: &str) -> Error {
 }
 
 /// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
     // SAFETY: "a value".
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_k
 /// The truth of a bool.
 /// out: receives 0 or 1, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_bool(
     value: *const zt_value,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn zt_value_get_bool(
 /// The number of an integer that fits an int64_t.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_i64(
     value: *const zt_value,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn zt_value_get_i64(
 /// The number of an integer that fits a uint64_t.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_u64(
     value: *const zt_value,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn zt_value_get_u64(
 /// The number of a float, or of an integer, which is rounded if it has to be.
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
 pub unsafe extern "C" fn zt_value_get_f64(
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn zt_value_get_f64(
 /// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
 /// may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_string(
     value: *const zt_value,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn zt_value_get_string(
 /// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
 /// of bytes; may be NULL. Both are untouched on failure.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_bytes(
     value: *const zt_value,
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// untouched on failure. count: elements that dst has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
 /// message, if one is another thing or would be rounded, and for other kinds.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_numbers(
     value: *const zt_value,
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn zt_value_read_numbers(
 /// each has room for.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
 /// string, and for other kinds.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_strings(
     value: *const zt_value,
@@ -292,7 +292,7 @@ unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Ar
 /// The number of a tag; the tagged value is zt_value_at (value, 0).
 /// out: receives it, untouched on failure, not NULL.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_tag(
     value: *const zt_value,
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
 }
 
 /// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
     // SAFETY: "a value".
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
 
 /// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
     // SAFETY: "a value".
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *c
 
 /// The key of a map's pair, in the file's order.
 /// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
     // SAFETY: "a value".
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
 
 /// What a map has under a text key; the pairs are looked at one after the other.
 /// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
     // SAFETY: "a value".

@@ -18,7 +18,7 @@ use std::ptr::null;
 /// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
 /// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(
     value: *const zt_value,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn zt_value_to_json(
 
 /// What a map has under a text key that is given with its length, so that it may hold a NUL.
 /// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find_n(
     value: *const zt_value,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn zt_value_find_n(
 
 /// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
 /// Returns 0 if none is stated, for other kinds, and for NULL.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_dtype(value: *const zt_value) -> zt_dtype {
     // SAFETY: "a value".

@@ -57,7 +57,7 @@ pub struct zt_verify_options {
     pub context: *mut c_void,
     /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
     pub progress: zt_progress_callback,
-    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it. Since 0.9.
+    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it.
     pub on_failure: zt_failure_callback,
     /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
     pub object: *const zt_object,
@@ -116,7 +116,7 @@ sized_struct!(zt_verify_report:
 /// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
 /// format that the library does not know has no rules but those of its components.
 /// What this function has checked, every read accepts.
-/// Threads: any; the call starts its own and waits for them. Since 0.9. Spec 1.2 sections 1 to 5.
+/// Threads: any; the call starts its own and waits for them. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
     file: Option<&zt_file>,
@@ -221,19 +221,6 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     })
 }
 
-/// Verifies one object as zt_verify does a file: the digest and the contents of each component, and how they fit each
-/// other. A component without a digest is no failure. With progress or a choice of checks:
-/// zt_verify_options.object. Returns as zt_verify.
-/// Threads: any; the call starts none. Since 0.9.
-#[unsafe(no_mangle)]
-pub extern "C" fn zt_object_verify(object: Option<&zt_object>) -> zt_status {
-    guard(|| {
-        let object = arg::required(object, "object")?;
-        let (options, report) = (VerifyOptions::default(), &mut VerifyReport::default());
-        object.owner().file().verify_object((object.index(), None), &options, &|_, _| true, None, report)
-    })
-}
-
 /// How to repair. All fields zero (but struct_size) are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -247,7 +234,7 @@ pub struct zt_repair_options {
     /// Largest manifest in bytes; 0 for the specs' 1 GiB.
     pub max_manifest_size: u64,
     /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused. Since 0.9.
+    /// ends is refused.
     pub cut_at: u64,
     /// Passed to progress; may be NULL.
     pub context: *mut c_void,
@@ -295,7 +282,7 @@ sized_struct!(zt_repair_report: old_size, new_size, objects);
 /// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
 /// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
 /// also for a dry run; zt_write_append says who holds the lock, and what happens where there are no locks.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
     path: *const c_char,

@@ -183,7 +183,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 /// zt_close.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
 /// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_find(
     file: Option<&zt_file>,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn zt_tensor_find(
 }
 
 /// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut zt_tensor) -> zt_status {
     guard(|| {
@@ -236,7 +236,7 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
 /// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure is
 /// broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY,
 /// ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any integer dtype: look at it.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 }
 
 /// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
-/// Threads: any. Since 0.9. Spec 1.2 section 3.
+/// Threads: any. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 /// room for every weight, a scale for every group, as many zeros as they need. Or those of zt.quant_group/1 or zt.mx/1 in
 /// zTensor 2, checked to be what the layout demands; an object that lacks some of it is ZT_ERROR_CORRUPT.
 /// As zt_csr_view in all else. Blocks of GGUF are arrays: see zt_tensor_view and zt_type_block.
-/// Threads: any. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
+/// Threads: any. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {

@@ -21,7 +21,7 @@ use std::ffi::{c_char, c_void};
 /// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
 /// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
 /// not 0. The message says where, and what to do.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
+/// Threads: one at a time. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_dense(
     writer: Option<&mut zt_writer>,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn zt_write_dense(
 /// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
 /// name, name_length, dtype, type: as zt_write_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_write_dense.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
+/// Threads: one at a time. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_csr(
     writer: Option<&mut zt_writer>,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn zt_write_csr(
 /// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
 /// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
 /// after the call. name, name_length, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3.
+/// Threads: one at a time. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_coo(
     writer: Option<&mut zt_writer>,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn zt_write_coo(
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
 /// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
 /// zt_verify does.
-/// Threads: one at a time. Since 0.9. Spec 1.2 sections 1 to 3.
+/// Threads: one at a time. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,

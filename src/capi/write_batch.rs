@@ -52,7 +52,7 @@ sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, en
 /// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
 /// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
 /// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone. Since 0.9.
+/// waits for them. The functions of a zt_sink are called from the caller's thread alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_batch(
     writer: Option<&mut zt_writer>,

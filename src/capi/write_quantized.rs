@@ -74,7 +74,7 @@ sized_struct!(zt_quantized_desc:
 /// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
 /// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
 /// Returns as zt_write_csr.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 3, spec 2 section 6.
+/// Threads: one at a time. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_quantized(
     writer: Option<&mut zt_writer>,

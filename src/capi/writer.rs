@@ -2,7 +2,6 @@
 
 use super::arg;
 use super::guard::{deliver, guard, guard_value};
-use super::object::zt_object;
 use super::running_sink::is_running;
 use super::status::zt_status;
 use super::writer_options::{self, zt_component_desc, zt_object_desc, zt_write_options, zt_write_summary};
@@ -86,7 +85,7 @@ pub(super) fn handle(writer: Writer, sink: u64, options: &zt_write_options) -> R
 /// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
 /// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
 /// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Since 0.9. Spec 1.2 section 4.
+/// Threads: any. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_create(
     path: *const c_char,
@@ -121,7 +120,7 @@ pub unsafe extern "C" fn zt_write_create(
 /// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
 /// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
 /// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
-/// Threads: any. Since 0.9.
+/// Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_append(
     path: *const c_char,
@@ -153,7 +152,7 @@ fn appending(
 /// for its bytes, as often as you like, then zt_write_end.
 /// desc: not NULL, without components; nothing is kept after the call.
 /// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_begin(
     writer: Option<&mut zt_writer>,
@@ -181,7 +180,7 @@ pub unsafe extern "C" fn zt_write_begin(
 /// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
 /// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
 /// component before it got another size than it announced, else as zt_write_dense.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_component(
     writer: Option<&mut zt_writer>,
@@ -205,7 +204,7 @@ pub unsafe extern "C" fn zt_write_component(
 /// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
 /// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
 /// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
@@ -225,46 +224,10 @@ pub unsafe extern "C" fn zt_write_data(
 /// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
 /// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
 /// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
-/// Threads: one at a time. Since 0.9.
+/// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
-}
-
-/// Copies an object of an open file as it is stored: its bytes are not decoded, its digests and attributes stay. What
-/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
-/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
-/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
-/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
-///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
-/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
-/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
-/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". new_name: NULL for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
-/// type in zTensor 2, whose elements nobody can read or check) or it
-/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, else as zt_write_dense and zt_component_read.
-/// Threads: one at a time for writer, any for object. Since 0.9.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn zt_write_copy(
-    writer: Option<&mut zt_writer>,
-    object: Option<&zt_object>,
-    new_name: *const c_char,
-    new_name_length: usize,
-) -> zt_status {
-    guard(|| {
-        let writer = open(writer)?;
-        let object = arg::required(object, "object")?.object()?;
-        // SAFETY: "its bytes; 0 if it is NUL-ended".
-        let name = unsafe { copied_name(&object, new_name, new_name_length)? };
-        writer.copy(object, name)
-    })
 }
 
 /// The name of a copy.
@@ -289,7 +252,7 @@ pub(super) unsafe fn copied_name<'a>(
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
 /// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
 /// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
-/// Threads: one at a time. Since 0.9. Spec 1.2 section 4.
+/// Threads: one at a time. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,
@@ -323,7 +286,7 @@ pub unsafe extern "C" fn zt_write_finish(
 /// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
 /// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
 /// says what is left of the file.
-/// writer: NULL is fine. Threads: one at a time. Since 0.9.
+/// writer: NULL is fine. Threads: one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {
     if !writer.is_null() {

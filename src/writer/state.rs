@@ -196,6 +196,11 @@ impl Writer {
         self.sink.is_some()
     }
 
+    /// Whether the object of that name is open.
+    pub fn has_open(&self, name: &str) -> bool {
+        matches!(&self.state, Phase::Object { entry, .. } if self.manifest.texts.get(entry.name) == name)
+    }
+
     pub(super) fn check_idle(&self) -> Result<()> {
         match &self.state {
             Phase::Idle => Ok(()),

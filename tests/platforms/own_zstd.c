@@ -1,7 +1,7 @@
 /* A program that has functions of its own with names that libzstd and Rust have, too. It is linked with the static library. */
 #include <stddef.h>
 #include <stdio.h>
-#include "ztensor.h"
+#include "ztensor_advanced.h"
 
 size_t ZSTD_decompressDCtx(void *context, void *to, size_t to_size, const void *from, size_t from_size);
 void *ZSTD_createDCtx(void);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ztensor.h"
+#include "ztensor_advanced.h"
 
 #ifdef _WIN32
 #include <fcntl.h>

@@ -194,24 +194,37 @@ static void print_bytes(const zt_file *file, const zt_component *component, cons
     free(bytes);
 }
 
+/* The file's own name where the library knows none. */
+static const char *name_of(const char *own, const char *known)
+{
+    return own ? own : known;
+}
+
 static void print_object(const zt_file *file, const zt_object *object, const char *name)
 {
     size_t i;
-    printf(" object %s %d %s", zt_object_name(object), (int)zt_object_format(object), zt_object_format_name(object));
+    zt_object_info about;
+    INIT(about);
+    zt_object_get_info(object, &about);
+    printf(" object %s %d %s", about.name, (int)about.format, name_of(about.format_name, zt_format_name(about.format)));
     for (i = 0; i < zt_object_rank(object); i++)
         printf(" %" PRIu64, zt_object_shape(object)[i]);
     printf("\n");
     print_value("  attributes", zt_object_attributes(object));
     for (i = 0; i < zt_component_count(object); i++) {
         const zt_component *c = zt_component_at(object, i);
-        const char *digest = zt_component_digest(c), *type = zt_component_type_name(c);
+        const char *type;
         uint64_t measured = 0;
+        zt_component_info info;
+        INIT(info);
         /* Without it the size printed below would depend on how far each thread of zt_verify came before one failed. */
         zt_component_measure(c, NULL, NULL, &measured);
+        zt_component_get_info(c, &info);
+        type = name_of(info.type_name, zt_type_name(info.type));
         printf("  component %s %s %s %s at %" PRIu64 " stored %" PRIu64 " size %" PRIu64 " caps %x %s\n",
-               zt_component_role(c), zt_component_dtype_name(c), type ? type : "-", zt_component_encoding_name(c),
-               zt_component_offset(c), zt_component_stored_size(c), zt_component_size(c),
-               (unsigned)(zt_component_caps(c) & ~(uint32_t)(ZT_CAP_MAP | ZT_CAP_PAGE_EXCLUSIVE)), digest ? digest : "-");
+               info.role, name_of(info.dtype_name, zt_dtype_name(info.dtype)), type ? type : "-",
+               name_of(info.encoding_name, zt_encoding_name(info.encoding)), info.offset, info.stored_size, info.size,
+               (unsigned)(zt_component_caps(c) & ~(uint32_t)(ZT_CAP_MAP | ZT_CAP_PAGE_EXCLUSIVE)), info.digest ? info.digest : "-");
         print_bytes(file, c, name);
     }
     if (zt_object_format(object) == ZT_FORMAT_DENSE && zt_component_count(object) == 1) {
@@ -230,16 +243,18 @@ static void print_file(const char *path, const char *name)
         zt_open_options options;
         zt_verify_report report;
         zt_identity identity;
+        zt_part_info part;
         zt_file *file = NULL;
         zt_status status;
-        INIT(options), INIT(report), INIT(identity);
+        INIT(options), INIT(report), INIT(identity), INIT(part);
         options.mode = modes[i];
         status = zt_open(path, &options, &file);
         printf("%s in mode %d:", name, (int)modes[i]);
         print_status("", status, name);
         if (status != ZT_OK)
             continue;
-        printf(" %s %s %" PRIu64 " bytes\n", zt_container_name(zt_file_container(file, 0)), zt_file_version(file), zt_file_size(file));
+        zt_part_get_info(file, 0, &part);
+        printf(" %s %s %" PRIu64 " bytes\n", zt_container_name(part.container), zt_file_version(file), part.size);
         print_value(" attributes", zt_file_attributes(file));
         print_numbers(zt_file_attributes(file));
         zt_file_identity(file, &identity);

@@ -145,23 +145,23 @@ static void write_structures(zt_writer *writer, uint32_t *outcomes)
     INIT(attribute);
     attribute.kind = ZT_ATTRIBUTE_KIND_F64;
     attribute.f64 = 0.1;
-    add(outcomes, zt_write_set_attribute(writer, "f64", &attribute));
+    add(outcomes, zt_write_attribute(writer, NULL, 0, "f64", &attribute));
     attribute.kind = ZT_ATTRIBUTE_KIND_I64;
     attribute.i64 = -5000000000ll;
-    add(outcomes, zt_write_set_attribute(writer, "i64", &attribute));
+    add(outcomes, zt_write_attribute(writer, NULL, 0, "i64", &attribute));
     attribute.kind = ZT_ATTRIBUTE_KIND_JSON;
     attribute.data = "{\"a\":[1,2.5,null,true,{\"b\":1e300}]}";
-    add(outcomes, zt_write_set_attribute(writer, "json", &attribute));
+    add(outcomes, zt_write_attribute(writer, NULL, 0, "json", &attribute));
     attribute.kind = ZT_ATTRIBUTE_KIND_NUMBERS;
     attribute.dtype = ZT_DTYPE_F32;
     attribute.data = numbers;
     attribute.count = COUNT(numbers);
-    add(outcomes, zt_write_set_attribute(writer, "numbers", &attribute));
+    add(outcomes, zt_write_attribute(writer, NULL, 0, "numbers", &attribute));
     attribute.kind = ZT_ATTRIBUTE_KIND_STRINGS;
     attribute.dtype = 0;
     attribute.data = texts;
     attribute.count = COUNT(texts);
-    add(outcomes, zt_write_set_attribute(writer, "strings", &attribute));
+    add(outcomes, zt_write_attribute(writer, NULL, 0, "strings", &attribute));
 }
 
 static void write_all(zt_spec version, zt_encoding encoding, zt_digest digest, int32_t level, uint64_t frame_size)
@@ -201,15 +201,16 @@ static void write_copies(const char *path, const char *name)
             zt_write_options options;
             zt_writer *writer = NULL;
             uint32_t outcomes = 0;
-            INIT(options);
+            zt_copy_options copy;
+            INIT(options), INIT(copy);
+            copy.encoding = ZT_ENCODING_ZSTD, copy.digest = ZT_DIGEST_CRC32C;
             options.spec = versions[i];
             if (zt_write_create(scratch, &options, &writer) != ZT_OK)
                 continue;
             add(&outcomes, zt_write_copy_attributes(writer, file));
             for (k = 0; k < zt_object_count(file); k++) {
                 const zt_object *object = zt_object_at(file, k);
-                add(&outcomes, anew ? zt_write_copy_as(writer, object, NULL, 0, ZT_ENCODING_ZSTD, ZT_DIGEST_CRC32C, 0)
-                                    : zt_write_copy(writer, object, NULL, 0));
+                add(&outcomes, zt_write_copy(writer, object, anew ? &copy : NULL));
             }
             printf("%s to %u%s outcomes %08x", name, (unsigned)versions[i], anew ? " anew" : "", (unsigned)outcomes);
             print_finished(writer);

@@ -34,14 +34,14 @@ fn from_memory(cfg: &Cfg) -> Value {
     let (crc_file, sha_file) = (file(zt::CRC32C), file(zt::SHA256));
     let (crc_open, sha_open) = (zt::Zt::memory(&crc_file), zt::Zt::memory(&sha_file));
     let data = crc_open.view(c"t"); // the same memory for all: small pages are slower than the huge ones of `data`
-    let verify = |z: &zt::Zt| zt::ok(unsafe { zt::zt_component_verify(z.component(c"t")) });
+    let verify = |z: &zt::Zt| z.verify(c"t");
     let cases = vec![
         timed(Role::Limit, FAST, || secs(|| black_box(crc(black_box(data)))).0),
         timed(Role::Limit, "sha2 0.11: sha256", || {
             secs(|| black_box(sha2::Sha256::digest(black_box(data)))).0
         }),
-        timed(Role::Libztensor, "libztensor zt_component_verify, crc32c", || secs(|| verify(&crc_open)).0),
-        timed(Role::Libztensor, "libztensor zt_component_verify, sha256", || secs(|| verify(&sha_open)).0),
+        timed(Role::Libztensor, "libztensor zt_verify, crc32c", || secs(|| verify(&crc_open)).0),
+        timed(Role::Libztensor, "libztensor zt_verify, sha256", || secs(|| verify(&sha_open)).0),
         timed(Role::Peer, "crc32c 0.6 (as ztensor 1.2.3)", || secs(|| black_box(crc32c::crc32c(data))).0),
     ];
     let g = Group {
@@ -83,7 +83,7 @@ fn verified(cfg: &Cfg) -> Value {
     let over_map = move |threads| {
         let f = zt::Zt::open(crc_path);
         blocks(s.len(), 1, threads, |i, _| {
-            zt::ok(unsafe { zt::zt_component_verify(f.component(&names[i])) })
+            f.verify(&names[i])
         });
     };
     let base = 64usize; // the first component; the prototype reads the components as one range
@@ -106,7 +106,7 @@ fn verified(cfg: &Cfg) -> Value {
         timed(Role::Limit, PLAIN, move || secs(|| plain(1)).0),
         timed(Role::Limit, "limit: 2 threads, pread into the buffer, no check", move || secs(|| plain(2)).0),
         timed(Role::Idea, "idea: crc32c fused, 256 KiB blocks, 2 threads", move || secs(fused).0),
-        timed(Role::Libztensor, "libztensor zt_component_verify over the map, 2 threads", move || {
+        timed(Role::Libztensor, "libztensor zt_verify over the map, 2 threads", move || {
             secs(|| over_map(2)).0
         }),
         timed(Role::Peer, "ztensor 1.2.3 open() read(verify) + memcpy, crc32c", move || peer(crc_path)),

@@ -123,7 +123,7 @@ impl Model {
 
     pub fn offsets(&self) -> Vec<u64> {
         let f = zt::Zt::open(&self.path);
-        self.names.iter().map(|n| unsafe { zt::zt_component_offset(f.component(n)) }).collect()
+        self.names.iter().map(|n| zt::info(f.object(n)).offset).collect()
     }
 }
 

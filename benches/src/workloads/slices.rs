@@ -112,7 +112,7 @@ fn parallel(cfg: &Cfg, b: &Big, data: &[u8], dst: Shared, whole: Shared, id: &st
         let m = crate::peers::safetensors::map(&b.zt); // what a reader that only maps has to do
         let f = zt::Zt::open(&b.zt);
         for s in &p.0 {
-            let at = unsafe { zt::zt_component_offset(f.component(&b.cnames[s.tensor])) } as usize;
+            let at = zt::info(f.object(&b.cnames[s.tensor])).offset as usize;
             let t = &b.specs[s.tensor];
             cut(s, t, &m[at..at + t.len], unsafe { dst.range(0, p.1) });
         }

@@ -21,6 +21,13 @@ struct ReadRequest {
 }
 
 #[repr(C)]
+struct ObjectInfo {
+    struct_size: usize,
+    before: [usize; 8],
+    offset: u64,
+}
+
+#[repr(C)]
 #[derive(Default)]
 struct Identity {
     struct_size: usize,
@@ -51,7 +58,7 @@ unsafe extern "C" {
     fn zt_object_name(object: *const c_void) -> *const c_char;
     fn zt_component_at(object: *const c_void, index: usize) -> *const c_void;
     fn zt_component_size(component: *const c_void) -> u64;
-    fn zt_component_offset(component: *const c_void) -> u64;
+    fn zt_object_get_info(object: *const c_void, info: *mut ObjectInfo) -> zt_status;
     fn zt_component_read(component: *const c_void, dst: *mut c_void, size: usize) -> zt_status;
     fn zt_read_batch(
         file: *const zt_file,
@@ -180,7 +187,9 @@ impl File {
     }
 
     pub fn offset(&self, at: usize) -> u64 {
-        unsafe { zt_component_offset(zt_component_at(zt_object_at(self.0, at), 0)) }
+        let mut info = ObjectInfo { struct_size: size_of::<ObjectInfo>(), before: [0; 8], offset: 0 };
+        assert_eq!(unsafe { zt_object_get_info(zt_object_at(self.0, at), &mut info) }, 0, "{}", last_error());
+        info.offset
     }
 
     pub fn identity(&self) -> u64 {

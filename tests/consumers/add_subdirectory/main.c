@@ -1,7 +1,7 @@
 /* Looks at a sparse matrix in a file that was written in three steps. */
 #include <stdio.h>
 #include <string.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 static int failed(const char *what)
 {

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 
         if (zt_object_element_count(object) != 15 || zt_component_ptr(data, &bytes, &size) != ZT_OK ||
             size != 15 * zt_dtype_size(zt_component_dtype(data)) ||
-            strcmp(zt_object_name(object), zt_component_dtype_name(data)) != 0) {
+            strcmp(zt_object_name(object), zt_dtype_name(zt_component_dtype(data))) != 0) {
             fprintf(stderr, "%s: %s\n", zt_object_name(object), zt_last_error());
             return 1;
         }

@@ -13,6 +13,7 @@ static int write_file(const char *path, const zt_object *copied, const int16_t *
 {
     const uint64_t shape[2] = {10, 100};
     zt_write_options options;
+    zt_copy_options as = ZT_INIT(zt_copy_options);
     zt_writer *writer;
 
     memset(&options, 0, sizeof options);
@@ -23,7 +24,8 @@ static int write_file(const char *path, const zt_object *copied, const int16_t *
         return failed("zt_write_create");
     if (zt_write_dense(writer, "numbers", 0, ZT_DTYPE_I16, ZT_TYPE_NONE, shape, 2, numbers, size) != ZT_OK)
         return failed("zt_write_dense");
-    if (zt_write_copy(writer, copied, "copied", 0) != ZT_OK)
+    as.name = "copied";
+    if (zt_write_copy(writer, copied, &as) != ZT_OK)
         return failed("zt_write_copy");
     if (zt_write_finish(writer, NULL) != ZT_OK)
         return failed("zt_write_finish");
@@ -34,6 +36,7 @@ int main(int argc, char **argv)
 {
     int16_t numbers[1000], back[1000];
     float original[64], copy[64];
+    zt_component_info info = ZT_INIT(zt_component_info);
     const zt_component *component;
     const zt_object *object;
     zt_file *old, *written;
@@ -53,7 +56,7 @@ int main(int argc, char **argv)
         return failed("the written file");
 
     component = zt_component_find(zt_object_find(written, "numbers"), "data");
-    if (zt_component_stored_size(component) >= sizeof numbers)
+    if (zt_component_get_info(component, &info) != ZT_OK || info.stored_size >= sizeof numbers)
         return failed("not compressed");
     if (zt_component_read(component, back, sizeof back) != ZT_OK || memcmp(numbers, back, sizeof back) != 0)
         return failed("other numbers came back");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const INCLUDES_C: &str =
-    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ztensor.h>\n";
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ztensor_advanced.h>\n";
 const INCLUDES_CPP: &str = "#include <cstdio>\n#include <ztensor.hpp>\n";
 
 fn root() -> &'static Path {

@@ -1,32 +1,70 @@
 //! Puts what cbindgen makes of the sources into chapters: cbindgen writes all constants, then all types, then all
 //! functions; a manual has each thing where a reader needs it.
 
-use super::chapters::{Chapter, CHAPTERS, HANDLES, MACROS};
+use super::chapters::{Chapter, Header, ATTRIBUTE_MACROS, DISCARDABLE, HANDLES, HEADERS, MACROS};
 use super::tables::with_values;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Columns of a line.
 const WIDTH: usize = 118;
 
-/// Everything around the items: what stands before the first one and behind the last one.
+/// The items, and what stands before the first one.
 struct Frame<'t> {
     before: &'t str,
     items: &'t str,
-    after: &'t str,
 }
 
-/// The header in chapters, from cbindgen's text and the sources in `capi`, which give the order within a chapter.
-pub fn in_chapters(made: &str, capi: &Path) -> String {
+/// The headers in chapters, from cbindgen's text.
+pub fn in_chapters(made: &str) -> Vec<(&'static str, String)> {
     let frame = split(made);
     let mut items = items_by_name(frame.items);
-    let mut out = frame.before.replace("\n\n\n", "\n\n");
-    for chapter in CHAPTERS {
-        write_chapter(&mut out, chapter, capi, &mut items);
+    let mut types = String::new();
+    for name in HANDLES {
+        let item = items.remove(*name).unwrap_or_else(|| panic!("there is no {name}"));
+        write!(types, "\n{item}").unwrap();
     }
+    types += &forward_declarations(&mut items);
+    let headers = HEADERS.iter().map(|header| (header.file, whole(header, &frame, &types, &mut items)));
+    let headers = headers.collect();
     assert!(items.is_empty(), "in no chapter of tests/repository/header/chapters.rs: {:?}", items.keys());
-    out + frame.after
+    headers
+}
+
+fn whole(header: &Header, frame: &Frame<'_>, types: &str, items: &mut BTreeMap<String, String>) -> String {
+    let (mut out, guard) = match header.prologue {
+        None => (frame.before.replace("\n\n\n", "\n\n") + "\n" + MACROS, "ZTENSOR_H"),
+        Some(prologue) => (prologue.to_owned(), "ZTENSOR_ADVANCED_H"),
+    };
+    out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    if header.prologue.is_none() {
+        out.push_str(types);
+    }
+    for chapter in header.chapters {
+        write_chapter(&mut out, chapter, items);
+    }
+    out + "\n#ifdef __cplusplus\n}  // extern \"C\"\n#endif  // __cplusplus\n\n"
+        + &format!("#endif  /* {guard} */\n")
+}
+
+/// The types of enumerations, which are integers, and of structs: all that declarations speak of, so that these can stand
+/// in any order.
+fn forward_declarations(items: &mut BTreeMap<String, String>) -> String {
+    let (mut integers, mut structs) = (String::from("\n"), String::from("\n"));
+    let names: Vec<String> = items.keys().cloned().collect();
+    for name in names {
+        let item = &items[&name];
+        let code = code_of(item).join("\n");
+        if code.starts_with("typedef struct") {
+            writeln!(structs, "typedef struct {name} {name};").unwrap();
+        } else if code.starts_with("typedef") && !code.contains(['{', '(']) {
+            let doc: Vec<&str> =
+                item.lines().filter_map(|line| line.trim_start().strip_prefix("/// ")).collect();
+            writeln!(integers, "{code} ///< {}", doc.join(" ")).unwrap();
+            items.remove(&name);
+        }
+    }
+    integers + &structs
 }
 
 fn split(made: &str) -> Frame<'_> {
@@ -35,7 +73,7 @@ fn split(made: &str) -> Frame<'_> {
         + "#include <stdint.h>\n".len();
     let end = made.rfind("#ifdef __cplusplus").expect("cpp_compat is set");
     assert!(made[start..end].contains(OPEN), "cbindgen opens the functions with extern \"C\"");
-    Frame { before: &made[..start], items: &made[start..end], after: &made[end..] }
+    Frame { before: &made[..start], items: &made[start..end] }
 }
 
 fn items_by_name(text: &str) -> BTreeMap<String, String> {
@@ -87,57 +125,39 @@ fn code_of(item: &str) -> Vec<&str> {
     item.lines().filter(|l| !l.trim_start().starts_with("//")).collect()
 }
 
-fn write_chapter(out: &mut String, chapter: &Chapter, capi: &Path, items: &mut BTreeMap<String, String>) {
+fn write_chapter(out: &mut String, chapter: &Chapter, items: &mut BTreeMap<String, String>) {
     write!(out, "\n// {}\n// {}\n//\n", "-".repeat(WIDTH - 3), chapter.title).unwrap();
     for line in chapter.intro.lines() {
         writeln!(out, "{}", format!("// {line}").trim_end()).unwrap();
     }
-    if chapter.opens_c_linkage {
-        out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-        for name in HANDLES {
-            let item = items.remove(*name).unwrap_or_else(|| panic!("there is no {name}"));
-            write!(out, "\n{item}").unwrap();
+    let mut before_is_define = false;
+    for name in chapter.items.split_whitespace() {
+        let item = items.remove(name).unwrap_or_else(|| panic!("no {name}, or it is in two chapters"));
+        let is_define = code_of(&item).concat().starts_with("#define");
+        // Constants of a group stand together.
+        if !(is_define && before_is_define) {
+            out.push('\n');
+        }
+        before_is_define = is_define;
+        out.push_str(&tidy(name, &with_values(name, &item)));
+        if name == ATTRIBUTE_MACROS.0 {
+            out.push_str(ATTRIBUTE_MACROS.1);
         }
     }
-    for file in chapter.files {
-        let source = std::fs::read_to_string(capi.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-        let mut before_is_define = false;
-        for name in source.lines().filter_map(exported_name) {
-            let Some(item) = items.remove(name) else { continue };
-            let is_define = code_of(&item).concat().starts_with("#define");
-            // Constants of a group stand together.
-            if !(is_define && before_is_define) {
-                out.push('\n');
-            }
-            before_is_define = is_define;
-            out.push_str(&tidy(&with_values(name, &item)));
-            if name == MACROS.0 {
-                out.push_str(MACROS.1);
-            }
-        }
-    }
-}
-
-/// The name that a line of the sources declares to C.
-fn exported_name(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("pub ")?;
-    let rest = ["const ", "enum ", "struct ", "type ", "unsafe extern \"C\" fn ", "extern \"C\" fn "]
-        .iter()
-        .find_map(|kind| rest.strip_prefix(kind))?;
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    Some(&rest[..end]).filter(|name| name.starts_with("zt_") || name.starts_with("ZT_"))
 }
 
 /// Types are declared before they are used, so `struct` and `enum` in front of their names say nothing; the
 /// parameters of a function fill lines.
-fn tidy(item: &str) -> String {
+fn tidy(name: &str, item: &str) -> String {
     let code = code_of(item);
     let is_function = !code[0].starts_with("typedef") && !code[0].starts_with("#define");
     let mut out: String =
         item.lines().filter(|l| l.trim_start().starts_with("//")).map(|l| format!("{l}\n")).collect();
     if is_function {
         let joined: Vec<&str> = code.iter().map(|l| l.trim()).collect();
-        return out + &filled(&joined.join(" ").replace("struct zt_", "zt_"));
+        let joined = joined.join(" ").replace("struct zt_", "zt_");
+        let has_status = joined.starts_with("zt_status ") && !DISCARDABLE.contains(&name);
+        return out + &filled(&format!("{}{joined}", if has_status { "ZT_NODISCARD " } else { "" }));
     }
     out.clear();
     let lines: Vec<&str> = item.lines().collect();
@@ -152,6 +172,11 @@ fn tidy(item: &str) -> String {
             }
             None => writeln!(out, "{}", without_tag(line)).unwrap(),
         }
+    }
+    // Its type is declared with the others.
+    let end = format!("}} {name};\n");
+    if let (true, Some(members)) = (out.contains("typedef struct "), out.strip_suffix(&end)) {
+        out = members.replacen("typedef struct ", "struct ", 1) + "};\n";
     }
     with_bare_values_joined(&out)
 }
