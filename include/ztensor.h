@@ -1,52 +1,52 @@
 /*
- * ztensor.h: open, read, verify and write zTensor .zt files (spec 0.1, 1.0, 1.1, 1.2, 2).
+ * ztensor.h: open, read, verify and write zTensor, safetensors, GGUF, npz and PyTorch files.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A file holds named objects (tensors). An object has a shape, a format and components. A component
- * is one blob of bytes with a storage type (dtype), perhaps a logical type, an encoding and a digest.
- *
  *     zt_file *file;
- *     if (zt_open("model.zt", NULL, &file) != ZT_OK) {
+ *     if (zt_open_model("model.zt", NULL, &file) != ZT_OK) {
  *         fprintf(stderr, "%s\n", zt_last_error());
  *         return 1;
  *     }
- *     zt_tensor t = { .struct_size = sizeof t };
+ *     zt_tensor t = ZT_INIT(zt_tensor);
  *     if (zt_tensor_find(file, "layer1.weight", &t) == ZT_OK)
  *         use(t.data, t.size, t.shape, t.rank);
  *     zt_close(file);
  *
- * What holds for every function, unless its own words say otherwise:
+ * These rules hold for every function, unless its own text says otherwise.
  *
- * Failure. What can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments; on failure
- * they are untouched, handles are set to NULL. zt_last_error() has the calling thread's last failure as one line. Any
- * may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY; and where bytes are read or written, whatever a
- * function of a zt_source, zt_sink or zt_store returned, ZT_ERROR_CANCELLED if a progress callback stopped it, and what
- * zt_open returns of a shard that has to be opened (ZT_ERROR_UNSUPPORTED if none may be). Docs name what comes on top.
- * What cannot fail on a valid handle, a metadata getter, returns its value; 0 or NULL for NULL or an index out of range.
+ * Failure. A function that can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments.
+ * On failure they are unchanged, and handles are set to NULL. zt_last_error() describes the calling thread's last
+ * failure. Any function may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY. Functions that read or write
+ * bytes may also return ZT_ERROR_CANCELLED (a progress callback stopped them), the status of a failed zt_source, zt_sink
+ * or zt_store, and, if they open a shard, what zt_open returns. The text of each function names the others.
  *
- * Ownership. A pointer that is returned is borrowed: const, and valid until the file's last zt_close (zt_retain
- * excepted). A handle that is delivered through a pointer argument is yours; its doc names the function that ends it.
- * Ending functions take NULL. Using a handle after it ended is undefined.
+ * Getters return a value directly. They return 0 or NULL for NULL and for an index out of range.
  *
- * Threads. An open zt_file never changes: any number of threads may use it, and all that is borrowed from it, at once.
- * A zt_writer belongs to one thread at a time. The last line of each doc says which. A child of fork may use open files;
- * a writer is its parent's alone: ending it in the child takes the unfinished file away.
+ * NULL. A pointer argument must not be NULL, unless its text allows it; NULL is ZT_ERROR_INVALID_ARGUMENT. An array is
+ * a pointer and a count; (NULL, 0) is an empty array. The context of a callback may be NULL. Options may be NULL: that
+ * means all defaults. Functions that end something ignore NULL.
  *
- * Stack. No function takes more than 32 KiB (s390x: 40) of the calling thread's stack, beside what the caller's own
- * callbacks take. On Linux threads of 48 KiB are enough for all of them.
+ * Lifetime. Everything that a file returns is borrowed: objects, components, values, strings, shapes, bytes. It is const
+ * and valid until the file's last zt_close. A handle that you receive through a pointer argument is yours; its text names
+ * the function that ends it. Do not use a handle after its end.
  *
- * Structs. Those that begin with struct_size want sizeof of the struct there; all else zero means the defaults, and
- * NULL options are all defaults. A smaller struct from an older header is fine, if its size does not end within a number
- * or a pointer; a larger one, up to 4096 bytes, if what this version does not know is zero (in a struct that is filled
- * it is made zero). Anything else is ZT_ERROR_INVALID_ARGUMENT.
+ * Threads. Any thread may call any function, and any number of threads may use one zt_file at once: an open file never
+ * changes. One thread at a time may use a zt_writer. A forked child may use open files, but not writers: ending a
+ * writer in the child removes the unfinished file.
  *
- * Strings. Out: UTF-8, NUL-ended; a _length twin tells the length, because names may hold a NUL. In: NUL-ended UTF-8;
- * paths are the platform's bytes. The name of an object is the bytes of the file: see zt_object_name.
+ * Stack. No function needs more than 32 KiB of stack (s390x: 40), besides your callbacks.
  *
- * Enumerations are integers of fixed width; an unknown value is ZT_ERROR_INVALID_ARGUMENT.
+ * Structs. Set struct_size to sizeof the struct; ZT_INIT does. In options every other field may be 0, the default.
+ * Structs may grow in later versions. The library accepts a smaller struct from an older header, and a larger one if
+ * the fields that it does not know are 0. Structs that the library fills need struct_size, too.
  *
- * Units. Sizes and offsets are bytes, counts and shapes are elements. uint64_t is of the file, size_t
- * of the caller's memory. Elements are handed out and taken in the host's byte order.
+ * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. A name argument that is followed by a length may
+ * contain a NUL; with length 0 it is NUL-ended. Names in a file are any bytes: see zt_object_name.
+ *
+ * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
+ *
+ * Units. Sizes and offsets are bytes, counts and shapes are elements. Sizes in files are uint64_t, sizes in memory are
+ * size_t. Elements are in the host's byte order.
  *
  * The library never prints, aborts, exits, reads the environment or installs a signal handler.
  */
@@ -79,51 +79,49 @@
 extern "C" {
 #endif
 
-/// An open file. It never changes: any number of threads may use it at once. Everything that is borrowed from it
-/// (objects, components, values, strings, shapes, pointers to bytes) lives until its last zt_close.
+/// An open file or model. It never changes.
 typedef struct zt_file zt_file;
 
-/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
+/// A named tensor of an open file.
 typedef struct zt_object zt_object;
 
-/// One blob of an object; borrowed, lives until the file's last zt_close.
+/// One blob of bytes of an object.
 typedef struct zt_component zt_component;
 
-/// An attribute value of a file or an object: CBOR's data model; borrowed, lives until the file's last zt_close.
+/// A value of an attribute.
 typedef struct zt_value zt_value;
 
 /// Decoded bytes of a component. A buffer keeps its file open.
 typedef struct zt_buffer zt_buffer;
 
-/// Slices of any number of files, in slots of memory; see zt_cache_create. Any number of threads may use it at once.
+/// Slices of open files in a fixed amount of memory (ztensor_advanced.h).
 typedef struct zt_cache zt_cache;
 
-/// A file that is being written. It belongs to one thread at a time.
+/// A file that is being written.
 ///
-/// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
-/// failed for good, every further call but zt_write_abort is ZT_ERROR_STATE, and the destination is as it was before
-/// the writer. What a call has accepted zt_write_finish can write.
+/// If a call fails, the writer stays as it was before the call. Writing itself can fail, too: ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes were on their way. Then the
+/// writer has failed: every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
 typedef struct zt_writer zt_writer;
 
-/// Requests that are being read.
+/// Requests that are being read in the background.
 typedef struct zt_load zt_load;
 
-typedef uint32_t zt_advice; ///< What will be done with bytes: one of the ZT_ADVICE_ values.
-typedef int32_t zt_attribute_kind; ///< What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
-typedef int32_t zt_container; ///< How a file is laid out: one of the ZT_CONTAINER_ values.
-typedef int32_t zt_digest; ///< A checksum algorithm: one of the ZT_DIGEST_ values.
-typedef int32_t zt_direct; ///< Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
-typedef int32_t zt_dtype; ///< A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
-typedef int32_t zt_encoding; ///< How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
-typedef int32_t zt_format; ///< A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
-typedef int32_t zt_load_kind; ///< What zt_load_next has: one of the ZT_LOAD_ values.
-typedef int32_t zt_load_order; ///< In which order the requests of a load are begun: one of the ZT_LOAD_ORDER_ values.
-typedef int32_t zt_mode; ///< How the file's bytes are reached: one of the ZT_MODE_ values.
-typedef uint32_t zt_spec; ///< A version of the spec to write: one of the ZT_SPEC_ values.
-typedef int32_t zt_status; ///< Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
-typedef int32_t zt_type; ///< A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
-typedef int32_t zt_value_kind; ///< What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+typedef uint32_t zt_advice; ///< A hint what will be done with bytes.
+typedef int32_t zt_attribute_kind; ///< What a zt_attribute holds.
+typedef int32_t zt_container; ///< How a file is laid out.
+typedef int32_t zt_digest; ///< A checksum algorithm.
+typedef int32_t zt_direct; ///< Whether reads bypass the page cache.
+typedef int32_t zt_dtype; ///< A storage type: how elements are stored.
+typedef int32_t zt_encoding; ///< How stored bytes are encoded.
+typedef int32_t zt_format; ///< Which components an object has.
+typedef int32_t zt_load_kind; ///< What a zt_load_event reports.
+typedef int32_t zt_load_order; ///< The order in which a load begins its requests.
+typedef int32_t zt_mode; ///< How the file's bytes are reached.
+typedef uint32_t zt_spec; ///< The version of the file to write.
+typedef int32_t zt_status; ///< Outcome of a call. Numbers never change; treat an unknown one as an error.
+typedef int32_t zt_type; ///< A logical type: what stored elements mean if that is not their storage type.
+typedef int32_t zt_value_kind; ///< The kind of a value.
 
 typedef struct zt_allocator zt_allocator;
 typedef struct zt_array zt_array;
@@ -172,68 +170,62 @@ typedef struct zt_write_summary zt_write_summary;
 
 /// The values of zt_status.
 typedef enum zt_status_value {
-    ZT_OK = 0, ///< Done.
-    ZT_ERROR_INVALID_ARGUMENT = 1, ///< No file could make the argument right: NULL, an unknown value.
+    ZT_OK = 0, ///< Success.
+    ZT_ERROR_INVALID_ARGUMENT = 1, ///< An argument is invalid whatever the file: NULL, an unknown enum value.
     ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
-    ZT_ERROR_NOT_FOUND = 3, ///< No such object, component, attribute or key.
-    ZT_ERROR_UNKNOWN_CONTAINER = 4, ///< No container that is read here, by the file's content.
-    ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of the format; the message names the rule.
-    ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not have the digest that the file gives for them.
-    ZT_ERROR_UNSUPPORTED = 7, ///< Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
-    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
-    ZT_ERROR_LIMIT = 8,
-    ZT_ERROR_BUFFER_SIZE = 9, ///< The caller's memory is too small, or given data is not of the shape's size.
-    ZT_ERROR_NOT_MAPPABLE = 10, ///< The bytes cannot be lent: compressed, of the other byte order, or not in memory.
-    ZT_ERROR_STATE = 11, ///< A call out of order: of a writer that has failed, say.
-    ZT_ERROR_EXISTS = 12, ///< An object or component of that name is there already.
-    ZT_ERROR_CANCELLED = 13, ///< A callback of the caller asked to stop.
-    ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be had.
+    ZT_ERROR_NOT_FOUND = 3, ///< The object, component, attribute or key does not exist.
+    ZT_ERROR_UNKNOWN_CONTAINER = 4, ///< The content is not in a format that the library reads.
+    ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of its format; the message names the rule.
+    ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not match their digest.
+    ZT_ERROR_UNSUPPORTED = 7, ///< The library does not support this: an encoding, a dtype, a version.
+    ZT_ERROR_LIMIT = 8, ///< A limit is exceeded: manifest size, decoded size, object count, memory, range of a dtype.
+    /// The caller's memory is too small, or the data does not have the size that its shape needs.
+    ZT_ERROR_BUFFER_SIZE = 9,
+    /// The bytes cannot be borrowed: compressed, of the other byte order, or not in memory.
+    ZT_ERROR_NOT_MAPPABLE = 10,
+    ZT_ERROR_STATE = 11, ///< The call is out of order: for example the writer has failed.
+    ZT_ERROR_EXISTS = 12, ///< An object or component of that name exists already.
+    ZT_ERROR_CANCELLED = 13, ///< A callback of the caller stopped the call.
+    ZT_ERROR_OUT_OF_MEMORY = 14, ///< Memory could not be allocated.
     ZT_ERROR_INTERNAL = 15, ///< A bug of this library; please report the message.
-    ZT_ERROR_NO_FILE = 16, ///< There is nothing at the path.
-    ZT_ERROR_TIMEOUT = 17, ///< What was waited for did not happen in the time that was given.
+    ZT_ERROR_NO_FILE = 16, ///< Nothing exists at the path.
+    ZT_ERROR_TIMEOUT = 17, ///< The timeout passed.
     ZT_ERROR_BUSY = 18, ///< Another writer has the file: an append, an edit or a repair that has not ended.
 } zt_status_value;
 
-/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
-/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
-/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
-/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own.
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that
+/// disagree.
+///
+/// Returns "no error" before the first failure. The string is UTF-8, with names from the file escaped. It is
+/// valid until the same thread's next failing call. Successful calls leave it unchanged, except that
+/// zt_load_next sets it if it reports a failure.
 const char *zt_last_error(void);
 
-/// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
-/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
-/// version does not know.
-/// Threads: any.
+/// Returns the name of a status as this header spells it; "ZT_ERROR_UNKNOWN" for an unknown number. Never
+/// NULL.
 const char *zt_status_name(zt_status status);
 
-/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
-/// Threads: any; each has its own.
+/// Returns errno (on Windows GetLastError) of the calling thread's last failure; 0 if the system did not
+/// fail.
 int32_t zt_last_os_error(void);
 
-/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
-/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
-/// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any; each has its own.
+/// Returns the short name of the format rule that the file broke in the calling thread's last failure, such
+/// as "range-manifest"; "" if no rule was broken. Names never change their meaning.
 const char *zt_last_error_rule(void);
 
 /// Version of this header, first number.
 #define ZT_VERSION_MAJOR 0
-/// Version of this header, second number.
+/// Second number.
 #define ZT_VERSION_MINOR 9
-/// Version of this header, third number.
+/// Third number.
 #define ZT_VERSION_PATCH 0
-/// What zt_abi_version gave when this header was made.
+/// The binary interface that this header describes.
 #define ZT_ABI_VERSION 0
 
-/// The version of the library that is loaded, "0.9.0".
-/// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
-/// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any.
+/// Returns the version of the loaded library, such as "1.0.0".
 const char *zt_version(void);
 
-/// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
-/// Threads: any.
+/// Returns the binary interface of the loaded library. It is compatible if it equals ZT_ABI_VERSION.
 uint32_t zt_abi_version(void);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -241,160 +233,136 @@ uint32_t zt_abi_version(void);
 //
 // Opening checks everything that the manifest and the file's size can show. It reads no tensor.
 
-/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_part_get_info says which. Checks everything that the manifest and the file's size can show, in
-/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
-/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
-/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
-/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
-/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
-/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
-/// Threads: any. Spec 1.2 section 5.
+/// Opens the file at path. The content decides the container (docs/formats.md), not the name.
+///
+/// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
+/// failure. End it with zt_close.
+/// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (also a folder or FIFO), ZT_ERROR_UNKNOWN_CONTAINER,
+/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be
+/// mapped), ZT_ERROR_BUSY (the file keeps changing, or an append is in progress). With options.verify also
+/// ZT_ERROR_DIGEST_MISMATCH. If an append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file.
+/// Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
-/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
-/// verified and copied as those of one. zt_component_info.part is the part of a component.
+/// Opens a model of one or many files as one file.
 ///
-/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
-/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
-/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
-/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
-/// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
-/// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
-/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
-/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
-/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
-/// Threads: any.
+/// path: any file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
+/// opens the files that it names. A file that an index beside it names opens them, too. A numbered file
+/// (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as options.shards says. If
+/// path is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
+/// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
+/// ZT_ERROR_CORRUPT if two tensors have one name, a tensor is not in the file that the index gives, the index
+/// leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds
+/// several models; the message lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
-/// Opens a file, of any container that zt_open takes, that is in memory.
-/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
-/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any.
+/// Opens a file that is in memory.
+///
+/// data, size: not copied; must stay valid and unchanged until the last zt_close. Borrowed pointers have the
+/// alignment of data. If that is less than the element size, zt_component_ptr fails.
+/// options: mode and advice are ignored. file, statuses: as for zt_open.
 ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
-/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
-/// zt_component_load hold a reference of their own.
-/// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back.
+/// Releases a reference. The last one closes the file and ends everything borrowed from it. Buffers of
+/// zt_component_load hold their own reference.
+/// No other thread may use the reference that is released.
 void zt_close(zt_file *file);
 
-/// Another reference to an open file: zt_close has to be called once more.
-/// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file.
+/// Adds a reference; call zt_close once more. Returns file.
 zt_file *zt_retain(zt_file *file);
 
 /// The values of zt_mode.
 typedef enum zt_mode_value {
-    /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
-    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change, and no call can
-    /// detect that: ZT_MODE_READ does.
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping. A call fails with ZT_ERROR_IO if the file was cut short, or if its size or
-    /// modification time, compared after reading, was changed. A .zt file that only grew by an append stays readable.
+    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
+    /// modification time changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
-    /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
-    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
-    /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
+    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
+    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
     ZT_MODE_AUTO = 2,
-    /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
-    /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
-    /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
-    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
-    /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
+    /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
+    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
+    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
-/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
-/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
-/// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is STEM-NAME.zt beside it, or in
+/// zt_open_options.shard_folder also NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
 typedef enum zt_shards_value {
-    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
-    ZT_SHARDS_OF_MODELS = 0,
-    ZT_SHARDS_ON_USE = 1, ///< Each when it is first read; until then it need not be there.
-    ZT_SHARDS_AT_OPEN = 2, ///< All with the file, which fails where one is missing or no shard of it.
-    ZT_SHARDS_NEVER = 3, ///< Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
+    ZT_SHARDS_OF_MODELS = 0, ///< Models: ZT_SHARDS_ON_USE. Other files: ZT_SHARDS_NEVER.
+    ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
+    ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
+    ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
 } zt_shards_value;
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
-/// which the same call does not call it again. Called from one thread at a time, not necessarily the caller's.
+/// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
+/// ZT_ERROR_CANCELLED.
+/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
 typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
 
-/// How to open a file. All fields zero (but struct_size) are the defaults.
+/// How to open a file.
 struct zt_open_options {
-    size_t struct_size; ///< sizeof (zt_open_options)
-    zt_mode mode; ///< How the bytes are reached; ZT_MODE_MAP is the default.
-    uint32_t verify; ///< 0: check the structure. 1: check every digest, too, those of whole shards among them.
-    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
-    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
-    /// (in components when these are read or verified) and, when verified, padding that is not zero.
+    size_t struct_size;
+    zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
+    uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, 1.2 sparse indices
+    /// other than u64, and, when read or verified, bool bytes other than 0 and 1 and nonzero padding. 0:
+    /// accept them.
     uint32_t strict;
-    zt_advice advice; ///< What will be done with the whole file: a hint, which the system may refuse.
-    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
+    zt_advice advice; ///< A hint for the whole file; the system may ignore it.
+    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
     uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
-    uint64_t max_objects; ///< Most objects; 0 for 2^24.
-    /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
+    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
+    /// docs/tuning.md.
     uint32_t threads;
-    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
+    /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
+    /// ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
-    /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
+    /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
+    /// 0: docs/tuning.md.
     uint64_t max_memory;
-    void *context; ///< Handed to progress; may be NULL.
-    zt_progress_callback progress; ///< With verify: called with stored bytes as they are checked.
-    const char *name; ///< What messages call the file; NULL: its path, or how it is opened. Copied.
-    const zt_allocator *allocator; ///< Where memory that is handed out comes from; NULL: the library's own. Copied.
-    const zt_thread_hooks *thread_hooks; ///< Called on threads that are started for the file; NULL: none. Copied.
-    const char *shard_folder; ///< The folder that shards are in; NULL: that of the file that names them. Copied.
+    void *context; ///< Passed to progress.
+    zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
+    const char *name; ///< What messages call the file; NULL: its path. Copied.
+    const zt_allocator *allocator; ///< Allocates memory that is handed out; NULL: the library's. Copied.
+    /// Called on threads that the library starts for the file; NULL: none. Copied.
+    const zt_thread_hooks *thread_hooks;
+    const char *shard_folder; ///< The folder of shards; NULL: that of the file. Copied.
     uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
-    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
-    /// whole model.
-    uint32_t part;
-    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
-    /// zt_model_get_info counts them.
+    uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
+    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
     uint32_t include_unlisted;
-    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
     uint32_t allow_trailing;
 };
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
-/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
-/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
-/// Threads: any.
+/// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
+/// ZT_MODE_READ for a zt_source and for a model whose parts differ.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
-/// model, that of its first part.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, that
+/// of part 0.
 const char *zt_file_version(const zt_file *file);
 
-/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any.
+/// Number of files of a model; shards come last. 1 for a single file.
 size_t zt_part_count(const zt_file *file);
 
-/// What is known of one of the files of a model. A file that zt_open opened is part 0 of itself.
+/// One file of a model. A single file is its own part 0.
 struct zt_part_info {
-    size_t struct_size; ///< sizeof (zt_part_info), set by the caller.
-    /// The path that the part was opened by, in the platform's encoding, NUL-ended; the path where the library looks for
-    /// a shard that is not open. NULL if the part was not opened by a path. Lives until the last zt_close.
-    const char *path;
+    size_t struct_size;
+    const char *path; ///< The path that the part was opened by, or where a shard is looked for; NULL if it has none.
     uint64_t size; ///< Bytes of the part; 0 for a shard that is not open.
     zt_container container; ///< The part's container; ZT_CONTAINER_NONE for a shard that is not open.
     uint32_t reserved; ///< 0.
 };
 
-/// Fills a struct with what is known of a part. Opens nothing.
-/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. info: set struct_size; not NULL; filled on success,
-/// untouched on failure.
-/// Threads: any.
+/// Fills info for a part. Opens nothing.
+/// part: below zt_part_count.
 ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_part_info *info);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -405,178 +373,140 @@ ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_par
 
 /// A dense tensor.
 struct zt_tensor {
-    size_t struct_size; ///< sizeof (zt_tensor), set by the caller.
-    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
+    size_t struct_size;
+    /// The elements, row-major, in the host's byte order. Not NULL. Aligned as for zt_component_ptr.
     const void *data;
-    size_t size; ///< Bytes.
+    size_t size; ///< Bytes at data.
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
-    const uint64_t *shape; ///< The dimensions, rank of them.
+    const uint64_t *shape; ///< The dimensions, outermost first.
     size_t rank; ///< Number of dimensions.
 };
 
-/// The dense tensor of that name, ready to use.
+/// Finds a dense tensor by name and gives its bytes: borrowed where zt_component_ptr works, else decoded once
+/// into memory that the file keeps.
 ///
-/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
-/// a second call gives the same memory.
-/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
-/// zt_close.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
-/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Spec 1.2 section 3.
+/// name: as for zt_object_find. view: filled on success.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
+/// zt_component_read returns.
+/// Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
-/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-/// Threads: any. Spec 1.2 section 3.
+/// As zt_tensor_find, for an object.
 ZT_NODISCARD zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
-/// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
-/// is found by zt_object_find_n.
-/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
-/// zt_last_error is left as it was.
-/// Threads: any.
+/// The object of that name; NULL if there is none. The first one if a 0.1 file has several.
+/// name: the bytes of zt_object_name, NUL-ended. For names that contain a NUL, use zt_object_find_n.
+/// A missing object is not a failure: zt_last_error stays unchanged.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
 
-/// Number of objects; 0 for NULL. Threads: any.
+/// Number of objects.
 size_t zt_object_count(const zt_file *file);
 
-/// The object at index, in file order, part by part.
-/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
-/// Threads: any.
+/// The object at index, in file order, part by part; NULL if index is not below zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
+/// Metadata of an object. Fields from offset on describe component; they are 0 if it is NULL.
 struct zt_object_info {
-    /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
     const zt_object *object; ///< The object.
-    const char *name; ///< As zt_object_name: NUL-ended, not NULL.
-    size_t name_length; ///< Bytes of the name, without the NUL at its end.
-    const uint64_t *shape; ///< As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
-    size_t rank; ///< As zt_object_rank.
-    const zt_value *attributes; ///< As zt_object_attributes: NULL if it has none.
-    size_t component_count; ///< As zt_component_count.
-    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
-    const zt_component *component;
+    const char *name; ///< The name, NUL-ended, not NULL.
+    size_t name_length; ///< Bytes of the name without the NUL.
+    const uint64_t *shape; ///< The dimensions, outermost first, not NULL.
+    size_t rank; ///< Number of dimensions.
+    const zt_value *attributes; ///< The attributes, a map; NULL if there are none.
+    size_t component_count; ///< Number of components.
+    const zt_component *component; ///< Component "data" of a dense object or of blocks; NULL for other formats.
     uint64_t offset; ///< First stored byte, counted from the start of its part.
     uint64_t stored_size; ///< Stored bytes.
-    uint64_t size; ///< As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
-    zt_format format; ///< As zt_object_format.
-    zt_dtype dtype; ///< As zt_component_dtype.
-    zt_type type; ///< As zt_component_type.
-    zt_encoding encoding; ///< As zt_component_encoding.
+    uint64_t size; ///< Decoded bytes, as for zt_component_size.
+    zt_format format; ///< The format.
+    zt_dtype dtype; ///< The storage type.
+    zt_type type; ///< The logical type.
+    zt_encoding encoding; ///< The encoding.
     const char *format_name; ///< The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
 };
 
-/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
-/// or decoded: for a listing of everything, the cheapest way.
+/// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
+/// decodes nothing.
 ///
-/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
-/// which the first one's struct_size is set; (NULL, 0) fills nothing.
-/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
-/// failure. What the structs point to lives until the last zt_close.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Spec 1.2 section 1.
+/// first: the first object; beyond the last one fills nothing. infos, count: an array; set struct_size of the
+/// first struct only. filled: receives the number of filled structs.
 ZT_NODISCARD zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
-/// Fills a struct with what is known of an object, as zt_object_list does.
-/// info: set struct_size; not NULL; filled on success, untouched on failure.
-/// Threads: any. Spec 1.2 section 1.
+/// Fills info for an object.
 ZT_NODISCARD zt_status zt_object_get_info(const zt_object *object, zt_object_info *info);
 
-/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
-/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
-/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
-/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any.
+/// The name: the bytes of the file and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
+/// contain a NUL: zt_object_info has the length.
+/// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
 const char *zt_object_name(const zt_object *object);
 
-/// Number of dimensions; 0 for a scalar, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// Number of dimensions; 0 for a scalar.
 size_t zt_object_rank(const zt_object *object);
 
-/// The dimensions, zt_object_rank of them, outermost first.
-/// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The dimensions, outermost first. Not NULL for a scalar.
 const uint64_t *zt_object_shape(const zt_object *object);
 
-/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse and unknown
-/// formats may have such shapes). Threads: any.
+/// Product of the dimensions; 1 for a scalar, UINT64_MAX if it exceeds 64 bits (sparse and unknown formats
+/// only).
 uint64_t zt_object_element_count(const zt_object *object);
 
-/// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-/// Threads: any. Spec 1.2 section 3.
+/// The format; ZT_FORMAT_OTHER if it is unknown.
 zt_format zt_object_format(const zt_object *object);
 
-/// The component of that role: "data", "values", "scales" and so on.
-/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
-/// none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any.
+/// The component of that role ("data", "values", "scales"); NULL if there is none, which is not a failure.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
-/// Number of components; 0 for NULL. Threads: any.
+/// Number of components.
 size_t zt_component_count(const zt_object *object);
 
-/// The component at index, in file order.
-/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
-/// Threads: any.
+/// The component at index, in file order; NULL if index is not below zt_component_count.
 const zt_component *zt_component_at(const zt_object *object, size_t index);
 
-/// What is known of a component without touching its bytes, as zt_component_list fills it.
+/// Metadata of a component.
 struct zt_component_info {
-    /// sizeof (zt_component_info): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
     const zt_component *component; ///< The component.
-    const zt_object *object; ///< The object that it is part of.
-    const char *role; ///< As zt_component_role: NUL-ended, not NULL.
-    size_t role_length; ///< Bytes of the role, without the NUL at its end.
-    const char *digest; ///< As zt_component_digest: NULL if there is none.
+    const zt_object *object; ///< Its object.
+    const char *role; ///< The role, NUL-ended, not NULL.
+    size_t role_length; ///< Bytes of the role without the NUL.
+    const char *digest; ///< The digest; NULL if there is none.
     uint64_t offset; ///< First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
-    uint64_t stored_size; ///< Stored bytes: compressed ones if the encoding compresses.
-    uint64_t size; ///< As zt_component_size.
-    zt_dtype dtype; ///< As zt_component_dtype.
-    zt_type type; ///< As zt_component_type.
-    zt_encoding encoding; ///< As zt_component_encoding.
-    uint32_t part; ///< The part of the model that its bytes are in: below zt_part_count.
+    uint64_t stored_size; ///< Stored bytes: compressed if the encoding compresses.
+    uint64_t size; ///< Decoded bytes, as for zt_component_size.
+    zt_dtype dtype; ///< The storage type.
+    zt_type type; ///< The logical type.
+    zt_encoding encoding; ///< The encoding.
+    uint32_t part; ///< The part of the model that has its bytes.
     const char *dtype_name; ///< The file's own name of the storage type if dtype is ZT_DTYPE_OTHER, else NULL.
     const char *type_name; ///< The file's own name of the logical type if type is ZT_TYPE_OTHER, else NULL.
     const char *encoding_name; ///< The file's own name of the encoding if encoding is ZT_ENCODING_OTHER, else NULL.
 };
 
-/// Fills a struct with what is known of a component, as zt_component_list does.
-/// info: set struct_size; not NULL; filled on success, untouched on failure.
-/// Threads: any. Spec 1.2 section 1.
+/// Fills info for a component.
 ZT_NODISCARD zt_status zt_component_get_info(const zt_component *component, zt_component_info *info);
 
-/// The component's name within its object: UTF-8 and NUL-ended.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Spec 1.2 section 3.
+/// The component's name within its object, UTF-8.
 const char *zt_component_role(const zt_component *component);
 
-/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-/// Threads: any. Spec 1.2 section 2.
+/// The storage type; ZT_DTYPE_OTHER if it is unknown. Spec 1.2 section 2.
 zt_dtype zt_component_dtype(const zt_component *component);
 
-/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
-/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-/// Threads: any. Spec 1.2 section 2.
+/// The logical type; ZT_TYPE_NONE if the elements are what the dtype says, ZT_TYPE_OTHER if it is unknown.
+/// Spec 1.2 section 2.
 zt_type zt_component_type(const zt_component *component);
 
-/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The encoding; ZT_ENCODING_OTHER if it is unknown.
 zt_encoding zt_component_encoding(const zt_component *component);
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
-/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
-/// Threads: any. Spec 1.2 section 1.
+/// Decoded bytes: the memory that zt_component_read needs. ZT_UNKNOWN_SIZE if the file does not declare it
+/// (some compressed components before 1.2, unknown encodings) and zt_component_measure has not been called.
 uint64_t zt_component_size(const zt_component *component);
 
-/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
-/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The digest as in the file, "sha256:8f4a..."; NULL if there is none. It covers the stored bytes, in zTensor
+/// 2 the decoded ones.
 const char *zt_component_digest(const zt_component *component);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -585,223 +515,192 @@ const char *zt_component_digest(const zt_component *component);
 // zt_component_ptr borrows bytes, zt_object_read_as converts numbers, zt_component_read copies bytes.
 // zt_read_batch does all of this for many requests on several threads.
 
-/// Lends the component's bytes where they are, without copying.
+/// Borrows the component's bytes without copying. They are read-only, except in ZT_MODE_PRIVATE.
 ///
-/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
-/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
-/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
-/// the bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
-/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
-/// that changes under us does. Threads: any. Spec 1.2 section 3 ("SHOULD memory-map").
+/// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
+/// aligned. size: receives the bytes; may be NULL.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
+/// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
+/// dtype or encoding.
+/// Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
-/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
-/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
-/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
-/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
-/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
-/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
-/// was, also on failure, when the content of dst in front of it is undefined.
-/// Returns what zt_object_size_as and zt_component_read return. Threads: any.
+/// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
+/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
+/// unchanged. On failure the content of dst is undefined.
+/// Floats are rounded once to nearest even; infinity and NaN are kept. Any nonzero number becomes true. A
+/// complex element becomes two numbers. The four f8 types are read exactly.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or an integer dtype has no value for it;
+/// the message gives the count. To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise
+/// what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
-/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
-/// nothing: they follow from the shape.
-/// size: receives them; not NULL, untouched on failure.
-/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
-/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
-/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
-/// leaves 64 bits. Threads: any.
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size(dtype).
+/// Reads nothing.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts: sparse
+/// objects, quantized groups, block types, packed types such as ZT_TYPE_F4_E2M1, unknown types. The message
+/// names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
 ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
 
-/// Reads the component's decoded bytes straight into the caller's memory.
+/// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
-/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
-/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
-/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_verify,
-/// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Spec 1.2 section 5.
+/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, more
+/// stays unchanged. On failure the content of dst is undefined.
+/// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
+/// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
+/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.
+/// For a large component the call may start threads (zt_open_options.threads). Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_component_read(const zt_component *component, void *dst, size_t dst_size);
 
-/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
-/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
-/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/tuning.md).
-///
-/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
-/// not say their sizes with a window over 128 MiB, else as zt_component_read.
-/// Threads: any.
+/// Reads size decoded bytes from offset on. If zstd frames declare their sizes, only the frames that the
+/// range touches are decoded.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range exceeds zt_component_size, ZT_ERROR_UNSUPPORTED for zstd
+/// frames that do not declare their size and have a window above 128 MiB, else as zt_component_read.
 ZT_NODISCARD zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
     size_t size);
 
-/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
-/// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
-/// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
+/// Reads a slice of a dense object: in each dimension count elements from start, step apart. Only these bytes
+/// are read, as far as the encoding allows.
 ///
-/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1 in every
-/// dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major and without gaps, in the
-/// host's byte order. dst_size: its bytes, at least the product of the counts times the element size (with the pair
-/// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
-/// else as zt_component_read. On failure the content of dst is undefined.
-/// Threads: any.
+/// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
+/// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
+/// little is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slice exceeds the shape, ZT_ERROR_UNSUPPORTED if the object is
+/// not dense, else as zt_component_read.
 ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
     const uint64_t *step, void *dst, size_t dst_size);
 
-/// The component's decoded bytes can be lent: zt_component_ptr works.
+/// zt_component_ptr works.
 #define ZT_CAP_MAP 1
-/// The component's decoded bytes can be had: zt_component_read and zt_component_load work.
+/// zt_component_read and zt_component_load work.
 #define ZT_CAP_READ 2
-/// A range of the decoded bytes can be had without decoding all of them.
+/// A range can be read without decoding everything.
 #define ZT_CAP_RANGE 4
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
-/// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 in a real file: they can go from
+/// disk to memory without a copy.
 #define ZT_CAP_DIRECT 8
-/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
+/// There is a digest, or the CRC-32 of an archive, that this version can check.
 #define ZT_CAP_VERIFY 16
-/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
-/// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
-/// all of it and nothing else.
+/// The component has its pages for itself: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and nothing
+/// else.
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
-/// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-/// Threads: any.
+/// What works on the component: a set of ZT_CAP_ bits.
 uint32_t zt_component_caps(const zt_component *component);
 
-/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+/// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
-/// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
+/// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
 struct zt_read_request {
-    size_t struct_size; ///< sizeof (zt_read_request), the same in every request of a call.
-    const zt_component *component; ///< What to read; of the file that the call names.
+    size_t struct_size;
+    const zt_component *component; ///< The component to read.
     uint64_t offset; ///< First decoded byte of a range.
-    uint64_t length; ///< Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
-    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of starts. NULL
-    /// unless count is given.
-    const uint64_t *start;
-    const uint64_t *count; ///< The rank's number of counts; NULL if this is not a hyperslab.
-    const uint64_t *step; ///< The rank's number of steps; NULL for 1 in every dimension.
-    /// Receives the bytes; two requests of a call that fill the same memory are ZT_ERROR_INVALID_ARGUMENT.
+    uint64_t length; ///< Bytes of the range: ZT_WHOLE to the end, 0 for none. Must be 0 for a slice and for rows.
+    const uint64_t *start; ///< A slice instead, as for zt_object_read_slice: rank starts.
+    const uint64_t *count; ///< Rank counts; NULL if this is not a slice.
+    const uint64_t *step; ///< Rank steps; NULL for 1.
+    /// Receives the bytes. Requests of a call must not overlap there. In a load NULL for a slot of the ring.
     void *dst;
-    size_t dst_size; ///< Bytes at dst: at least as many as the request reads.
-    uint64_t tag; ///< Given to on_done; means nothing here.
-    /// How many evenly spaced rows to read instead of a range; 0 for none. With rows length is 0, and start, count and
-    /// step are NULL. Row i is row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    size_t dst_size; ///< Bytes at dst: at least what the request reads.
+    uint64_t tag; ///< Passed to on_done and events; the library does not use it.
+    /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
+    /// row_stride and goes to dst + i * dst_stride.
     uint64_t rows;
-    /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
-    uint64_t row_length;
+    uint64_t row_length; ///< Decoded bytes of a row; whole elements if they are swapped, converted or gathered.
     uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
-    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
+    /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
+    /// unchanged.
     uint64_t dst_stride;
-    uint32_t verify; ///< 1: check the digest if the component is read whole, as zt_read_options.verify does.
-    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
+    uint32_t verify; ///< 1: check the digest if the component is read whole.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
+    /// conversion.
     zt_dtype convert;
-    uint32_t lossy; ///< 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
-    uint32_t reserved; ///< 0
+    /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
+    /// 0: ZT_ERROR_LIMIT.
+    uint32_t lossy;
+    uint32_t reserved; ///< 0.
 };
 
 /// The values of zt_direct.
 typedef enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
-    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
+    /// Bypass the page cache where that is faster: in a large batch, for the parts that are not in memory.
     ZT_DIRECT_AUTO = 0,
-    ZT_DIRECT_NEVER = 1, ///< Through the page cache: for what will be read again.
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
-    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    ZT_DIRECT_NEVER = 1, ///< Read through the page cache: for bytes that will be read again.
+    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
+    /// through the page cache, and zt_read_stats.reason says so.
     ZT_DIRECT_ALWAYS = 2,
 } zt_direct_value;
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
-/// caller's; it must not call zt_read_batch on the same file.
+/// Reports that a request is done, with its tag and status. message: as for zt_last_error, valid during the
+/// call; "" for ZT_OK.
+/// Calls come from one thread at a time, which need not be the caller's. It must not call zt_read_batch on
+/// the same file.
 typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, const char *message);
 
-/// How to read a batch. All fields zero (but struct_size) are the defaults.
+/// How to read a batch.
 struct zt_read_options {
-    size_t struct_size; ///< sizeof (zt_read_options)
-    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
-    uint32_t threads;
-    zt_direct direct; ///< Whether to go past the page cache.
+    size_t struct_size;
+    uint32_t threads; ///< Number of threads; 1: the caller's only. 0: docs/tuning.md.
+    zt_direct direct; ///< Whether to bypass the page cache.
     uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
-    /// what it alone needs.
+    /// Largest temporary memory over all threads in bytes; 0 for the default. One request may always use what
+    /// it needs.
     uint64_t in_flight;
-    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
-    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
+    /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
+    /// Also worth it for huge pages.
     uint32_t pinned;
-    void *context; ///< Passed to the callbacks; may be NULL.
+    void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
-    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
-    zt_progress_callback progress;
+    zt_progress_callback progress; ///< Reports the bytes delivered; may be NULL.
 };
 
-/// What a batch did.
+/// What a batch or load did.
 struct zt_read_stats {
-    size_t struct_size; ///< sizeof (zt_read_stats), set by the caller.
-    uint64_t bytes; ///< Bytes delivered to the caller's memory.
-    /// Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
-    uint64_t stored_bytes;
+    size_t struct_size;
+    uint64_t bytes; ///< Bytes delivered.
+    uint64_t stored_bytes; ///< Stored bytes that were read for them.
     uint64_t requests; ///< Requests that are done.
-    uint64_t digests_verified; ///< Digests that were checked and agreed.
-    uint64_t nanoseconds; ///< Time, in nanoseconds.
+    uint64_t digests_verified; ///< Digests that were checked and match.
+    uint64_t nanoseconds; ///< Elapsed time.
     uint32_t threads; ///< Threads that were used.
-    uint32_t direct; ///< 1 if reads went past the page cache.
-    /// Why the reads went past the page cache or through it: one line, lives as long as the library. If a read past the
-    /// page cache failed and the page cache was used instead, it has the error.
-    const char *reason;
+    uint32_t direct; ///< 1 if reads bypassed the page cache.
+    const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
 };
 
-/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut into chunks, on
-/// several threads, straight into the caller's memory where the encoding allows. In ZT_MODE_MAP hyperslabs are copied
-/// out of the mapping where their pages are in memory; all else that is not compressed is read.
+/// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
+/// straight into the caller's memory where the encoding allows.
 ///
-/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the defaults. stats:
-/// may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
-/// failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return,
-/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
-/// Threads: any; the call starts its own and waits for them.
+/// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
+/// failure, too.
+/// The first failure stops the batch and is returned. on_done tells which requests were done before; the
+/// content of the other destinations is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
+/// ZT_ERROR_CANCELLED if progress stops it.
 ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
     const zt_read_options *options, zt_read_stats *stats);
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where they lie so (zt_component_ptr
-/// lends more), else in fresh memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes in a buffer, 64-byte aligned: borrowed if they are mapped and aligned,
+/// else in new memory (zt_open_options.allocator).
 ///
-/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
-/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
-/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
-/// that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
-/// after the stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read.
+/// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
+/// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
+/// Returns as zt_component_read and zt_read_batch. Memory is allocated only after the stored bytes were found
+/// to fill it.
 ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
     zt_buffer **buffer);
 
-/// The bytes of a buffer.
-/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any.
+/// The bytes of a buffer, valid until zt_buffer_free; not NULL for a buffer.
 const void *zt_buffer_data(const zt_buffer *buffer);
 
-/// Number of bytes of a buffer; 0 for NULL.
-/// Threads: any.
+/// Number of bytes of a buffer.
 size_t zt_buffer_size(const zt_buffer *buffer);
 
-/// Ends a buffer and gives its reference to the file back.
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer.
+/// Ends a buffer and releases its reference to the file. No other thread may use the buffer.
 void zt_buffer_free(zt_buffer *buffer);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -810,12 +709,12 @@ void zt_buffer_free(zt_buffer *buffer);
 // A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not
 // know, the value is OTHER, and zt_object_info or zt_component_info has the name.
 
-/// A size that the file does not declare and that nobody found out yet.
+/// A size that the file does not declare and that is not known yet.
 #define ZT_UNKNOWN_SIZE 18446744073709551615ull
 
-/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
+/// The values of zt_dtype. Names of 0.1 and 1.0 files ("float32") are given by their 1.2 meaning.
 typedef enum zt_dtype_value {
-    ZT_DTYPE_OTHER = 0, ///< A name that this version does not know; zt_component_dtype_name returns it.
+    ZT_DTYPE_OTHER = 0, ///< An unknown name: zt_component_info.dtype_name.
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
     ZT_DTYPE_F32 = 2, ///< IEEE 754 single precision, 4 bytes.
     ZT_DTYPE_F16 = 3, ///< IEEE 754 half precision, 2 bytes.
@@ -828,21 +727,20 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_U32 = 10, ///< Unsigned, 4 bytes.
     ZT_DTYPE_U16 = 11, ///< Unsigned, 2 bytes.
     ZT_DTYPE_U8 = 12, ///< Unsigned, 1 byte.
-    /// 1 byte: 0 is false, 1 is true. Other bytes are not written, and reads return them as they are stored. Verification refuses them in `.zt` files, and in other containers if zt_open_options.strict is set.
-    ZT_DTYPE_BOOL = 13,
+    ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true. Writing and verifying reject other bytes.
 } zt_dtype_value;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
-/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and
+/// type. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
 typedef enum zt_type_value {
-    ZT_TYPE_NONE = 0, ///< Absent: the elements are what the dtype says.
+    ZT_TYPE_NONE = 0, ///< None: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
     ZT_TYPE_F8_E5M2 = 2, ///< 8-bit float, 5 exponent bits: stored as u8.
     ZT_TYPE_F8_E4M3FNUZ = 3, ///< 8-bit float, 4 exponent bits, finite, unsigned zero: stored as u8.
     ZT_TYPE_F8_E5M2FNUZ = 4, ///< 8-bit float, 5 exponent bits, finite, unsigned zero: stored as u8.
     ZT_TYPE_COMPLEX64 = 5, ///< Pairs of f32: real, imaginary.
     ZT_TYPE_COMPLEX128 = 6, ///< Pairs of f64: real, imaginary.
-    ZT_TYPE_OTHER = 7, ///< A name that this version does not know; zt_component_type_name returns it.
+    ZT_TYPE_OTHER = 7, ///< An unknown name: zt_component_info.type_name.
     ZT_TYPE_F8_E8M0 = 8, ///< 8-bit power of two: a scale. Stored as u8.
     ZT_TYPE_F4_E2M1 = 9, ///< 4-bit float: 2 elements in a byte, the first one in its low bits.
     ZT_TYPE_F6_E2M3 = 10, ///< 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
@@ -857,75 +755,62 @@ typedef enum zt_type_value {
     ZT_TYPE_GGUF_NVFP4 = 56, ZT_TYPE_GGUF_Q1_0 = 57, ZT_TYPE_GGUF_Q2_0 = 58,
 } zt_type_value;
 
-/// The values of zt_format.
+/// The values of zt_format. Spec 1.2 section 3.
 typedef enum zt_format_value {
-    ZT_FORMAT_OTHER = 0, ///< A name that this version does not know, or a 0.1 layout that is not dense.
+    ZT_FORMAT_OTHER = 0, ///< An unknown name: zt_object_info.format_name. Or a 0.1 layout that is not dense.
     ZT_FORMAT_DENSE = 1, ///< One row-major array: component "data".
     ZT_FORMAT_SPARSE_CSR = 2, ///< Compressed sparse rows: "values", "indices", "indptr".
     ZT_FORMAT_SPARSE_COO = 3, ///< Coordinate list: "values", "coords".
-    ZT_FORMAT_QUANTIZED_GROUP = 4, ///< Quantized groups: "packed_weight", "scales" and perhaps "zeros".
+    ZT_FORMAT_QUANTIZED_GROUP = 4, ///< Quantized groups: "packed_weight", "scales" and optionally "zeros".
     ZT_FORMAT_BLOCKS = 5, ///< Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
 } zt_format_value;
 
 /// The values of zt_encoding.
 typedef enum zt_encoding_value {
-    ZT_ENCODING_DEFAULT = 0, ///< When writing: what the writer's options say. Never given for a component of a file.
+    ZT_ENCODING_DEFAULT = 0, ///< When writing: the writer's option. Never the encoding of a file's component.
     ZT_ENCODING_RAW = 1, ///< As they are.
     ZT_ENCODING_ZSTD = 2, ///< Zstandard frames (RFC 8878).
-    ZT_ENCODING_OTHER = 3, ///< A name that this version does not know; its bytes cannot be read.
+    ZT_ENCODING_OTHER = 3, ///< An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
     ZT_ENCODING_DEFLATE = 4, ///< Deflate (RFC 1951), as archives have it. Read only.
     /// Zstandard frames and their table: what ZT_ENCODING_ZSTD writes into a file of zTensor 2.
     ZT_ENCODING_ZSTD_SEEKABLE = 5,
 } zt_encoding_value;
 
-/// The values of zt_container, detected by the content of a file, never by its name. What is read: docs/formats.md.
+/// The values of zt_container, detected by content. docs/formats.md lists what is read.
 typedef enum zt_container_value {
-    ZT_CONTAINER_NONE = 0, ///< None: no file.
+    ZT_CONTAINER_NONE = 0, ///< No file.
     ZT_CONTAINER_ZT_0_1 = 1, ZT_CONTAINER_ZT_1_0 = 2, ZT_CONTAINER_ZT_1_1 = 3, ZT_CONTAINER_ZT_1_2 = 4,
     ZT_CONTAINER_ZT_2 = 5, ZT_CONTAINER_SAFETENSORS = 6, ZT_CONTAINER_GGUF = 7, ZT_CONTAINER_NPZ = 8,
     ZT_CONTAINER_TORCH = 9,
 } zt_container_value;
 
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
-/// long as the library. Threads: any.
+/// The name of a dtype, "bf16"; NULL if it has none.
 const char *zt_dtype_name(zt_dtype dtype);
 
-/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any.
+/// The dtype of a name such as "bf16" or, of 0.1, "bfloat16". Returns ZT_ERROR_NOT_FOUND for an unknown name.
 ZT_NODISCARD zt_status zt_dtype_from_name(const char *name, zt_dtype *dtype);
 
-/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-/// Threads: any.
+/// Bytes of one element; 0 for ZT_DTYPE_OTHER and unknown numbers.
 size_t zt_dtype_size(zt_dtype dtype);
 
-/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
-/// long as the library. Threads: any.
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL if it has none.
 const char *zt_type_name(zt_type type);
 
-/// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
-/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any.
+/// The logical type of a name. Returns ZT_ERROR_NOT_FOUND for an unknown name.
 ZT_NODISCARD zt_status zt_type_from_name(const char *name, zt_type *type);
 
-/// How elements of a type lie in bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for ZT_TYPE_GGUF_Q4_0, 1 in 8 for
-/// ZT_TYPE_COMPLEX64. elements, bytes: receive that, untouched on failure; either may be NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and numbers that are none.
-/// Threads: any.
+/// How many elements of a type lie in how many bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for
+/// ZT_TYPE_GGUF_Q4_0, 1 in 8 for ZT_TYPE_COMPLEX64. elements, bytes: either may be NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and unknown numbers.
 ZT_NODISCARD zt_status zt_type_block(zt_type type, size_t *elements, size_t *bytes);
 
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any.
+/// The name of a format, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS.
 const char *zt_format_name(zt_format format);
 
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
-/// as long as the library. Threads: any.
+/// The name of an encoding, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 const char *zt_encoding_name(zt_encoding encoding);
 
-/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and numbers that are none. The string lives as
-/// long as the library. Threads: any.
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and unknown numbers.
 const char *zt_container_name(zt_container container);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -934,100 +819,94 @@ const char *zt_container_name(zt_container container);
 // A load reads many requests in the background and hands out each piece when it is there, in a ring of slots
 // that never grows.
 
-/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
-/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
-/// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
-/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
+/// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
 ///
-/// requests, count: the reads, used during the call; each may be of another file, which stays open until
-/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
-/// zt_load_finish, until when every dst and the ring are the load's.
-/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
-/// that call zt_load_next, and so is all where no thread can be had.
+/// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
+/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the files stay open, and
+/// every dst and the ring belong to the load.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share slots;
+/// larger ones come in several pieces, in any order. A piece that is compressed, strided, converted or
+/// verified and larger than a slot needs temporary memory: ZT_ERROR_LIMIT if that exceeds in_flight.
+/// Returns what zt_read_batch returns for what the manifests show.
+/// Starts threads, which live until zt_load_finish. Sources with callers_thread are read by the threads in
+/// zt_load_next; so is everything if no thread can be started.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 
-/// Waits for what is next of a load.
+/// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
-/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
-/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
-/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, several at once: each event goes to one of them.
+/// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
+/// the end.
+/// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
+/// Returns ZT_OK also if the event is a failed request.
+/// Several threads may call it at once; each event goes to one of them.
 ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
-/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
-/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
-/// Threads: any, several at once, others than the one that got it.
+/// Releases the bytes of an event. When all bytes of a slot are released, the slot is filled again.
+/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and an event that was released
+/// are ignored. Any thread may call it.
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
-/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
-/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, at the same time as other calls on load.
+/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
+/// load that has ended stays unchanged.
 zt_status zt_load_cancel(const zt_load *load);
 
-/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
-/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
-/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
-/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
-/// Threads: any; no other thread may be using load.
+/// Ends a load: stops it if it is not done, waits for its threads, frees its ring.
+///
+/// load: NULL does nothing. stats: may be NULL; filled on failure, too.
+/// Returns ZT_OK if everything was read, else the first failure, or ZT_ERROR_CANCELLED. In a forked child
+/// ZT_ERROR_STATE, and nothing changes. No other thread may use load.
 zt_status zt_load_finish(zt_load *load, zt_read_stats *stats);
 
 /// The values of zt_load_order.
 typedef enum zt_load_order_value {
-    ZT_LOAD_ORDER_POSITION = 0, ///< By file and offset in it, which suits disks.
-    ZT_LOAD_ORDER_GIVEN = 1, ///< As they are given.
-    ZT_LOAD_ORDER_LARGEST = 2, ///< The requests of the most bytes first.
+    ZT_LOAD_ORDER_POSITION = 0, ///< By file and offset, which suits disks.
+    ZT_LOAD_ORDER_GIVEN = 1, ///< As given.
+    ZT_LOAD_ORDER_LARGEST = 2, ///< Largest first.
 } zt_load_order_value;
 
-/// How to load. All fields zero (but struct_size) are the defaults.
+/// How to load.
 struct zt_load_options {
-    size_t struct_size; ///< sizeof (zt_load_options)
-    uint32_t threads; ///< Threads that read; 0 for as many as there are processors, within reason.
-    zt_direct direct; ///< Whether to go past the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
-    uint64_t in_flight; ///< Most bytes of temporary memory beside the ring; as in zt_read_options.
-    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
-    uint32_t pinned; ///< 1: all memory that is given is pinned and contiguous; as in zt_read_options.
-    zt_load_order order; ///< Which requests are begun first.
-    /// 1: a request that fails is reported, and the others go on. 0: the first failure ends the load.
-    uint32_t keep_going;
-    /// Memory for requests without dst, as slot_count slots of slot_size bytes, yours until zt_load_finish; NULL: the
-    /// library's, on huge pages, if it is needed.
+    size_t struct_size;
+    uint32_t threads; ///< Number of reading threads; 0: docs/tuning.md.
+    zt_direct direct; ///< Whether to bypass the page cache.
+    uint64_t chunk_size; ///< As in zt_read_options.
+    uint64_t in_flight; ///< Largest temporary memory beside the ring, as in zt_read_options.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
+    uint32_t pinned; ///< As in zt_read_options.
+    zt_load_order order; ///< Which requests begin first.
+    uint32_t keep_going; ///< 1: report a failed request and go on. 0: the first failure ends the load.
+    /// Memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's, if
+    /// requests need it.
     void *ring;
-    size_t slot_size; ///< Bytes of a slot, at least 65536; 0 for the default, if ring is NULL.
-    size_t slot_count; ///< Slots; 0 for the default, if ring is NULL.
-    /// Called on each thread that reads; NULL for those that the first request's file was opened with.
-    const zt_thread_hooks *thread_hooks;
+    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0 for the default.
+    size_t slot_count; ///< Number of slots; with ring NULL, 0 for the default.
+    const zt_thread_hooks *thread_hooks; ///< Called on each reading thread; NULL: those of the first request's file.
 };
 
 /// The values of zt_load_kind.
 typedef enum zt_load_kind_value {
-    ZT_LOAD_KIND_NOTHING = 0, ///< Nothing came within the time.
+    ZT_LOAD_KIND_NOTHING = 0, ///< The timeout passed.
     ZT_LOAD_KIND_DATA = 1, ///< Bytes of a request, at data.
-    ZT_LOAD_KIND_FAILED = 2, ///< A request failed: status and message say why. Nothing more comes of it.
-    ZT_LOAD_KIND_DONE = 3, ///< There will be nothing more; status is how the load ended.
+    ZT_LOAD_KIND_FAILED = 2, ///< A request failed: see status and message. No more events follow for it.
+    ZT_LOAD_KIND_DONE = 3, ///< The load has ended; status is its result.
 } zt_load_kind_value;
 
-/// The slot of bytes that are in memory of the request's own.
+/// The slot of bytes that are at the request's own dst.
 #define ZT_NO_SLOT UINT32_MAX
 
-/// What zt_load_next has.
+/// What zt_load_next reports.
 struct zt_load_event {
-    size_t struct_size; ///< sizeof (zt_load_event), set by the caller.
-    zt_load_kind kind; ///< Which of these it is.
-    zt_status status; ///< ZT_OK, or why the request failed, or how the load ended.
-    const char *message; ///< For a failure this thread's zt_last_error, valid until its next failure; else "".
+    size_t struct_size;
+    zt_load_kind kind; ///< The kind of event.
+    zt_status status; ///< ZT_OK, the request's failure, or the load's result.
+    const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
     const void *data; ///< The bytes: at the request's dst, or in a slot until zt_load_release.
     size_t size; ///< Bytes at data.
-    /// The first of them, counted in what the request reads: what does not fit a slot comes in several events.
-    uint64_t offset;
-    uint32_t last; ///< 1 with the event after which nothing more comes of the request.
-    uint32_t slot; ///< The slot that data is in, or ZT_NO_SLOT.
+    uint64_t offset; ///< Where these bytes begin within what the request reads.
+    uint32_t last; ///< 1 if no more events follow for the request.
+    uint32_t slot; ///< The slot of data, or ZT_NO_SLOT.
     uint32_t piece; ///< For zt_load_release.
     uint32_t reserved; ///< 0.
 };
@@ -1037,135 +916,95 @@ struct zt_load_event {
 //
 // Attributes of a file or an object are a tree of values in CBOR's data model.
 
-/// The file's own attributes; of a model, those of its first part.
-/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The file's attributes, a map; NULL if there are none. Of a model, those of part 0.
 const zt_value *zt_file_attributes(const zt_file *file);
 
-/// The object's attributes.
-/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The object's attributes, a map; NULL if there are none.
 const zt_value *zt_object_attributes(const zt_object *object);
 
-/// What a map has under a text key; the pairs are looked at one after the other.
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
-/// Threads: any.
+/// The value of a text key in a map, by linear search; NULL if there is none.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// The values of zt_value_kind.
 typedef enum zt_value_kind_value {
-    ZT_VALUE_KIND_NULL = 0, ///< null; also what zt_value_get_kind says of NULL.
-    ZT_VALUE_KIND_BOOL = 1, ///< true or false.
+    ZT_VALUE_KIND_NULL = 0, ///< null; also the kind of NULL.
+    ZT_VALUE_KIND_BOOL = 1, ///< True or false.
     ZT_VALUE_KIND_INT = 2, ///< An integer from -2^64 to 2^64-1.
     ZT_VALUE_KIND_FLOAT = 3, ///< A float.
     ZT_VALUE_KIND_STRING = 4, ///< UTF-8 text.
     ZT_VALUE_KIND_BYTES = 5, ///< A byte string.
-    ZT_VALUE_KIND_ARRAY = 6, ///< A sequence of values.
-    ZT_VALUE_KIND_MAP = 7, ///< Pairs of key and value; keys may be of any kind.
+    ZT_VALUE_KIND_ARRAY = 6, ///< A list of values.
+    ZT_VALUE_KIND_MAP = 7, ///< Pairs of key and value; keys may have any kind.
     ZT_VALUE_KIND_TAG = 8, ///< A number and one value, at index 0.
-    ZT_VALUE_KIND_OTHER = 9, ///< CBOR's undefined, or a simple value without a meaning of its own.
+    ZT_VALUE_KIND_OTHER = 9, ///< CBOR's undefined, or another simple value.
 } zt_value_kind_value;
 
-/// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
-/// Threads: any.
+/// The kind of a value.
 zt_value_kind zt_value_get_kind(const zt_value *value);
 
-/// The truth of a bool.
-/// out: receives 0 or 1, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a bool as 0 or 1. Like all zt_value_get_ functions it returns ZT_ERROR_INVALID_ARGUMENT if the value
+/// has another kind.
 ZT_NODISCARD zt_status zt_value_get_bool(const zt_value *value, int32_t *out);
 
-/// The number of an integer that fits an int64_t.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any.
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
 ZT_NODISCARD zt_status zt_value_get_i64(const zt_value *value, int64_t *out);
 
-/// The number of an integer that fits a uint64_t.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any.
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
 ZT_NODISCARD zt_status zt_value_get_u64(const zt_value *value, uint64_t *out);
 
-/// The number of a float, or of an integer, which is rounded if it has to be.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a float, or an integer rounded to one.
 ZT_NODISCARD zt_status zt_value_get_f64(const zt_value *value, double *out);
 
-/// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
-/// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
-/// may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a text, NUL-ended; it may contain a NUL. length: receives its bytes without the NUL at the end; may
+/// be NULL.
 ZT_NODISCARD zt_status zt_value_get_string(const zt_value *value, const char **text, size_t *length);
 
-/// The content of a byte string.
-/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
-/// of bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a byte string; a NUL follows it. size: may be NULL.
 ZT_NODISCARD zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
-/// The number of a tag; the tagged value is zt_value_at (value, 0).
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives the number of a tag; zt_value_at(value, 0) is the tagged value.
 ZT_NODISCARD zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 
-/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-/// Threads: any.
+/// Items of an array, pairs of a map, 1 for a tag, else 0.
 size_t zt_value_count(const zt_value *value);
 
-/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
-/// Threads: any.
+/// The item of an array, the value of a map's pair, or a tag's value, in file order; NULL if index is not
+/// below zt_value_count.
 const zt_value *zt_value_at(const zt_value *value, size_t index);
 
-/// The key of a map's pair, in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
-/// Threads: any.
+/// The key of a map's pair; NULL if index is not below zt_value_count, and for other kinds.
 const zt_value *zt_value_key_at(const zt_value *value, size_t index);
 
-/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
-/// Returns 0 if none is stated, for other kinds, and for NULL.
-/// Threads: any.
+/// The dtype that the container states for a number or an array's elements (GGUF does), ZT_DTYPE_BOOL for a
+/// bool, else 0.
 zt_dtype zt_value_dtype(const zt_value *value);
 
-/// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
+/// Reads an array of numbers at once, or one number, without rounding.
 ///
-/// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
-/// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
-/// What zt_value_dtype says gives each element bit for bit.
-/// dst: receives zt_value_count elements, of a number or bool one, in the host's byte order, of any alignment;
-/// untouched on failure. count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
-/// message, if one is another thing or would be rounded, and for other kinds.
-/// Threads: any.
+/// dtype: of the elements at dst. BOOL accepts bools. Integers accept integers in range. Floats accept floats
+/// and integers that they represent exactly. With zt_value_dtype every element is exact.
+/// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
+/// count: elements that fit at dst.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
+/// the message names it.
 ZT_NODISCARD zt_status zt_value_read_numbers(const zt_value *value, zt_dtype dtype, void *dst, size_t count);
 
-/// The texts of an array of strings, all at once. A byte string is given as it is: GGUF files have vocabularies with
-/// some tokens that are no UTF-8.
+/// Reads an array of strings at once. Byte strings are accepted: some tokens of GGUF vocabularies are not
+/// UTF-8.
 ///
-/// strings: receives zt_value_count pointers, each to bytes with a NUL behind them, that live until the last zt_close.
-/// lengths: receives their bytes without that NUL; may be NULL. Both are untouched on failure. count: elements that
-/// each has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
-/// string, and for other kinds.
-/// Threads: any.
+/// strings: receives zt_value_count NUL-ended strings. lengths: receives their bytes without the NUL; may be
+/// NULL. count: elements that fit.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an item is not a string.
 ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char **strings, size_t *lengths,
     size_t count);
 
-/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
-/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
-/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
-/// written in full, also those past 2^53.
+/// Writes a value as compact JSON. What JSON lacks becomes {"$bytes":"hex"}, {"$float":"nan"} (or "inf",
+/// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
+/// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
-/// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
-/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
-/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any.
+/// buf, size: receives the text and a NUL, cut at size; (NULL, 0) only asks for the size. needed: receives
+/// the bytes of the whole text with its NUL; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
 ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -1173,76 +1012,67 @@ ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t
 //
 // zt_verify checks what opening does not read.
 
-/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
+/// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
+/// bytes. Every read accepts what this function has accepted.
 ///
-/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
-/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
-/// each.
-/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
-/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
-/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
-/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
-/// format that the library does not know has no rules but those of its components.
-/// What this function has checked, every read accepts.
-/// Threads: any; the call starts its own and waits for them. Spec 1.2 sections 1 to 5.
+/// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
+/// too.
+/// A component without a digest passes, unless ZT_VERIFY_REQUIRE_DIGESTS is set; the report counts it.
+/// Returns ZT_OK only if everything was checked and is right. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED.
+/// ZT_ERROR_UNSUPPORTED if nothing is wrong but something could not be checked; report.not_checked counts it.
+/// Starts threads and waits for them, except for one object or component. Spec 1.2 sections 1 to 5.
 ZT_NODISCARD zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
-/// Check the digests of components that have one.
+/// Check digests.
 #define ZT_VERIFY_DIGESTS 1
-/// Check the contents: decoding, sizes, sparse and quantized structure, bool bytes.
+/// Check decoding, sizes, structure and bool bytes.
 #define ZT_VERIFY_CONTENTS 2
-/// Refuse padding that is not zero, too.
+/// Reject nonzero padding.
 #define ZT_VERIFY_PADDING 4
-/// Compare all bytes of shards with their digests, too.
+/// Compare whole shards with their digests.
 #define ZT_VERIFY_SHARDS 8
-/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
-/// CRC-32 that can be checked.
+/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component that has neither a digest nor a CRC-32
+/// that can be checked.
 #define ZT_VERIFY_REQUIRE_DIGESTS 16
 
-/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component
-/// (the first of each), of an object as a whole (component is NULL), or of the padding or a shard (both are NULL). message: as zt_last_error's, valid during the call.
-/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
-/// in any order.
+/// Reports one failure, or with ZT_ERROR_UNSUPPORTED something that could not be checked. component is NULL
+/// if it concerns the whole object; both are NULL for padding and shards. message: valid during the call.
+/// Return 0 to go on, anything else to stop.
+/// Calls come from one thread at a time, which need not be the caller's, in any order.
 typedef int32_t (*zt_failure_callback)(void *context,
                                        const zt_object *object,
                                        const zt_component *component,
                                        zt_status status,
                                        const char *message);
 
-/// What to verify. All fields zero (but struct_size) are the defaults.
+/// What to verify.
 struct zt_verify_options {
-    size_t struct_size; ///< sizeof (zt_verify_options)
+    size_t struct_size;
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
-    uint32_t threads; ///< Threads; 0 for as many as there are processors, within reason.
-    void *context; ///< Passed to the callbacks; may be NULL.
-    /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
-    zt_progress_callback progress;
-    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it.
+    uint32_t threads; ///< Number of threads; 0: docs/tuning.md.
+    void *context; ///< Passed to the callbacks.
+    zt_progress_callback progress; ///< Reports the stored bytes that were checked; may be NULL.
+    /// Called for each failure, so that one call lists all of them. NULL: stop at the first.
     zt_failure_callback on_failure;
-    /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
-    const zt_object *object;
-    const zt_component *component; ///< Only this component of the file, on the caller's thread; NULL: all of them.
+    const zt_object *object; ///< Verify only this object of the file; NULL: everything.
+    const zt_component *component; ///< Verify only this component of the file; NULL: everything.
 };
 
 /// What was verified.
 struct zt_verify_report {
-    size_t struct_size; ///< sizeof (zt_verify_report), set by the caller.
-    uint64_t objects; ///< Objects that were checked in full.
-    uint64_t components; ///< Components that were checked in full.
+    size_t struct_size;
+    uint64_t objects; ///< Objects that were checked completely.
+    uint64_t components; ///< Components that were checked completely.
     uint64_t bytes; ///< Stored bytes that were read.
-    uint64_t digests_verified; ///< Digests that agree, the CRC-32 of archives among them.
+    uint64_t digests_verified; ///< Digests that match, including the CRC-32 of archives.
     uint64_t digests_absent; ///< Components without a digest or CRC-32.
-    uint64_t digests_unknown; ///< Digests of an algorithm that this version does not know: not verified.
-    /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
-    /// zt_write_remove left.
-    uint64_t padding_nonzero;
-    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
-    /// not found.
+    uint64_t digests_unknown; ///< Digests of an unknown algorithm.
+    uint64_t padding_nonzero; ///< Nonzero bytes outside of components: padding, or what zt_write_remove left.
+    /// Stored bytes without a digest or CRC-32 that could be checked. Damage there is not found.
     uint64_t bytes_not_covered;
-    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, encoding or digest
-    /// algorithm, in zTensor 2 an unknown type. If it is not 0, zt_verify does not return ZT_OK. In other files a component
-    /// of an unknown type is read, and checked, as one of its dtype.
+    /// Components, objects and shards that could not be checked completely: an unknown dtype, encoding,
+    /// digest algorithm or, in zTensor 2, type. If it is not 0, zt_verify does not return ZT_OK.
     uint64_t not_checked;
 };
 
@@ -1252,324 +1082,279 @@ struct zt_verify_report {
 // Create or append, write objects, finish. A new file appears whole or not at all. The same calls write the
 // same bytes.
 
-/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
-/// zt_write_finish; until then whatever is at path stays as it is.
+/// Begins a new file. It is written under another name beside path and replaces path atomically in
+/// zt_write_finish. Until then the file at path stays unchanged.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
-/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
-/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
-/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
-/// it with zt_write_finish or zt_write_abort.
-/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
-/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
-/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
-/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Spec 1.2 section 4.
+/// path: used during the call only. options: NULL for the defaults. writer: receives the handle, NULL on
+/// failure. End it with zt_write_finish or zt_write_abort.
+/// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
+/// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
+/// ZT_ERROR_NO_FILE.
+/// Processes that have the old file open keep reading the old contents. On Windows zt_write_finish returns
+/// ZT_ERROR_IO if a program has the file open without sharing it for deletion.
+/// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
+/// the version cannot represent.
+/// Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
 
-/// Writes a dense object at once.
+/// Writes a dense object. Nothing is kept after the call.
 ///
-/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
-/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
-/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
-/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
-/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
-/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
-/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
-/// not 0. The message says where, and what to do.
-/// Threads: one at a time. Spec 1.2 section 3.
+/// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
+/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
+/// row-major, in the host's byte order.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
+/// is taken, ZT_ERROR_LIMIT if it exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent the
+/// object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the
+/// data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
+/// nonzero bits behind the last element of a packed type.
+/// Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype,
     zt_type type, const uint64_t *shape, size_t rank, const void *data, size_t size);
 
-/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+/// Writes the manifest, publishes the file and ends the writer, also on failure.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
-/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
-/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
-/// Threads: one at a time. Spec 1.2 section 4.
+/// writer: NULL does nothing. summary: may be NULL.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
+/// destination is unchanged. Failures after the rename are the exception; their messages say "in place".
+/// Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
 
-/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
-/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
-/// says what is left of the file.
-/// writer: NULL is fine. Threads: one at a time.
+/// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
+/// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
+/// it is mapped), it stays longer; its old content is intact.
+/// writer: NULL does nothing.
 void zt_write_abort(zt_writer *writer);
 
 /// What a finished writer wrote.
 struct zt_write_summary {
-    size_t struct_size; ///< sizeof (zt_write_summary), set by the caller.
-    uint64_t file_size; ///< Bytes of the whole file.
+    size_t struct_size;
+    uint64_t file_size; ///< Bytes of the file.
     uint64_t objects; ///< Objects in the file.
     uint64_t components; ///< Components in the file.
     uint64_t stored_bytes; ///< Stored bytes of the components that this writer wrote.
     uint64_t data_bytes; ///< Their bytes before encoding.
-    uint64_t damaged; ///< Components that were copied although they are damaged (zt_write_options.allow_damaged).
+    uint64_t damaged; ///< Damaged components that were copied (zt_write_options.allow_damaged).
 };
 
 /// The values of zt_spec.
 typedef enum zt_spec_value {
     ZT_SPEC_DEFAULT = 0, ///< 1.2.0.
-    ZT_SPEC_0_1_0 = 100, ///< 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
+    ZT_SPEC_0_1_0 = 100, ///< 0.1.0: dense objects only, no logical types, no attributes of the file.
     ZT_SPEC_1_1_0 = 10100, ///< 1.1.0.
     ZT_SPEC_1_2_0 = 10200, ///< 1.2.0.
-    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
+    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, seekable
+    /// zstd.
     ZT_SPEC_2 = 20000,
 } zt_spec_value;
 
 /// The values of zt_digest.
 typedef enum zt_digest_value {
-    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
-    ZT_DIGEST_DEFAULT = 0,
+    ZT_DIGEST_DEFAULT = 0, ///< In zt_write_options: CRC-32C, in zTensor 2 XXH3. Elsewhere: the writer's option.
     ZT_DIGEST_NONE = 1, ///< No digest.
-    ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): finds accidents.
-    ZT_DIGEST_SHA256 = 3, ///< SHA-256: finds intent, too, if the manifest is trusted.
-    ZT_DIGEST_XXH3 = 4, ///< XXH3 of 64 bits: finds accidents. In zTensor 2, in place of CRC-32C.
+    ZT_DIGEST_CRC32C = 2, ///< CRC-32C (Castagnoli): detects accidental damage.
+    ZT_DIGEST_SHA256 = 3, ///< SHA-256: detects intentional changes, too, if the manifest is trusted.
+    ZT_DIGEST_XXH3 = 4, ///< XXH3, 64 bits: detects accidental damage. zTensor 2 only, in place of CRC-32C.
 } zt_digest_value;
 
-/// How to write a file. All fields zero (but struct_size) are the defaults.
+/// How to write a file.
 struct zt_write_options {
-    size_t struct_size; ///< sizeof (zt_write_options)
-    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
-    /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
+    size_t struct_size;
+    /// The version to write. What it cannot represent is ZT_ERROR_UNSUPPORTED. Must be 0 for zt_write_append.
     zt_spec spec;
-    zt_encoding encoding; ///< The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
-    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
+    zt_encoding encoding; ///< The encoding of components that do not name one; 0 is raw.
+    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for
+    /// 4096.
     uint64_t alignment;
-    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
-    /// I/O and eviction page by page); 0 for no difference.
+    /// A coarser alignment for components of at least large_size bytes, such as 4096 for direct I/O; 0 for
+    /// none.
     uint64_t large_alignment;
-    /// From how many bytes (before encoding) a component is large; 0 for the default. A streamed component whose size
-    /// is not said counts as large.
+    /// Size before encoding from which a component is large; 0 for the default. Streamed components of
+    /// unknown size are large.
     uint64_t large_size;
-    int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for zstd's default, 3.
-    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
-    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
-    zt_digest digest;
-    /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
-    /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
-    /// depend on it.
+    int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for 3.
+    zt_digest digest; ///< The digest of components with ZT_DIGEST_DEFAULT and of copies of components without one.
+    /// Number of threads that compress, hash and write; 0: docs/tuning.md. The bytes written do not depend on
+    /// it.
     uint32_t threads;
-    /// 1: the file and its folder are synced to the disk before zt_write_finish returns. A new file that is not
-    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/tuning.md).
+    /// 1: sync the file and its folder to the disk before zt_write_finish returns. Large files then bypass
+    /// the page cache.
     uint32_t durable;
-    /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
-    /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
+    /// Compressed components are split into zstd frames of this many bytes, so that they decode in parallel
+    /// and by range: 1024 to 2^30; 0 for the default.
     uint64_t frame_size;
-    void *context; ///< Handed to progress; may be NULL.
-    /// Called as the file grows, copies included, and before it is published, by a thread of a call to the writer:
-    /// done is bytes of the file, total is 0. It must not use this writer. If it stops, the call is
-    /// ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    void *context; ///< Passed to progress.
+    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it stops, the writer
+    /// has failed. NULL: not called.
     zt_progress_callback progress;
-    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
-    const zt_thread_hooks *thread_hooks;
-    /// 1: the canonical form of zTensor 2, in which the same tensors and attributes are the same bytes: raw, with xxh3, at
-    /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
-    /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
+    const zt_thread_hooks *thread_hooks; ///< Called on threads that the writer starts; NULL: none. Copied.
+    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
+    /// the byte order of their names, streamed components in that of their roles; otherwise
+    /// ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
-    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
-    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
-    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    /// 1: copy components that do not match their digest or CRC-32 and count them in
+    /// zt_write_summary.damaged. They get no new digest. 0: such a copy fails.
     uint32_t allow_damaged;
 };
 
-/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
-/// for its bytes, as often as you like, then zt_write_end.
-/// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time.
+/// Opens an object that is written in pieces: call zt_write_component for each component, zt_write_data for
+/// its bytes, then zt_write_end.
+/// desc: without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open, else as zt_write_object.
 ZT_NODISCARD zt_status zt_write_begin(zt_writer *writer, const zt_object_desc *desc);
 
-/// Opens a component of the open object; the one before it ends.
+/// Opens a component of the open object; the previous one ends.
 ///
-/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
-/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
-/// component before it got another size than it announced, else as zt_write_dense.
-/// Threads: one at a time.
+/// desc: nothing is kept after the call. With data the component is written whole. Without data its bytes
+/// follow in zt_write_data; if size is not 0, exactly so many must follow.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
+/// the previous component has another size than announced, else as zt_write_dense.
 ZT_NODISCARD zt_status zt_write_component(zt_writer *writer, const zt_component_desc *desc);
 
-/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
-/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
-/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
-/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
-/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
-/// Threads: one at a time.
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element. Nothing is
+/// kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
+/// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
+/// After a failure other than ZT_ERROR_IO the bytes count as not written.
 ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t size);
 
 /// Ends the open object.
-/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
-/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
-/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
-/// Threads: one at a time.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+/// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format needs is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal
+/// those of an earlier component. ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not
+/// fit each other, and ZT_ERROR_IO; after these two the writer has failed.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
-/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
+/// A component to write.
 struct zt_component_desc {
-    size_t struct_size; ///< sizeof (zt_component_desc), the same in every element of an array.
-    const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales", or any other.
+    size_t struct_size;
+    const char *role; ///< The role, UTF-8, not NULL: "data", "values", "scales" or another.
     size_t role_length; ///< Bytes of the role; 0 if it is NUL-ended.
-    zt_dtype dtype; ///< The storage type; one of the 13.
-    zt_type type; ///< The logical type; for ZT_TYPE_OTHER see type_name.
-    const char *type_name; ///< The logical type's name, UTF-8, where type is ZT_TYPE_OTHER; else NULL.
-    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
-    zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_write_data
-    /// (after zt_write_component), or if there are none.
+    zt_dtype dtype; ///< The storage type, not ZT_DTYPE_OTHER.
+    zt_type type; ///< The logical type; with ZT_TYPE_OTHER set type_name.
+    const char *type_name; ///< The name of a type that the library does not know; else NULL.
+    zt_encoding encoding; ///< The encoding; 0 for the writer's option.
+    zt_digest digest; ///< The digest; 0 for the writer's option.
+    /// The elements, in the host's byte order. NULL to stream them with zt_write_data, or if size is 0.
     const void *data;
-    uint64_t size; ///< Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
+    uint64_t size; ///< Bytes at data. When streaming: how many will follow, or 0 if that is not known.
     size_t type_name_length; ///< Bytes of type_name; 0 if it is NUL-ended.
 };
 
-/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
+/// An object to write.
 struct zt_object_desc {
-    size_t struct_size; ///< sizeof (zt_object_desc)
+    size_t struct_size;
     const char *name; ///< The name, UTF-8, not NULL.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
-    zt_format format; ///< The layout; for ZT_FORMAT_OTHER see format_name. Not ZT_FORMAT_BLOCKS, which is only read.
+    zt_format format; ///< The format, not ZT_FORMAT_BLOCKS; with ZT_FORMAT_OTHER set format_name.
     uint32_t reserved; ///< Must be 0.
-    const char *format_name; ///< The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
-    const uint64_t *shape; ///< The dimensions, rank of them.
+    const char *format_name; ///< The name of a format that the library does not know; else NULL.
+    const uint64_t *shape; ///< The dimensions, outermost first.
     size_t rank; ///< Number of dimensions.
-    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
-    const zt_component_desc *components;
+    const zt_component_desc *components; ///< The components for zt_write_object; NULL for zt_write_begin.
     size_t component_count; ///< Number of components.
-    const zt_value *attributes; ///< Attributes to take over from an open file, a map; may be NULL.
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
-    const char *attributes_json;
+    const zt_value *attributes; ///< Attributes to copy from an open file, a map; may be NULL.
+    const char *attributes_json; ///< Attributes as a JSON object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
     size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
 };
 
-/// Writes an object of any format with any components at once.
-///
-/// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
-/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
-/// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
-/// zt_verify does.
-/// Threads: one at a time. Spec 1.2 sections 1 to 3.
+/// Writes an object of any format with its components. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the
+/// format needs is missing, else as zt_write_dense. Sparse and quantized objects are checked as zt_verify
+/// checks them.
+/// Spec 1.2 sections 1 to 3.
 ZT_NODISCARD zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
-/// One dense object of a batch to be written. Zero in type and in what follows it is the default.
+/// A dense object of zt_write_batch.
 struct zt_write_request {
-    size_t struct_size; ///< sizeof (zt_write_request), the same in every request of a call.
+    size_t struct_size;
     const char *name; ///< The name, UTF-8, not NULL.
-    const uint64_t *shape; ///< The dimensions, rank of them, outermost first; NULL only if rank is 0.
+    const uint64_t *shape; ///< The dimensions, outermost first; NULL only if rank is 0.
     size_t rank; ///< Number of dimensions.
     const void *data; ///< The elements, row-major, in the host's byte order; NULL only if size is 0.
-    size_t size; ///< Bytes at data: what shape, dtype and type make it.
-    zt_dtype dtype; ///< The storage type; one of the 13.
-    zt_type type; ///< The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
-    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
-    zt_digest digest; ///< The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
-    size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
+    size_t size; ///< Bytes at data: what shape, dtype and type need.
+    zt_dtype dtype; ///< The storage type, not ZT_DTYPE_OTHER.
+    zt_type type; ///< The logical type: ZT_TYPE_NONE, or a known type that belongs to dtype.
+    zt_encoding encoding; ///< The encoding; 0 for the writer's option.
+    zt_digest digest; ///< The digest; 0 for the writer's option.
+    size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
 };
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each in turn
-/// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
-/// different ones are compressed side by side, and SHA-256 is computed while others are written.
+/// Writes many dense objects. The file is the same as with zt_write_dense for each, but compression and
+/// hashing run in parallel.
 ///
-/// requests, count: the objects, used during the call; (NULL, 0) does nothing.
-/// All requests are checked before the first byte is written: a call that is refused writes none of them, and the
-/// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
-/// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
-/// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone.
+/// All requests are checked before the first byte is written: if one is refused, none is written, and the
+/// message names it. Returns as zt_write_dense.
+/// Starts threads and waits for them (zt_write_options.threads).
 ZT_NODISCARD zt_status zt_write_batch(zt_writer *writer, const zt_write_request *requests, size_t count);
 
-/// How to copy an object. All fields zero (but struct_size) copy it as it is stored, under its name.
+/// How to copy an object.
 struct zt_copy_options {
-    size_t struct_size; ///< sizeof (zt_copy_options)
-    const char *name; ///< The name of the copy, UTF-8; NULL for the object's name.
-    size_t name_length; ///< Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
-    zt_encoding encoding; ///< The encoding; ZT_ENCODING_DEFAULT for the one that each component has.
-    /// The digest; ZT_DIGEST_DEFAULT for the kind that each component has, or the writer's if it has none.
-    zt_digest digest;
-    /// The dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
-    /// it has. If finite numbers would become infinite, the message gives the object and the count; to have them so,
-    /// read with zt_read_request.lossy and write the result. A component of an unknown dtype or encoding stays as it is
-    /// stored.
+    size_t struct_size;
+    const char *name; ///< The name of the copy; NULL for the object's name.
+    size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
+    zt_encoding encoding; ///< The encoding; 0 for that of each component.
+    zt_digest digest; ///< The digest; 0 for the kind that each component has, or the writer's option if it has none.
+    /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
+    /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
     zt_dtype dtype;
-    /// The logical type to convert to: ZT_TYPE_NONE, as this version converts to no other (ZT_ERROR_UNSUPPORTED).
-    zt_type type;
+    zt_type type; ///< Must be ZT_TYPE_NONE: this version does not convert to logical types.
 };
 
-/// Copies an object of an open file. Without options it is copied as it is stored: its bytes are not decoded, its digests
-/// and attributes stay. If options ask for another encoding, digest or dtype, the bytes are decoded and encoded again, a
-/// part at a time. What
-/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
-/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
-/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
-/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
+/// Copies an object of an open file of any container. Bytes are copied as they are stored, with their digests
+/// and attributes, if the options and the version to write allow it. Otherwise they are decoded and encoded
+/// again, part by part.
 ///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
-/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
-/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
-/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". options: NULL for a copy of the same name as it is stored; nothing is kept after the call.
-/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
-/// type in zTensor 2, whose elements nobody can read or check) or it
-/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, ZT_ERROR_LIMIT if finite numbers would become infinite in options.dtype, else as zt_write_dense and
-/// zt_component_read.
-/// Threads: one at a time for writer, any for object.
+/// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". Tied weights share their bytes in the copy, too.
+/// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
+/// source's digests, CRC-32s and checksums of compressed frames. If it is refused, the writer is unchanged.
+/// zt_write_options.allow_damaged copies it all the same.
+/// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
+/// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
 ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
 
-/// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
-/// zt convert makes that file of the copy again (docs/formats.md).
-/// file: not NULL. Attributes that were set before are gone.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
-/// Threads: one at a time for writer, any for file.
+/// Replaces all attributes of the file by those of an open file. If that is of another container, adds
+/// "ztensor.origin", from which zt convert restores it (docs/formats.md).
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
+/// the file.
 ZT_NODISCARD zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
 
-/// The values of zt_attribute_kind, and the fields that each takes.
+/// The values of zt_attribute_kind, and the fields that each uses.
 typedef enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_KIND_NULL = 0, ///< null; no field.
     ZT_ATTRIBUTE_KIND_BOOL = 1, ///< i64: 0 or 1.
     ZT_ATTRIBUTE_KIND_I64 = 2, ///< i64; dtype.
     ZT_ATTRIBUTE_KIND_U64 = 3, ///< u64; dtype.
     ZT_ATTRIBUTE_KIND_F64 = 4, ///< f64, also infinity and NaN; dtype.
-    ZT_ATTRIBUTE_KIND_STRING = 5, ///< data: UTF-8 of size bytes, or NUL-ended if size is 0.
-    ZT_ATTRIBUTE_KIND_BYTES = 6, ///< data: size bytes; (NULL, 0) is empty.
-    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
-    /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
+    ZT_ATTRIBUTE_KIND_STRING = 5, ///< data: UTF-8 of size bytes, NUL-ended if size is 0.
+    ZT_ATTRIBUTE_KIND_BYTES = 6, ///< data: size bytes.
+    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. The extra forms of
+    /// zt_value_to_json are understood. Numbers with a fraction or exponent become floats, others integers.
     ZT_ATTRIBUTE_KIND_JSON = 7,
-    /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
-    ZT_ATTRIBUTE_KIND_NUMBERS = 8,
-    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
-    /// lengths is NULL.
+    ZT_ATTRIBUTE_KIND_NUMBERS = 8, ///< An array. data: count elements of dtype, of any alignment.
+    /// An array. data: count pointers to UTF-8 texts of lengths[i] bytes, NUL-ended if lengths is NULL.
     ZT_ATTRIBUTE_KIND_STRINGS = 9,
-    ZT_ATTRIBUTE_KIND_VALUE = 10, ///< data: a const zt_value * of an open file, which is copied.
-    /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
-    ZT_ATTRIBUTE_KIND_REMOVE = 11,
+    ZT_ATTRIBUTE_KIND_VALUE = 10, ///< data: a const zt_value * of an open file.
+    ZT_ATTRIBUTE_KIND_REMOVE = 11, ///< Removes the attribute; ZT_ERROR_NOT_FOUND if it does not exist.
 } zt_attribute_kind_value;
 
-/// The value of an attribute that is set. All it points to is copied by the call.
+/// The value of an attribute to set.
 struct zt_attribute {
-    size_t struct_size; ///< sizeof (zt_attribute).
-    zt_attribute_kind kind; ///< Which of the fields below are looked at.
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number: the dtype to state, if the container can (.zt
-    /// cannot), into which it has to fit without rounding; 0 for none.
+    size_t struct_size;
+    zt_attribute_kind kind; ///< Which of the fields below are used.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number, the dtype to state if the
+    /// container can (.zt cannot): the number must fit exactly. 0 for none.
     zt_dtype dtype;
-    int64_t i64; ///< A bool or a signed integer.
+    int64_t i64; ///< A bool or signed integer.
     uint64_t u64; ///< An unsigned integer.
     double f64; ///< A float.
     const void *data; ///< Text, bytes, elements, pointers to texts, or a zt_value.
     size_t size; ///< Bytes of a text or byte string.
     size_t count; ///< Elements of an array.
-    const size_t *lengths; ///< Bytes of each text of ZT_ATTRIBUTE_KIND_STRINGS; NULL: all are NUL-ended.
-    size_t key_length; ///< Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
+    const size_t *lengths; ///< Bytes of each text; NULL: all are NUL-ended.
+    size_t key_length; ///< Bytes of the key; 0 if it is NUL-ended.
 };
 
 #ifndef __cplusplus
@@ -1584,42 +1369,30 @@ struct zt_attribute {
 #define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_JSON, .data = (v))
 #endif
 
-/// Sets an attribute of the file or of an object; one of the same key is replaced, or taken away by
-/// ZT_ATTRIBUTE_KIND_REMOVE. In C: zt_write_attribute (w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file or of an object, or removes it with ZT_ATTRIBUTE_KIND_REMOVE. Nothing is
+/// kept after the call. In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)).
 ///
-/// object: NULL for the file; else the name of the object that is open (zt_write_begin) or, if none is open, of an object
-/// that the file had before zt_write_append. In the latter case an attribute of the same key keeps its place and a new
-/// one comes last. object_length: bytes of the name; 0 if it is NUL-ended.
-/// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, if another object is open, or if this writer has ended the object;
-/// ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove; ZT_ERROR_UNSUPPORTED if the version cannot
-/// represent it; ZT_ERROR_INVALID_ARGUMENT. Attributes are then as they were.
-/// Threads: one at a time. Spec 1.2 section 1.
+/// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
+/// zt_write_append, of an object that the file had before. key: UTF-8.
+/// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
+/// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
+/// represent the attribute.
 ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object, size_t object_length,
     const char *key, const zt_attribute *attribute);
 
-/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
+/// Begins to add objects to a 1.1, 1.2 or 2 file, in place. Existing objects can be changed, too
+/// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
-/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
-/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
-/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
-/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
-/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
-/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
-/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
-/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
-/// key. What the file has can be edited: zt_write_remove.
-/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
-///
-/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
-/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
-/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
-/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
-/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
-/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
-/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
-/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
-/// Threads: any.
+/// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
+/// reports an interrupted append and zt_repair restores the old file.
+/// The old manifest is kept, including unknown fields. New objects follow the rules of 1.2. The version
+/// becomes 1.2.0 if that is needed and every object allows it.
+/// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
+/// children share the lock. On file systems without locks the library compares the file's identity, size and
+/// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
+/// was removed or replaced.
+/// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
+/// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 ZT_NODISCARD zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);
 
 #ifdef __cplusplus

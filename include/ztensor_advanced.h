@@ -57,7 +57,7 @@ ZT_NODISCARD zt_status zt_open_parts(const char *const *paths, size_t count, con
 /// views decode. The functions are called with context, from any thread, several at once, never under a lock of the
 /// library; until the last zt_close, and the end of every buffer and DLPack tensor.
 struct zt_allocator {
-    size_t struct_size; ///< sizeof (zt_allocator)
+    size_t struct_size;
     void *context; ///< Passed to both functions; may be NULL.
     /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
     /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
@@ -70,7 +70,7 @@ struct zt_allocator {
 /// to name it, to set up a device. Called with context, several at once, never under a lock of the library, as long as
 /// the file, every buffer of it, or the writer is there.
 struct zt_thread_hooks {
-    size_t struct_size; ///< sizeof (zt_thread_hooks)
+    size_t struct_size;
     void *context; ///< Passed to both functions; may be NULL.
     /// The first that the thread does; index: its number among the threads of one call, from 0. May be NULL.
     void (*on_start)(void *context, uint32_t index);
@@ -80,7 +80,7 @@ struct zt_thread_hooks {
 
 /// What a model has beside what is shown of it.
 struct zt_model_info {
-    size_t struct_size; ///< sizeof (zt_model_info), set by the caller.
+    size_t struct_size;
     /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
     uint64_t passed_over;
     /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
@@ -96,7 +96,7 @@ ZT_NODISCARD zt_status zt_model_get_info(const zt_file *file, zt_model_info *inf
 
 /// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
 struct zt_identity {
-    size_t struct_size; ///< sizeof (zt_identity), set by the caller.
+    size_t struct_size;
     uint64_t size; ///< Bytes of the file.
     /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
     int64_t modified_ns;
@@ -150,7 +150,7 @@ struct zt_source_range {
 /// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
 /// becomes ZT_ERROR_IO. zt_set_last_error says why.
 struct zt_source {
-    size_t struct_size; ///< sizeof (zt_source)
+    size_t struct_size;
     void *context; ///< Passed to every function; may be NULL.
     zt_status (*size)(void *context, uint64_t *size); ///< Returns the bytes of the file. Called once. Not NULL.
     /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
@@ -193,7 +193,7 @@ typedef zt_status (*zt_name_callback)(void *names, const char *name);
 /// Where the files of a model come from: the caller's functions. They are called only during zt_open_model_from, with
 /// context, from several threads at once, and return what those of zt_source return.
 struct zt_store {
-    size_t struct_size; ///< sizeof (zt_store)
+    size_t struct_size;
     void *context; ///< Passed to every function; may be NULL.
     /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
     /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
@@ -220,7 +220,7 @@ ZT_NODISCARD zt_status zt_open_model_from(const zt_store *store, const char *nam
 /// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no
 /// ZT_ERROR_ value becomes ZT_ERROR_IO.
 struct zt_sink {
-    size_t struct_size; ///< sizeof (zt_sink)
+    size_t struct_size;
     void *context; ///< Passed to every function; may be NULL.
     /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
     zt_status (*write)(void *context, const void *data, size_t size);
@@ -319,7 +319,6 @@ zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 
 /// What a load read of one file, or of one part of a model, and how.
 struct zt_load_part_stats {
-    /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
     size_t struct_size;
     const zt_file *file; ///< The file; zt_part_get_info of it and part gives the path.
     uint64_t stored_bytes; ///< Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
@@ -358,7 +357,7 @@ struct zt_array {
 
 /// A matrix of compressed sparse rows. Row r has the entries indptr[r] up to indptr[r + 1].
 struct zt_csr {
-    size_t struct_size; ///< sizeof (zt_csr), set by the caller.
+    size_t struct_size;
     uint64_t rows; ///< Number of rows.
     uint64_t columns; ///< Number of columns.
     uint64_t nnz; ///< Number of stored entries.
@@ -369,7 +368,7 @@ struct zt_csr {
 
 /// A coordinate list.
 struct zt_coo {
-    size_t struct_size; ///< sizeof (zt_coo), set by the caller.
+    size_t struct_size;
     uint64_t nnz; ///< Number of stored entries.
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
@@ -380,7 +379,7 @@ struct zt_coo {
 /// A tensor of quantized groups: a quantized_group object, or one of zt.quant_group/1 or zt.mx/1 in zTensor 2, whose "data"
 /// is packed_weight. A number is (weight - its zero point) * its scale; scales of ZT_TYPE_F8_E8M0 are powers of two.
 struct zt_quantized {
-    size_t struct_size; ///< sizeof (zt_quantized), set by the caller.
+    size_t struct_size;
     const uint64_t *shape; ///< The dimensions, rank of them.
     size_t rank; ///< Number of dimensions.
     uint64_t bits; ///< Bits of a weight; 0 if nothing says it.
@@ -445,7 +444,7 @@ ZT_NODISCARD zt_status zt_write_coo(zt_writer *writer, const char *name, size_t 
 /// The parts of a quantized_group object, or of one of zt.quant_group/1, to be written; the fields mean what those of
 /// zt_quantized do.
 struct zt_quantized_desc {
-    size_t struct_size; ///< sizeof (zt_quantized_desc)
+    size_t struct_size;
     uint64_t bits; ///< The attribute "bits"; 0 to leave it out.
     uint64_t group_size; ///< The attribute "group_size"; 0 to leave it out.
     const char *packing; ///< The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
@@ -564,7 +563,7 @@ typedef size_t (*zt_cache_choose_callback)(void *context,
 
 /// How to make a cache. budget and slot_size are not 0; all else zero are the defaults.
 struct zt_cache_options {
-    size_t struct_size; ///< sizeof (zt_cache_options)
+    size_t struct_size;
     /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
     /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
     uint64_t budget;
@@ -583,7 +582,7 @@ struct zt_cache_options {
 
 /// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
 struct zt_cache_pin {
-    size_t struct_size; ///< sizeof (zt_cache_pin), set by the caller.
+    size_t struct_size;
     const void *data; ///< Its bytes, 64-byte aligned; not NULL.
     size_t size; ///< How many.
     uint64_t pin; ///< Which pin it is; 0: none.
@@ -591,7 +590,7 @@ struct zt_cache_pin {
 
 /// What a cache has, and what it did.
 struct zt_cache_stats {
-    size_t struct_size; ///< sizeof (zt_cache_stats), set by the caller.
+    size_t struct_size;
     uint64_t slots; ///< Slots that there are.
     uint64_t used; ///< Slots that have a slice, or are read into.
     uint64_t pinned; ///< Slots of slices that are pinned or being read.
@@ -661,7 +660,7 @@ ZT_NODISCARD zt_status zt_write_link(zt_writer *writer, const zt_object *object,
 
 /// How to repair. All fields zero (but struct_size) are the defaults.
 struct zt_repair_options {
-    size_t struct_size; ///< sizeof (zt_repair_options)
+    size_t struct_size;
     uint32_t dry_run; ///< 1: only report what would be done.
     uint32_t reserved; ///< Must be 0.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0 for the specs' 1 GiB.
@@ -676,7 +675,7 @@ struct zt_repair_options {
 
 /// What a repair did, or would do.
 struct zt_repair_report {
-    size_t struct_size; ///< sizeof (zt_repair_report), set by the caller.
+    size_t struct_size;
     uint64_t old_size; ///< Bytes of the file before.
     uint64_t new_size; ///< Bytes of the file after; the same if there was nothing to repair.
     uint64_t objects; ///< Objects that the file then has.

@@ -13,10 +13,10 @@ use crate::model::numbers;
 use crate::model::value::{Element, OwnedValue, ValueBuilder};
 use std::ffi::{c_char, c_void};
 
-/// What a zt_attribute is: one of the ZT_ATTRIBUTE_ values.
+/// What a zt_attribute holds.
 pub type zt_attribute_kind = i32;
 
-/// The values of zt_attribute_kind, and the fields that each takes.
+/// The values of zt_attribute_kind, and the fields that each uses.
 #[repr(C)]
 pub enum zt_attribute_kind_value {
     /// null; no field.
@@ -29,36 +29,35 @@ pub enum zt_attribute_kind_value {
     ZT_ATTRIBUTE_KIND_U64 = 3,
     /// f64, also infinity and NaN; dtype.
     ZT_ATTRIBUTE_KIND_F64 = 4,
-    /// data: UTF-8 of size bytes, or NUL-ended if size is 0.
+    /// data: UTF-8 of size bytes, NUL-ended if size is 0.
     ZT_ATTRIBUTE_KIND_STRING = 5,
-    /// data: size bytes; (NULL, 0) is empty.
+    /// data: size bytes.
     ZT_ATTRIBUTE_KIND_BYTES = 6,
-    /// data: JSON text of size bytes, or NUL-ended if size is 0. The forms of zt_value_to_json for what JSON lacks
-    /// are understood; numbers with a fraction or an exponent become floats, others integers. At most 64 levels deep.
+    /// data: JSON text of size bytes, NUL-ended if size is 0; at most 64 levels. The extra forms of
+    /// zt_value_to_json are understood. Numbers with a fraction or exponent become floats, others integers.
     ZT_ATTRIBUTE_KIND_JSON = 7,
-    /// An array. data: count elements of dtype, in the host's byte order, of any alignment.
+    /// An array. data: count elements of dtype, of any alignment.
     ZT_ATTRIBUTE_KIND_NUMBERS = 8,
-    /// An array. data: count pointers (const char *const *) to UTF-8, of lengths[i] bytes each, or NUL-ended if
-    /// lengths is NULL.
+    /// An array. data: count pointers to UTF-8 texts of lengths[i] bytes, NUL-ended if lengths is NULL.
     ZT_ATTRIBUTE_KIND_STRINGS = 9,
-    /// data: a const zt_value * of an open file, which is copied.
+    /// data: a const zt_value * of an open file.
     ZT_ATTRIBUTE_KIND_VALUE = 10,
-    /// No value: takes the attribute of that key away. ZT_ERROR_NOT_FOUND if there is none.
+    /// Removes the attribute; ZT_ERROR_NOT_FOUND if it does not exist.
     ZT_ATTRIBUTE_KIND_REMOVE = 11,
 }
 
-/// The value of an attribute that is set. All it points to is copied by the call.
+/// The value of an attribute to set.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_attribute {
-    /// sizeof (zt_attribute).
+    /// sizeof(zt_attribute)
     pub struct_size: usize,
-    /// Which of the fields below are looked at.
+    /// Which of the fields below are used.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number: the dtype to state, if the container can (.zt
-    /// cannot), into which it has to fit without rounding; 0 for none.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number, the dtype to state if the
+    /// container can (.zt cannot): the number must fit exactly. 0 for none.
     pub dtype: zt_dtype,
-    /// A bool or a signed integer.
+    /// A bool or signed integer.
     pub i64: i64,
     /// An unsigned integer.
     pub u64: u64,
@@ -70,9 +69,9 @@ pub struct zt_attribute {
     pub size: usize,
     /// Elements of an array.
     pub count: usize,
-    /// Bytes of each text of ZT_ATTRIBUTE_KIND_STRINGS; NULL: all are NUL-ended.
+    /// Bytes of each text; NULL: all are NUL-ended.
     pub lengths: *const usize,
-    /// Bytes of the key, which may hold a NUL then; 0 if it is NUL-ended.
+    /// Bytes of the key; 0 if it is NUL-ended.
     pub key_length: usize,
 }
 
@@ -176,17 +175,14 @@ unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> R
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
-/// Sets an attribute of the file or of an object; one of the same key is replaced, or taken away by
-/// ZT_ATTRIBUTE_KIND_REMOVE. In C: zt_write_attribute (w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64 (32)).
+/// Sets an attribute of the file or of an object, or removes it with ZT_ATTRIBUTE_KIND_REMOVE. Nothing is
+/// kept after the call. In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)).
 ///
-/// object: NULL for the file; else the name of the object that is open (zt_write_begin) or, if none is open, of an object
-/// that the file had before zt_write_append. In the latter case an attribute of the same key keeps its place and a new
-/// one comes last. object_length: bytes of the name; 0 if it is NUL-ended.
-/// key: UTF-8, not NULL; NUL-ended unless attribute has its key_length. attribute: not NULL; nothing of it is kept.
-/// Returns ZT_ERROR_STATE if the writer has failed, if another object is open, or if this writer has ended the object;
-/// ZT_ERROR_NOT_FOUND if there is no such object, or no attribute to remove; ZT_ERROR_UNSUPPORTED if the version cannot
-/// represent it; ZT_ERROR_INVALID_ARGUMENT. Attributes are then as they were.
-/// Threads: one at a time. Spec 1.2 section 1.
+/// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
+/// zt_write_append, of an object that the file had before. key: UTF-8.
+/// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
+/// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
+/// represent the attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,

@@ -17,72 +17,73 @@ use std::ffi::{c_char, c_void, CStr};
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// One read of a batch. The whole component has offset 0 and length ZT_WHOLE.
+/// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
-    /// sizeof (zt_read_request), the same in every request of a call.
+    /// sizeof(zt_read_request)
     pub struct_size: usize,
-    /// What to read; of the file that the call names.
+    /// The component to read.
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
-    /// Bytes of the range: ZT_WHOLE for all to the end, 0 for none. 0 for a hyperslab.
+    /// Bytes of the range: ZT_WHOLE to the end, 0 for none. Must be 0 for a slice and for rows.
     pub length: u64,
-    /// A hyperslab of a dense object's data instead, as in zt_object_read_slice: the rank's number of starts. NULL
-    /// unless count is given.
+    /// A slice instead, as for zt_object_read_slice: rank starts.
     pub start: *const u64,
-    /// The rank's number of counts; NULL if this is not a hyperslab.
+    /// Rank counts; NULL if this is not a slice.
     pub count: *const u64,
-    /// The rank's number of steps; NULL for 1 in every dimension.
+    /// Rank steps; NULL for 1.
     pub step: *const u64,
-    /// Receives the bytes; two requests of a call that fill the same memory are ZT_ERROR_INVALID_ARGUMENT.
+    /// Receives the bytes. Requests of a call must not overlap there. In a load NULL for a slot of the ring.
     pub dst: *mut c_void,
-    /// Bytes at dst: at least as many as the request reads.
+    /// Bytes at dst: at least what the request reads.
     pub dst_size: usize,
-    /// Given to on_done; means nothing here.
+    /// Passed to on_done and events; the library does not use it.
     pub tag: u64,
-    /// How many evenly spaced rows to read instead of a range; 0 for none. With rows length is 0, and start, count and
-    /// step are NULL. Row i is row_length bytes at offset + i * row_stride, and goes to dst + i * dst_stride.
+    /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
+    /// row_stride and goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Decoded bytes of a row; whole elements if their byte order changes, or they are converted or gathered.
+    /// Decoded bytes of a row; whole elements if they are swapped, converted or gathered.
     pub row_length: u64,
     /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
-    /// From one row to the next at dst, at least row_length; bytes between rows are left alone. 0 for row_length.
+    /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
+    /// unchanged.
     pub dst_stride: u64,
-    /// 1: check the digest if the component is read whole, as zt_read_options.verify does.
+    /// 1: check the digest if the component is read whole.
     pub verify: u32,
-    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after conversion.
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
+    /// conversion.
     pub convert: zt_dtype,
-    /// 1: a conversion may lose numbers. 0: a request that would lose one fails with ZT_ERROR_LIMIT.
+    /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
+    /// 0: ZT_ERROR_LIMIT.
     pub lossy: u32,
-    /// 0
+    /// 0.
     pub reserved: u32,
 }
 
-/// What a batch did.
+/// What a batch or load did.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_stats {
-    /// sizeof (zt_read_stats), set by the caller.
+    /// sizeof(zt_read_stats)
     pub struct_size: usize,
-    /// Bytes delivered to the caller's memory.
+    /// Bytes delivered.
     pub bytes: u64,
-    /// Stored bytes that were read for it; for a part of a compressed component, those of the frames around it.
+    /// Stored bytes that were read for them.
     pub stored_bytes: u64,
     /// Requests that are done.
     pub requests: u64,
-    /// Digests that were checked and agreed.
+    /// Digests that were checked and match.
     pub digests_verified: u64,
-    /// Time, in nanoseconds.
+    /// Elapsed time.
     pub nanoseconds: u64,
     /// Threads that were used.
     pub threads: u32,
-    /// 1 if reads went past the page cache.
+    /// 1 if reads bypassed the page cache.
     pub direct: u32,
-    /// Why the reads went past the page cache or through it: one line, lives as long as the library. If a read past the
-    /// page cache failed and the page cache was used instead, it has the error.
+    /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
 }
 
@@ -96,17 +97,15 @@ sized_struct!(zt_read_stats:
     bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason
 );
 
-/// Reads many components, ranges and hyperslabs in one call: sorted by their place in the file, cut into chunks, on
-/// several threads, straight into the caller's memory where the encoding allows. In ZT_MODE_MAP hyperslabs are copied
-/// out of the mapping where their pages are in memory; all else that is not compressed is read.
+/// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
+/// straight into the caller's memory where the encoding allows.
 ///
-/// requests, count: the reads, used during the call; (NULL, 0) does nothing. options: NULL for the defaults. stats:
-/// may be NULL; set struct_size; filled on success and on failure.
-/// The first failure stops the batch and is returned; which requests were done before is reported by on_done. On
-/// failure the content of the dst of requests that are not done is undefined.
-/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return,
-/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_UNSUPPORTED where the file system cannot ZT_DIRECT_ALWAYS.
-/// Threads: any; the call starts its own and waits for them.
+/// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
+/// failure, too.
+/// The first failure stops the batch and is returned. on_done tells which requests were done before; the
+/// content of the other destinations is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
+/// ZT_ERROR_CANCELLED if progress stops it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_read_batch(
     file: Option<&zt_file>,

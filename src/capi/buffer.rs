@@ -23,16 +23,13 @@ pub struct zt_buffer {
     owned: Option<AlignedBuffer>,
 }
 
-/// Gives the component's decoded bytes, 64-byte aligned: borrowed from the mapping where they lie so (zt_component_ptr
-/// lends more), else in fresh memory (zt_open_options.allocator).
+/// Gives the component's decoded bytes in a buffer, 64-byte aligned: borrowed if they are mapped and aligned,
+/// else in new memory (zt_open_options.allocator).
 ///
-/// options: NULL to read as zt_component_read does; else as zt_read_batch of this one request, with tag 0: its
-/// threads, digest, progress. Borrowed bytes are not read, but for a digest that verify asks for.
-/// buffer: receives the buffer, NULL on failure; end it with zt_buffer_free. It holds a reference to the file, so
-/// that it may outlive the caller's zt_close.
-/// Returns as zt_component_read, with options as zt_read_batch, and ZT_ERROR_OUT_OF_MEMORY. Memory is asked for only
-/// after the stored bytes were seen to be able to fill it.
-/// Threads: any; as zt_component_read.
+/// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
+/// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
+/// Returns as zt_component_read and zt_read_batch. Memory is allocated only after the stored bytes were found
+/// to fill it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_load(
     component: Option<&zt_component>,
@@ -52,9 +49,7 @@ pub unsafe extern "C" fn zt_component_load(
     })
 }
 
-/// The bytes of a buffer.
-/// Returns a pointer that lives until zt_buffer_free, never NULL for a buffer; NULL for NULL.
-/// Threads: any.
+/// The bytes of a buffer, valid until zt_buffer_free; not NULL for a buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
     match buffer {
@@ -64,15 +59,13 @@ pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
     }
 }
 
-/// Number of bytes of a buffer; 0 for NULL.
-/// Threads: any.
+/// Number of bytes of a buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
     buffer.map_or(0, |b| b.size)
 }
 
-/// Ends a buffer and gives its reference to the file back.
-/// buffer: NULL is fine. Threads: any; no other thread may be using the buffer.
+/// Ends a buffer and releases its reference to the file. No other thread may use the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
     if buffer.is_null() {

@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut, NonNull};
 use std::time::Duration;
 
-/// Slices of any number of files, in slots of memory; see zt_cache_create. Any number of threads may use it at once.
+/// Slices of open files in a fixed amount of memory (ztensor_advanced.h).
 pub struct zt_cache {
     cache: Cache<CachedSlice>,
     verify: bool,
@@ -47,7 +47,7 @@ pub type zt_cache_choose_callback = Option<
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_options {
-    /// sizeof (zt_cache_options)
+    /// sizeof(zt_cache_options)
     pub struct_size: usize,
     /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
     /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
@@ -74,7 +74,7 @@ pub struct zt_cache_options {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_pin {
-    /// sizeof (zt_cache_pin), set by the caller.
+    /// sizeof(zt_cache_pin)
     pub struct_size: usize,
     /// Its bytes, 64-byte aligned; not NULL.
     pub data: *const c_void,
@@ -88,7 +88,7 @@ pub struct zt_cache_pin {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_stats {
-    /// sizeof (zt_cache_stats), set by the caller.
+    /// sizeof(zt_cache_stats)
     pub struct_size: usize,
     /// Slots that there are.
     pub slots: u64,

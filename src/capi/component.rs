@@ -14,20 +14,19 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// The component's decoded bytes can be lent: zt_component_ptr works.
+/// zt_component_ptr works.
 pub const ZT_CAP_MAP: u32 = 1;
-/// The component's decoded bytes can be had: zt_component_read and zt_component_load work.
+/// zt_component_read and zt_component_load work.
 pub const ZT_CAP_READ: u32 = 2;
-/// A range of the decoded bytes can be had without decoding all of them.
+/// A range can be read without decoding everything.
 pub const ZT_CAP_RANGE: u32 = 4;
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 of a real file, counted from its own start
-/// (zt_open_fd's offset included): they can go from the disk to their place without a copy.
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 in a real file: they can go from
+/// disk to memory without a copy.
 pub const ZT_CAP_DIRECT: u32 = 8;
-/// There is a digest that this version can check, or the CRC-32 that an archive (npz, PyTorch) has of the bytes.
+/// There is a digest, or the CRC-32 of an archive, that this version can check.
 pub const ZT_CAP_VERIFY: u32 = 16;
-/// It starts at a page boundary of the real file, counted from that file's own start, or of memory, and no byte of
-/// another component, nor of what the file is part of, is in its pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach
-/// all of it and nothing else.
+/// The component has its pages for itself: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and nothing
+/// else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 impl zt_component {
@@ -48,39 +47,33 @@ impl zt_component {
     }
 }
 
-/// The component's name within its object: UTF-8 and NUL-ended.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Spec 1.2 section 3.
+/// The component's name within its object, UTF-8.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_role(component: Option<&zt_component>) -> *const c_char {
     component.and_then(|c| c.entry().map(|e| c.text(e.role))).unwrap_or(null())
 }
 
-/// The storage type; ZT_DTYPE_OTHER for an unknown one, and for NULL.
-/// Threads: any. Spec 1.2 section 2.
+/// The storage type; ZT_DTYPE_OTHER if it is unknown. Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_dtype(component: Option<&zt_component>) -> zt_dtype {
     component.and_then(zt_component::entry).map_or(0, |e| dtype_number(e.dtype))
 }
 
-/// The logical type: ZT_TYPE_NONE where the elements are what the dtype says, also where the file writes that out;
-/// ZT_TYPE_OTHER for an unknown one; ZT_TYPE_NONE for NULL.
-/// Threads: any. Spec 1.2 section 2.
+/// The logical type; ZT_TYPE_NONE if the elements are what the dtype says, ZT_TYPE_OTHER if it is unknown.
+/// Spec 1.2 section 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_type(component: Option<&zt_component>) -> zt_type {
     component.and_then(zt_component::entry).map_or(0, |e| logical_number(e.logical))
 }
 
-/// The encoding; ZT_ENCODING_OTHER for an unknown one, 0 for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The encoding; ZT_ENCODING_OTHER if it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_encoding(component: Option<&zt_component>) -> zt_encoding {
     component.and_then(zt_component::entry).map_or(0, |e| encoding_number(e.encoding))
 }
 
-/// Decoded bytes: what zt_component_read needs room for. 0 for NULL; ZT_UNKNOWN_SIZE where the file does not declare
-/// it (some compressed components before 1.2, unknown encodings) and zt_component_measure has not found it yet.
-/// Threads: any. Spec 1.2 section 1.
+/// Decoded bytes: the memory that zt_component_read needs. ZT_UNKNOWN_SIZE if the file does not declare it
+/// (some compressed components before 1.2, unknown encodings) and zt_component_measure has not been called.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     let Some(component) = component else { return 0 };
@@ -120,16 +113,14 @@ pub extern "C" fn zt_component_measure(
     })
 }
 
-/// The digest as the file has it, "sha256:8f4a...": of the stored bytes, in zTensor 2 of the decoded ones.
-/// Returns a string that lives until the last zt_close; NULL if there is none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The digest as in the file, "sha256:8f4a..."; NULL if there is none. It covers the stored bytes, in zTensor
+/// 2 the decoded ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {
     component.map_or(null(), |c| c.optional(c.rare().digest))
 }
 
-/// What would work on the component: a set of ZT_CAP_ bits. 0 for NULL.
-/// Threads: any.
+/// What works on the component: a set of ZT_CAP_ bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
     let Some(caps) = component.and_then(|c| c.component().ok()).map(|c| c.caps()) else { return 0 };
@@ -142,16 +133,14 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
         | bit(caps.page_exclusive, ZT_CAP_PAGE_EXCLUSIVE)
 }
 
-/// Lends the component's bytes where they are, without copying.
+/// Borrows the component's bytes without copying. They are read-only, except in ZT_MODE_PRIVATE.
 ///
-/// ptr: receives a pointer that lives until the last zt_close; not NULL. It is not NULL for a component of no bytes.
-/// It is 64-byte aligned in a .zt file that was opened by path (else see zt_open_fd and zt_open_memory); other
-/// containers align as they like, and what is not aligned for its elements is ZT_ERROR_NOT_MAPPABLE. size: receives
-/// the bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, or the file is neither mapped
-/// nor in memory (zt_component_read works then); ZT_ERROR_UNSUPPORTED for an unknown dtype or encoding.
-/// The bytes are read-only; writing to them is a fault, but in ZT_MODE_PRIVATE. In ZT_MODE_MAP see there what a file
-/// that changes under us does. Threads: any. Spec 1.2 section 3 ("SHOULD memory-map").
+/// ptr: receives a pointer, not NULL even for 0 bytes. In a .zt file that was opened by path it is 64-byte
+/// aligned. size: receives the bytes; may be NULL.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
+/// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
+/// dtype or encoding.
+/// Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,
@@ -170,14 +159,14 @@ pub extern "C" fn zt_component_ptr(
     })
 }
 
-/// Reads the component's decoded bytes straight into the caller's memory.
+/// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst: receives zt_component_size bytes in the host's byte order, of any alignment; NULL only if there are none.
-/// dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure dst is undefined.
-/// Returns ZT_ERROR_CORRUPT (the compressed bytes are damaged or of another size than declared), ZT_ERROR_UNSUPPORTED
-/// (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO. Digests are not checked here: see zt_verify,
-/// zt_read_batch, zt_open_options.verify.
-/// Threads: any; for a large one the call may start its own (zt_open_options.threads). Spec 1.2 section 5.
+/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, more
+/// stays unchanged. On failure the content of dst is undefined.
+/// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
+/// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
+/// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.
+/// For a large component the call may start threads (zt_open_options.threads). Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read(
     component: Option<&zt_component>,
@@ -209,15 +198,10 @@ pub unsafe extern "C" fn zt_component_read_stored(
     })
 }
 
-/// Reads a range of the component's decoded bytes. Of a zstd component only the frames that the range touches are
-/// decoded, where the frames declare their sizes, as those that this library writes do. Where the file is neither
-/// mapped nor in memory, the first range of a component walks the headers of its frames, which is kept for some
-/// components; a small component is read whole (docs/tuning.md).
-///
-/// offset: first decoded byte. dst, size: receives size bytes; NULL only if size is 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the range passes zt_component_size, ZT_ERROR_UNSUPPORTED for zstd frames that do
-/// not say their sizes with a window over 128 MiB, else as zt_component_read.
-/// Threads: any.
+/// Reads size decoded bytes from offset on. If zstd frames declare their sizes, only the frames that the
+/// range touches are decoded.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the range exceeds zt_component_size, ZT_ERROR_UNSUPPORTED for zstd
+/// frames that do not declare their size and have a window above 128 MiB, else as zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_range(
     component: Option<&zt_component>,

@@ -19,35 +19,35 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null;
 
-/// What is known of a component without touching its bytes, as zt_component_list fills it.
+/// Metadata of a component.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_component_info {
-    /// sizeof (zt_component_info): set by the caller in the first struct of an array, filled in the others.
+    /// sizeof(zt_component_info)
     pub struct_size: usize,
     /// The component.
     pub component: *const zt_component,
-    /// The object that it is part of.
+    /// Its object.
     pub object: *const zt_object,
-    /// As zt_component_role: NUL-ended, not NULL.
+    /// The role, NUL-ended, not NULL.
     pub role: *const c_char,
-    /// Bytes of the role, without the NUL at its end.
+    /// Bytes of the role without the NUL.
     pub role_length: usize,
-    /// As zt_component_digest: NULL if there is none.
+    /// The digest; NULL if there is none.
     pub digest: *const c_char,
     /// First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
     pub offset: u64,
-    /// Stored bytes: compressed ones if the encoding compresses.
+    /// Stored bytes: compressed if the encoding compresses.
     pub stored_size: u64,
-    /// As zt_component_size.
+    /// Decoded bytes, as for zt_component_size.
     pub size: u64,
-    /// As zt_component_dtype.
+    /// The storage type.
     pub dtype: zt_dtype,
-    /// As zt_component_type.
+    /// The logical type.
     pub r#type: zt_type,
-    /// As zt_component_encoding.
+    /// The encoding.
     pub encoding: zt_encoding,
-    /// The part of the model that its bytes are in: below zt_part_count.
+    /// The part of the model that has its bytes.
     pub part: u32,
     /// The file's own name of the storage type if dtype is ZT_DTYPE_OTHER, else NULL.
     pub dtype_name: *const c_char,
@@ -83,9 +83,7 @@ pub unsafe extern "C" fn zt_component_list(
     })
 }
 
-/// Fills a struct with what is known of a component, as zt_component_list does.
-/// info: set struct_size; not NULL; filled on success, untouched on failure.
-/// Threads: any. Spec 1.2 section 1.
+/// Fills info for a component.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_get_info(
     component: Option<&zt_component>,

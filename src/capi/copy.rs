@@ -13,55 +13,42 @@ use crate::error::fail;
 use crate::writer::Recode;
 use std::ffi::c_char;
 
-/// How to copy an object. All fields zero (but struct_size) copy it as it is stored, under its name.
+/// How to copy an object.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_copy_options {
-    /// sizeof (zt_copy_options)
+    /// sizeof(zt_copy_options)
     pub struct_size: usize,
-    /// The name of the copy, UTF-8; NULL for the object's name.
+    /// The name of the copy; NULL for the object's name.
     pub name: *const c_char,
-    /// Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
+    /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
-    /// The encoding; ZT_ENCODING_DEFAULT for the one that each component has.
+    /// The encoding; 0 for that of each component.
     pub encoding: zt_encoding,
-    /// The digest; ZT_DIGEST_DEFAULT for the kind that each component has, or the writer's if it has none.
+    /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
     pub digest: zt_digest,
-    /// The dtype of the data of a dense object of f64, f32, f16, bf16 or an f8 type; ZT_DTYPE_OTHER for the one that
-    /// it has. If finite numbers would become infinite, the message gives the object and the count; to have them so,
-    /// read with zt_read_request.lossy and write the result. A component of an unknown dtype or encoding stays as it is
-    /// stored.
+    /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
+    /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
     pub dtype: zt_dtype,
-    /// The logical type to convert to: ZT_TYPE_NONE, as this version converts to no other (ZT_ERROR_UNSUPPORTED).
+    /// Must be ZT_TYPE_NONE: this version does not convert to logical types.
     pub r#type: zt_type,
 }
 
 // SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#type);
 
-/// Copies an object of an open file. Without options it is copied as it is stored: its bytes are not decoded, its digests
-/// and attributes stay. If options ask for another encoding, digest or dtype, the bytes are decoded and encoded again, a
-/// part at a time. What
-/// the version to be written cannot represent as it stands is decoded and written anew, with a digest of the same
-/// kind: big-endian data, bools of 0.1 that are neither 0 nor 1, sparse indices that are not u64 where 1.2 is written
-/// or appended to, and, before 1.2, compressed bytes whose size neither a shape nor their frames give. Components
-/// that are the same bytes of the file (tied weights) are read once for each, and share their bytes in the copy, too.
+/// Copies an object of an open file of any container. Bytes are copied as they are stored, with their digests
+/// and attributes, if the options and the version to write allow it. Otherwise they are decoded and encoded
+/// again, part by part.
 ///
-/// All of the object is checked, and what will be decoded is decoded once, before a byte is written: an object that
-/// is refused leaves the writer as it was. The checks are also those of the source: digests, the CRC-32 of an archive's
-/// member (of the whole member, once for all of its tensors), the checksums in compressed frames. Bytes that do not
-/// agree are refused, or copied without a new digest if zt_write_options.allow_damaged is set. A component without a
-/// digest gets the digest of the writer's options. So the bytes of the source are read twice.
-/// object: of an open file of any container; not NULL. Blocks of GGUF get the attributes "elems_per_block" and
-/// "block_bytes". options: NULL for a copy of the same name as it is stored; nothing is kept after the call.
-/// Bools, bits behind the last element and the positions of sparse objects are checked as those of a new object are.
-/// Returns ZT_ERROR_UNSUPPORTED if the version to be written cannot represent it (an unknown encoding in 0.1, an unknown
-/// type in zTensor 2, whose elements nobody can read or check) or it
-/// has a name that is no UTF-8, an unknown ggml type or big-endian blocks, ZT_ERROR_CORRUPT also for a negative index
-/// that would become another number, ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the bytes do not agree with a
-/// digest or checksum, ZT_ERROR_LIMIT if finite numbers would become infinite in options.dtype, else as zt_write_dense and
-/// zt_component_read.
-/// Threads: one at a time for writer, any for object.
+/// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". Tied weights share their bytes in the copy, too.
+/// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
+/// source's digests, CRC-32s and checksums of compressed frames. If it is refused, the writer is unchanged.
+/// zt_write_options.allow_damaged copies it all the same.
+/// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
+/// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_copy(
     writer: Option<&mut zt_writer>,
@@ -95,11 +82,10 @@ pub unsafe extern "C" fn zt_write_copy(
     })
 }
 
-/// Sets all attributes of the file to those of an open file; of another container also "ztensor.origin", by which
-/// zt convert makes that file of the copy again (docs/formats.md).
-/// file: not NULL. Attributes that were set before are gone.
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the file.
-/// Threads: one at a time for writer, any for file.
+/// Replaces all attributes of the file by those of an open file. If that is of another container, adds
+/// "ztensor.origin", from which zt convert restores it (docs/formats.md).
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
+/// the file.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_copy_attributes(
     writer: Option<&mut zt_writer>,

@@ -8,8 +8,7 @@ use crate::reader::{Component, File};
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An open file. It never changes: any number of threads may use it at once. Everything that is borrowed from it
-/// (objects, components, values, strings, shapes, pointers to bytes) lives until its last zt_close.
+/// An open file or model. It never changes.
 pub struct zt_file {
     references: AtomicUsize,
     file: File,
@@ -70,7 +69,7 @@ impl zt_file {
     }
 }
 
-/// A named tensor of an open file; borrowed, lives until the file's last zt_close.
+/// A named tensor of an open file.
 pub struct zt_object {
     handle: Handle,
 }
@@ -85,7 +84,7 @@ impl zt_object {
     }
 }
 
-/// One blob of an object; borrowed, lives until the file's last zt_close.
+/// One blob of bytes of an object.
 pub struct zt_component {
     pub(super) handle: Handle,
 }

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_allocator {
-    /// sizeof (zt_allocator)
+    /// sizeof(zt_allocator)
     pub struct_size: usize,
     /// Passed to both functions; may be NULL.
     pub context: *mut c_void,
@@ -33,7 +33,7 @@ pub struct zt_allocator {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_thread_hooks {
-    /// sizeof (zt_thread_hooks)
+    /// sizeof(zt_thread_hooks)
     pub struct_size: usize,
     /// Passed to both functions; may be NULL.
     pub context: *mut c_void,

@@ -12,7 +12,7 @@ use crate::reader::Identity;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_identity {
-    /// sizeof (zt_identity), set by the caller.
+    /// sizeof(zt_identity)
     pub struct_size: usize,
     /// Bytes of the file.
     pub size: u64,

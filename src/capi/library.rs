@@ -6,12 +6,12 @@ use std::ffi::{c_char, CStr};
 
 /// Version of this header, first number.
 pub const ZT_VERSION_MAJOR: u32 = 0;
-/// Version of this header, second number.
+/// Second number.
 pub const ZT_VERSION_MINOR: u32 = 9;
-/// Version of this header, third number.
+/// Third number.
 pub const ZT_VERSION_PATCH: u32 = 0;
 
-/// What zt_abi_version gave when this header was made.
+/// The binary interface that this header describes.
 pub const ZT_ABI_VERSION: u32 = 0;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -19,43 +19,38 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => c"",
 };
 
-/// The version of the library that is loaded, "0.9.0".
-/// Compare with ZT_VERSION_MAJOR and its neighbours, which are those of the header.
-/// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any.
+/// Returns the version of the loaded library, such as "1.0.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The version of the binary interface that is loaded. It moves only when programs have to be compiled anew.
-/// Threads: any.
+/// Returns the binary interface of the loaded library. It is compatible if it equals ZT_ABI_VERSION.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_abi_version() -> u32 {
     ZT_ABI_VERSION
 }
 
-/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that disagree.
-/// Only a failing call changes it, and zt_load_next with a failure; any other call that succeeds leaves it as it was.
-/// Returns a string that is never NULL ("no error" before the first failure). It is valid until the same thread's
-/// next failing call; copy it to keep it. It is UTF-8; names from the file are escaped.
-/// Threads: any; each has its own.
+/// The calling thread's last failure in one line: path, object, component, offset, rule, the numbers that
+/// disagree.
+///
+/// Returns "no error" before the first failure. The string is UTF-8, with names from the file escaped. It is
+/// valid until the same thread's next failing call. Successful calls leave it unchanged, except that
+/// zt_load_next sets it if it reports a failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error() -> *const c_char {
     message()
 }
 
-/// The system's error in the calling thread's last failure: errno, on Windows GetLastError; 0 if there was none.
-/// Threads: any; each has its own.
+/// Returns errno (on Windows GetLastError) of the calling thread's last failure; 0 if the system did not
+/// fail.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_os_error() -> i32 {
     detail().os_error
 }
 
-/// The rule of the format that the file broke in the calling thread's last failure, by its short name,
-/// "range-manifest"; "" if it broke none. For programs: a name never changes its meaning.
-/// Returns a string that is never NULL and lives as long as the library.
-/// Threads: any; each has its own.
+/// Returns the short name of the format rule that the file broke in the calling thread's last failure, such
+/// as "range-manifest"; "" if no rule was broken. Names never change their meaning.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_last_error_rule() -> *const c_char {
     detail().rule.as_ptr()
@@ -80,10 +75,8 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     }
 }
 
-/// The name of a status as it stands in this header, "ZT_ERROR_CORRUPT".
-/// Returns a string that is never NULL and lives as long as the library; "ZT_ERROR_UNKNOWN" for a number that this
-/// version does not know.
-/// Threads: any.
+/// Returns the name of a status as this header spells it; "ZT_ERROR_UNKNOWN" for an unknown number. Never
+/// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_status_name(status: zt_status) -> *const c_char {
     let known = usize::try_from(status).ok().and_then(|at| NAMES.get(at));

@@ -19,41 +19,41 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// What is known of an object without touching its bytes. The fields from offset on are of component, 0 if it is NULL.
+/// Metadata of an object. Fields from offset on describe component; they are 0 if it is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_info {
-    /// sizeof (zt_object_info): set by the caller in the first struct of an array, filled in the others.
+    /// sizeof(zt_object_info)
     pub struct_size: usize,
     /// The object.
     pub object: *const zt_object,
-    /// As zt_object_name: NUL-ended, not NULL.
+    /// The name, NUL-ended, not NULL.
     pub name: *const c_char,
-    /// Bytes of the name, without the NUL at its end.
+    /// Bytes of the name without the NUL.
     pub name_length: usize,
-    /// As zt_object_shape: the dimensions, rank of them, outermost first; not NULL.
+    /// The dimensions, outermost first, not NULL.
     pub shape: *const u64,
-    /// As zt_object_rank.
+    /// Number of dimensions.
     pub rank: usize,
-    /// As zt_object_attributes: NULL if it has none.
+    /// The attributes, a map; NULL if there are none.
     pub attributes: *const zt_value,
-    /// As zt_component_count.
+    /// Number of components.
     pub component_count: usize,
-    /// "data" of a dense object or of blocks; NULL for any other format, as no component is all of it.
+    /// Component "data" of a dense object or of blocks; NULL for other formats.
     pub component: *const zt_component,
     /// First stored byte, counted from the start of its part.
     pub offset: u64,
     /// Stored bytes.
     pub stored_size: u64,
-    /// As zt_component_size; ZT_UNKNOWN_SIZE where the file does not declare it.
+    /// Decoded bytes, as for zt_component_size.
     pub size: u64,
-    /// As zt_object_format.
+    /// The format.
     pub format: zt_format,
-    /// As zt_component_dtype.
+    /// The storage type.
     pub dtype: zt_dtype,
-    /// As zt_component_type.
+    /// The logical type.
     pub r#type: zt_type,
-    /// As zt_component_encoding.
+    /// The encoding.
     pub encoding: zt_encoding,
     /// The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
     pub format_name: *const c_char,
@@ -65,15 +65,11 @@ sized_struct!(zt_object_info:
     format, dtype, r#type, encoding, format_name
 );
 
-/// Fills a struct for each of many objects with what its getters return, in file order. Nothing is allocated, locked
-/// or decoded: for a listing of everything, the cheapest way.
+/// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
+/// decodes nothing.
 ///
-/// first: where to begin; not below zt_object_count is fine, and fills nothing. infos, count: as many structs, of
-/// which the first one's struct_size is set; (NULL, 0) fills nothing.
-/// filled: receives how many were filled, count or as many as there are from first on; not NULL. Both are untouched on
-/// failure. What the structs point to lives until the last zt_close.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for NULL and for a struct_size that is none.
-/// Threads: any. Spec 1.2 section 1.
+/// first: the first object; beyond the last one fills nothing. infos, count: an array; set struct_size of the
+/// first struct only. filled: receives the number of filled structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_list(
     file: Option<&zt_file>,
@@ -90,9 +86,7 @@ pub unsafe extern "C" fn zt_object_list(
     })
 }
 
-/// Fills a struct with what is known of an object, as zt_object_list does.
-/// info: set struct_size; not NULL; filled on success, untouched on failure.
-/// Threads: any. Spec 1.2 section 1.
+/// Fills info for an object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_get_info(
     object: Option<&zt_object>,

@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Requests that are being read.
+/// Requests that are being read in the background.
 pub struct zt_load {
     /// Dropped before the files, which its requests are of.
     group: ThreadGroup<Load<'static>>,
@@ -85,18 +85,17 @@ impl Drop for Files {
     }
 }
 
-/// Begins to read what the requests ask for, of any number of files, and returns at once; zt_load_next gives what was
-/// read. A request without dst (NULL, dst_size 0) is delivered in a slot of a ring, which is filled again when all
-/// that is in it was given back by zt_load_release; small requests share slots. What does not fit a slot comes in
-/// several, in any order. If that is compressed, strided, converted or verified, it is first read whole into
-/// temporary memory, one such request at a time: ZT_ERROR_LIMIT if it is larger than in_flight.
+/// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
 ///
-/// requests, count: the reads, used during the call; each may be of another file, which stays open until
-/// zt_load_finish. options: NULL for the defaults. load: receives the handle, NULL on failure; end it with
-/// zt_load_finish, until when every dst and the ring are the load's.
-/// Returns as zt_read_batch what the manifests alone show, and ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; starts its own, which live until zt_load_finish. Sources with callers_thread are read by the threads
-/// that call zt_load_next, and so is all where no thread can be had.
+/// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
+/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the files stay open, and
+/// every dst and the ring belong to the load.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share slots;
+/// larger ones come in several pieces, in any order. A piece that is compressed, strided, converted or
+/// verified and larger than a slot needs temporary memory: ZT_ERROR_LIMIT if that exceeds in_flight.
+/// Returns what zt_read_batch returns for what the manifests show.
+/// Starts threads, which live until zt_load_finish. Sources with callers_thread are read by the threads in
+/// zt_load_next; so is everything if no thread can be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,
@@ -126,13 +125,13 @@ pub unsafe extern "C" fn zt_load_start(
     })
 }
 
-/// Waits for what is next of a load.
+/// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
-/// timeout_ns: how long, in nanoseconds; 0 to look only, below 0 for ever. event: set struct_size; receives what is
-/// next: bytes, a failure, nothing within the time, or the end, which every later call gets, too.
-/// Bytes for a ring come when a slot is free: a thread that holds all slots and waits for ever waits for itself.
-/// Returns ZT_OK also for an event that is a failure; ZT_ERROR_INVALID_ARGUMENT; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, several at once: each event goes to one of them.
+/// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
+/// the end.
+/// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
+/// Returns ZT_OK also if the event is a failed request.
+/// Several threads may call it at once; each event goes to one of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(
     load: Option<&zt_load>,
@@ -152,9 +151,9 @@ pub unsafe extern "C" fn zt_load_next(
     })
 }
 
-/// Gives back the bytes of an event, which are not used after that. A slot of which all was given back is filled again.
-/// event: as zt_load_next gave it, or a copy; NULL is fine, as is one without a slot, or that was given back.
-/// Threads: any, several at once, others than the one that got it.
+/// Releases the bytes of an event. When all bytes of a slot are released, the slot is filled again.
+/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and an event that was released
+/// are ignored. Any thread may call it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
     guard_value((), || {
@@ -169,10 +168,8 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
     });
 }
 
-/// Stops a load: nothing more is begun, and every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with
-/// ZT_ERROR_CANCELLED. A load whose end zt_load_next gave is not changed.
-/// Returns ZT_OK; ZT_ERROR_INVALID_ARGUMENT for NULL; ZT_ERROR_STATE as zt_load_finish.
-/// Threads: any, at the same time as other calls on load.
+/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
+/// load that has ended stays unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     guard(|| {
@@ -183,11 +180,11 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     })
 }
 
-/// Ends a load, whatever is returned: stops it where it is not done, waits for its threads, ends its handle and ring.
-/// load: NULL is fine. stats: may be NULL; set struct_size; filled on success and on failure.
-/// Returns ZT_OK if all was read, the first failure, or ZT_ERROR_CANCELLED. In a child of the process that started it,
-/// which has none of its threads, it is ZT_ERROR_STATE, and all is left as it is.
-/// Threads: any; no other thread may be using load.
+/// Ends a load: stops it if it is not done, waits for its threads, frees its ring.
+///
+/// load: NULL does nothing. stats: may be NULL; filled on failure, too.
+/// Returns ZT_OK if everything was read, else the first failure, or ZT_ERROR_CANCELLED. In a forked child
+/// ZT_ERROR_STATE, and nothing changes. No other thread may use load.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_stats) -> zt_status {
     guard(|| {

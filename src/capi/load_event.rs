@@ -12,83 +12,83 @@ use crate::reader::{BatchOptions, Event, LoadOptions, Next, Order};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
-/// In which order the requests of a load are begun: one of the ZT_LOAD_ORDER_ values.
+/// The order in which a load begins its requests.
 pub type zt_load_order = i32;
 
 /// The values of zt_load_order.
 #[repr(C)]
 pub enum zt_load_order_value {
-    /// By file and offset in it, which suits disks.
+    /// By file and offset, which suits disks.
     ZT_LOAD_ORDER_POSITION = 0,
-    /// As they are given.
+    /// As given.
     ZT_LOAD_ORDER_GIVEN = 1,
-    /// The requests of the most bytes first.
+    /// Largest first.
     ZT_LOAD_ORDER_LARGEST = 2,
 }
 
-/// What zt_load_next has: one of the ZT_LOAD_ values.
+/// What a zt_load_event reports.
 pub type zt_load_kind = i32;
 
 /// The values of zt_load_kind.
 #[repr(C)]
 pub enum zt_load_kind_value {
-    /// Nothing came within the time.
+    /// The timeout passed.
     ZT_LOAD_KIND_NOTHING = 0,
     /// Bytes of a request, at data.
     ZT_LOAD_KIND_DATA = 1,
-    /// A request failed: status and message say why. Nothing more comes of it.
+    /// A request failed: see status and message. No more events follow for it.
     ZT_LOAD_KIND_FAILED = 2,
-    /// There will be nothing more; status is how the load ended.
+    /// The load has ended; status is its result.
     ZT_LOAD_KIND_DONE = 3,
 }
 
-/// The slot of bytes that are in memory of the request's own.
+/// The slot of bytes that are at the request's own dst.
 pub const ZT_NO_SLOT: u32 = u32::MAX;
 
-/// How to load. All fields zero (but struct_size) are the defaults.
+/// How to load.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_load_options {
-    /// sizeof (zt_load_options)
+    /// sizeof(zt_load_options)
     pub struct_size: usize,
-    /// Threads that read; 0 for as many as there are processors, within reason.
+    /// Number of reading threads; 0: docs/tuning.md.
     pub threads: u32,
-    /// Whether to go past the page cache.
+    /// Whether to bypass the page cache.
     pub direct: zt_direct,
-    /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
+    /// As in zt_read_options.
     pub chunk_size: u64,
-    /// Most bytes of temporary memory beside the ring; as in zt_read_options.
+    /// Largest temporary memory beside the ring, as in zt_read_options.
     pub in_flight: u64,
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
-    /// 1: all memory that is given is pinned and contiguous; as in zt_read_options.
+    /// As in zt_read_options.
     pub pinned: u32,
-    /// Which requests are begun first.
+    /// Which requests begin first.
     pub order: zt_load_order,
-    /// 1: a request that fails is reported, and the others go on. 0: the first failure ends the load.
+    /// 1: report a failed request and go on. 0: the first failure ends the load.
     pub keep_going: u32,
-    /// Memory for requests without dst, as slot_count slots of slot_size bytes, yours until zt_load_finish; NULL: the
-    /// library's, on huge pages, if it is needed.
+    /// Memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's, if
+    /// requests need it.
     pub ring: *mut c_void,
-    /// Bytes of a slot, at least 65536; 0 for the default, if ring is NULL.
+    /// Bytes of a slot, at least 65536; with ring NULL, 0 for the default.
     pub slot_size: usize,
-    /// Slots; 0 for the default, if ring is NULL.
+    /// Number of slots; with ring NULL, 0 for the default.
     pub slot_count: usize,
-    /// Called on each thread that reads; NULL for those that the first request's file was opened with.
+    /// Called on each reading thread; NULL: those of the first request's file.
     pub thread_hooks: *const zt_thread_hooks,
 }
 
-/// What zt_load_next has.
+/// What zt_load_next reports.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_load_event {
-    /// sizeof (zt_load_event), set by the caller.
+    /// sizeof(zt_load_event)
     pub struct_size: usize,
-    /// Which of these it is.
+    /// The kind of event.
     pub kind: zt_load_kind,
-    /// ZT_OK, or why the request failed, or how the load ended.
+    /// ZT_OK, the request's failure, or the load's result.
     pub status: zt_status,
-    /// For a failure this thread's zt_last_error, valid until its next failure; else "".
+    /// This thread's zt_last_error if status is a failure, else "".
     pub message: *const c_char,
     /// The tag of the request.
     pub tag: u64,
@@ -96,11 +96,11 @@ pub struct zt_load_event {
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,
-    /// The first of them, counted in what the request reads: what does not fit a slot comes in several events.
+    /// Where these bytes begin within what the request reads.
     pub offset: u64,
-    /// 1 with the event after which nothing more comes of the request.
+    /// 1 if no more events follow for the request.
     pub last: u32,
-    /// The slot that data is in, or ZT_NO_SLOT.
+    /// The slot of data, or ZT_NO_SLOT.
     pub slot: u32,
     /// For zt_load_release.
     pub piece: u32,

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_load_part_stats {
-    /// sizeof (zt_load_part_stats): set by the caller in the first struct of an array, filled in the others.
+    /// sizeof(zt_load_part_stats)
     pub struct_size: usize,
     /// The file; zt_part_get_info of it and part gives the path.
     pub file: *const zt_file,

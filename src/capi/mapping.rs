@@ -8,10 +8,8 @@ use super::status::zt_status;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// The mode that the file is in: ZT_MODE_MAP, ZT_MODE_READ or ZT_MODE_PRIVATE, never ZT_MODE_AUTO, of
-/// which it is what came of it. ZT_MODE_MAP for a file in memory, whose bytes are lent likewise;
-/// ZT_MODE_READ for a zt_source, and for a model whose parts are in several modes. 0 (ZT_MODE_MAP) for NULL.
-/// Threads: any.
+/// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
+/// ZT_MODE_READ for a zt_source and for a model whose parts differ.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
     file.map_or(0, |f| mode::mode_number(f.file().mode()))

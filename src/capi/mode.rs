@@ -4,32 +4,28 @@ use super::types::unknown;
 use crate::error::Result;
 use crate::source::Advice;
 
-/// How the file's bytes are reached: one of the ZT_MODE_ values.
+/// How the file's bytes are reached.
 pub type zt_mode = i32;
 
 /// The values of zt_mode.
 #[repr(C)]
 pub enum zt_mode_value {
-    /// The file is mapped and bytes can be lent. If somebody cuts the file short while it is open,
-    /// touching the lost pages raises SIGBUS in the toucher; if somebody writes to it, the bytes change, and no call can
-    /// detect that: ZT_MODE_READ does.
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
     ZT_MODE_MAP = 0,
-    /// Positioned reads only, never a mapping. A call fails with ZT_ERROR_IO if the file was cut short, or if its size or
-    /// modification time, compared after reading, was changed. A .zt file that only grew by an append stays readable.
+    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
+    /// modification time changed. A .zt file that only grew by an append stays readable.
     ZT_MODE_READ = 1,
-    /// As ZT_MODE_MAP, but as ZT_MODE_READ where the file is on a network file system or one that a program serves
-    /// (NFS, SMB, FUSE, 9p, Ceph, Lustre and others; known on Linux and macOS), where the system refuses the mapping,
-    /// and where the file does not fit the process's address space. zt_file_mode tells which it is.
+    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
+    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
     ZT_MODE_AUTO = 2,
-    /// As ZT_MODE_MAP, and the caller may write, const cast away, to what is lent (zt_component_ptr, zt_file_bytes,
-    /// views, zt_component_load, DLPack): a page that is written to becomes this file handle's own copy, in memory;
-    /// neither the file on disk nor anybody else sees it. All that the handle lends shows the change. What copies or
-    /// checks (zt_component_read, ranges, slices, batches, conversions, verification, zt_write_copy) sees the file's
-    /// bytes. The library writes nothing there. Two threads at the same bytes are the caller's to keep apart.
+    /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
+    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
+    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
     ZT_MODE_PRIVATE = 3,
 }
 
-/// What will be done with bytes: one of the ZT_ADVICE_ values.
+/// A hint what will be done with bytes.
 pub type zt_advice = u32;
 
 /// The values of zt_advice.

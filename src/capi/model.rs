@@ -13,37 +13,31 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null;
 
-/// When shards are opened: other files, which a file of zTensor 2 has bytes of its objects in. The shard NAME of STEM.zt is
-/// STEM-NAME.zt next to it; if STEM.zt is a symbolic link, next to the link, else next to its target, by the name of
-/// that. In zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX, its digest.
-/// More than 65,536 shards are ZT_ERROR_LIMIT, whenever they would be opened.
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is STEM-NAME.zt beside it, or in
+/// zt_open_options.shard_folder also NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
 #[repr(C)]
 pub enum zt_shards_value {
-    /// By zt_open_model, zt_open_model_from and zt_open_parts as ZT_SHARDS_ON_USE, else as ZT_SHARDS_NEVER.
+    /// Models: ZT_SHARDS_ON_USE. Other files: ZT_SHARDS_NEVER.
     ZT_SHARDS_OF_MODELS = 0,
-    /// Each when it is first read; until then it need not be there.
+    /// Each shard when it is first read.
     ZT_SHARDS_ON_USE = 1,
-    /// All with the file, which fails where one is missing or no shard of it.
+    /// All shards with the file; opening fails if one is missing or does not match.
     ZT_SHARDS_AT_OPEN = 2,
-    /// Never: what is in them is listed, and reading it is ZT_ERROR_UNSUPPORTED.
+    /// Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
     ZT_SHARDS_NEVER = 3,
 }
 
-/// Opens a model, which may be of many files, as one file: the objects of all parts are found, listed, lent, read,
-/// verified and copied as those of one. zt_component_info.part is the part of a component.
+/// Opens a model of one or many files as one file.
 ///
-/// path: any file of the model, or its folder; all of them open the same model (docs/formats.md). A file of zTensor 2 is
-/// opened with its shards (zt_open_options.shards). An index (JSON with a "weight_map", as Hugging Face writes it) is
-/// opened with the files that it names, and so is a file that an index in its own folder names. One of several files
-/// named x-00001-of-00005.gguf is opened with the others. If path is a symbolic link, the other files are looked for
-/// beside the link, then beside its target. NUL-ended, in the platform's encoding.
-/// options: NULL for the defaults. max_objects and max_memory are for all parts together, shards among them whenever they
-/// are opened; max_manifest_size is for each and for the index; threads also open the parts. file: as zt_open.
-/// Returns what zt_open returns: ZT_ERROR_NO_FILE if a part is missing (the message names the missing ones, and
-/// zt_open_options.part opens a part alone), ZT_ERROR_CORRUPT if two tensors have the same name, a part lacks a tensor
-/// that the index gives it, the index leads out of its folder, or parts disagree on how many they are;
-/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models, which the message lists.
-/// Threads: any.
+/// path: any file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
+/// opens the files that it names. A file that an index beside it names opens them, too. A numbered file
+/// (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as options.shards says. If
+/// path is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
+/// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
+/// ZT_ERROR_CORRUPT if two tensors have one name, a tensor is not in the file that the index gives, the index
+/// leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds
+/// several models; the message lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
     path: *const c_char,
@@ -80,20 +74,19 @@ pub unsafe extern "C" fn zt_open_parts(
     })
 }
 
-/// How many files it is made of, of which its shards are the last; 0 for NULL. Threads: any.
+/// Number of files of a model; shards come last. 1 for a single file.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_part_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |file| file.file().part_count())
 }
 
-/// What is known of one of the files of a model. A file that zt_open opened is part 0 of itself.
+/// One file of a model. A single file is its own part 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_part_info {
-    /// sizeof (zt_part_info), set by the caller.
+    /// sizeof(zt_part_info)
     pub struct_size: usize,
-    /// The path that the part was opened by, in the platform's encoding, NUL-ended; the path where the library looks for
-    /// a shard that is not open. NULL if the part was not opened by a path. Lives until the last zt_close.
+    /// The path that the part was opened by, or where a shard is looked for; NULL if it has none.
     pub path: *const c_char,
     /// Bytes of the part; 0 for a shard that is not open.
     pub size: u64,
@@ -106,10 +99,8 @@ pub struct zt_part_info {
 // SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_part_info: path, size, container, reserved);
 
-/// Fills a struct with what is known of a part. Opens nothing.
-/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. info: set struct_size; not NULL; filled on success,
-/// untouched on failure.
-/// Threads: any.
+/// Fills info for a part. Opens nothing.
+/// part: below zt_part_count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_part_get_info(
     file: Option<&zt_file>,
@@ -134,7 +125,7 @@ pub unsafe extern "C" fn zt_part_get_info(
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_model_info {
-    /// sizeof (zt_model_info), set by the caller.
+    /// sizeof(zt_model_info)
     pub struct_size: usize,
     /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
     pub passed_over: u64,

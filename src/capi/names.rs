@@ -11,17 +11,13 @@ use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// The name of a dtype in spec 1.2, "bf16"; NULL for ZT_DTYPE_OTHER and numbers that are none. The string lives as
-/// long as the library. Threads: any.
+/// The name of a dtype, "bf16"; NULL if it has none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
     guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
 }
 
-/// The dtype of a name in spec 1.2, such as "bf16"; 0.1's names ("bfloat16") are taken too.
-/// name: NUL-ended, not NULL. dtype: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any.
+/// The dtype of a name such as "bf16" or, of 0.1, "bfloat16". Returns ZT_ERROR_NOT_FOUND for an unknown name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_dtype_from_name(
     name: *const c_char,
@@ -38,15 +34,13 @@ pub unsafe extern "C" fn zt_dtype_from_name(
     })
 }
 
-/// Bytes of one element of a dtype; 0 for ZT_DTYPE_OTHER and numbers that this version does not know.
-/// Threads: any.
+/// Bytes of one element; 0 for ZT_DTYPE_OTHER and unknown numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
     guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
 }
 
-/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL for ZT_TYPE_NONE and ZT_TYPE_OTHER. The string lives as
-/// long as the library. Threads: any.
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL if it has none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     guard_value(null(), || match types::logical(r#type) {
@@ -55,10 +49,7 @@ pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
     })
 }
 
-/// The logical type of a name, such as "f8_e4m3fn" of spec 1.2.
-/// name: NUL-ended, not NULL. type: receives the number, untouched on failure, not NULL.
-/// Returns ZT_ERROR_NOT_FOUND for an unknown name, ZT_ERROR_INVALID_ARGUMENT for NULL.
-/// Threads: any.
+/// The logical type of a name. Returns ZT_ERROR_NOT_FOUND for an unknown name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_type_from_name(
     name: *const c_char,
@@ -75,10 +66,9 @@ pub unsafe extern "C" fn zt_type_from_name(
     })
 }
 
-/// How elements of a type lie in bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for ZT_TYPE_GGUF_Q4_0, 1 in 8 for
-/// ZT_TYPE_COMPLEX64. elements, bytes: receive that, untouched on failure; either may be NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and numbers that are none.
-/// Threads: any.
+/// How many elements of a type lie in how many bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for
+/// ZT_TYPE_GGUF_Q4_0, 1 in 8 for ZT_TYPE_COMPLEX64. elements, bytes: either may be NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and unknown numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_type_block(
     r#type: zt_type,
@@ -97,15 +87,13 @@ pub extern "C" fn zt_type_block(
     })
 }
 
-/// The name of a format in the spec, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS, which has a name
-/// for each type (zt_object_format_name). The string lives as long as the library. Threads: any.
+/// The name of a format, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
     guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
 }
 
-/// The name of an encoding in the spec, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER. The string lives
-/// as long as the library. Threads: any.
+/// The name of an encoding, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
     pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))

@@ -29,63 +29,52 @@ impl zt_object {
     }
 }
 
-/// Name of the object: the bytes of the file, and a NUL. It may hold a NUL itself (see zt_object_name_length).
-/// It is UTF-8, but in GGUF and PyTorch files, where names may be any bytes; zt_object_find finds it by the same bytes.
-/// If a PyTorch or npz file has several objects of one name (the keys "a.b" and "a" -> "b"), each but the first has a
-/// mark behind its name: "a.b#2", "a.b#3". A marked name that is in the file itself is passed over.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any.
+/// The name: the bytes of the file and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
+/// contain a NUL: zt_object_info has the length.
+/// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
     object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
 }
 
-/// Number of dimensions; 0 for a scalar, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// Number of dimensions; 0 for a scalar.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
 }
 
-/// The dimensions, zt_object_rank of them, outermost first.
-/// Returns an array that lives until the last zt_close; not NULL for a scalar, NULL for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The dimensions, outermost first. Not NULL for a scalar.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
     object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
 }
 
-/// Product of the dimensions: 1 for a scalar, 0 for NULL, UINT64_MAX where it leaves 64 bits (sparse and unknown
-/// formats may have such shapes). Threads: any.
+/// Product of the dimensions; 1 for a scalar, UINT64_MAX if it exceeds 64 bits (sparse and unknown formats
+/// only).
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
     object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
 }
 
-/// The layout of the components; ZT_FORMAT_OTHER for an unknown one, and for NULL.
-/// Threads: any. Spec 1.2 section 3.
+/// The format; ZT_FORMAT_OTHER if it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
     object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
 }
 
-/// The object's attributes.
-/// Returns a map that lives until the last zt_close; NULL if it has none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The object's attributes, a map; NULL if there are none.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_value {
     address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
 }
 
-/// Number of components; 0 for NULL. Threads: any.
+/// Number of components.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
     object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
 }
 
-/// The component at index, in file order.
-/// Returns a component that lives until the last zt_close; NULL if index is not below zt_component_count.
-/// Threads: any.
+/// The component at index, in file order; NULL if index is not below zt_component_count.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
     let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
@@ -95,10 +84,7 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
     object.owner().component_handle((entry.component_start as usize).saturating_add(index))
 }
 
-/// The component of that role: "data", "values", "scales" and so on.
-/// role: NUL-ended; NULL finds nothing. Returns a component that lives until the last zt_close; NULL if there is
-/// none, and for NULL. It is no failure: zt_last_error is left as it was.
-/// Threads: any.
+/// The component of that role ("data", "values", "scales"); NULL if there is none, which is not a failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,
@@ -136,17 +122,14 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
-/// Floats become narrower floats by rounding once to nearest, ties to even; infinity and NaN stay what they are. Floats
-/// become integers by rounding to nearest even, and integers become floats by rounding once. To bool, all but zero is
-/// 1; from bool, all but zero is 1. The four f8 types are read exactly. A complex element becomes two.
-/// A number is lost if it is finite and becomes infinite, or if an integer dtype has no value for it. Then the call is
-/// ZT_ERROR_LIMIT, and the message gives the object and the count. zt_read_batch with zt_read_request.lossy reads such
-/// elements: as infinity, as the nearest integer that the dtype has, and NaN as 0.
-/// dtype: what to read as; not ZT_DTYPE_OTHER. dst: receives the bytes that zt_object_size_as gives; NULL only if
-/// there are none. dst_size: its bytes; fewer is ZT_ERROR_BUFFER_SIZE, and then dst is not touched.
-/// written: receives the bytes that were written; may be NULL, untouched on failure. Memory behind that size stays as it
-/// was, also on failure, when the content of dst in front of it is undefined.
-/// Returns what zt_object_size_as and zt_component_read return. Threads: any.
+/// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
+/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
+/// unchanged. On failure the content of dst is undefined.
+/// Floats are rounded once to nearest even; infinity and NaN are kept. Any nonzero number becomes true. A
+/// complex element becomes two numbers. The four f8 types are read exactly.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or an integer dtype has no value for it;
+/// the message gives the count. To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise
+/// what zt_object_size_as and zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,
@@ -167,13 +150,11 @@ pub unsafe extern "C" fn zt_object_read_as(
     })
 }
 
-/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size (dtype). Reads
-/// nothing: they follow from the shape.
-/// size: receives them; not NULL, untouched on failure.
-/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts; the message names
-/// the format or the type. These are sparse objects, quantized groups, block types, packed types such as
-/// ZT_TYPE_F4_E2M1, and all that is unknown. No component is read in place of such an object. ZT_ERROR_LIMIT if the size
-/// leaves 64 bits. Threads: any.
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size(dtype).
+/// Reads nothing.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts: sparse
+/// objects, quantized groups, block types, packed types such as ZT_TYPE_F4_E2M1, unknown types. The message
+/// names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_size_as(
     object: Option<&zt_object>,
@@ -188,17 +169,14 @@ pub extern "C" fn zt_object_size_as(
     })
 }
 
-/// Reads a hyperslab of a dense object: in each dimension count elements from start, step apart. What tensor-parallel
-/// ranks need: only those bytes are read, as far as the encoding allows, or copied out of the mapping in ZT_MODE_MAP
-/// where their pages are in memory. Several threads share large slabs: see zt_open_options.threads.
+/// Reads a slice of a dense object: in each dimension count elements from start, step apart. Only these bytes
+/// are read, as far as the encoding allows.
 ///
-/// start, count: zt_object_rank numbers each; NULL only for a scalar. step: likewise, or NULL for 1 in every
-/// dimension; a step of 0 is ZT_ERROR_INVALID_ARGUMENT. dst: receives the elements row-major and without gaps, in the
-/// host's byte order. dst_size: its bytes, at least the product of the counts times the element size (with the pair
-/// of a complex type); fewer is ZT_ERROR_BUFFER_SIZE.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the slab leaves the shape, ZT_ERROR_UNSUPPORTED if the object is not dense,
-/// else as zt_component_read. On failure the content of dst is undefined.
-/// Threads: any.
+/// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
+/// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
+/// little is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slice exceeds the shape, ZT_ERROR_UNSUPPORTED if the object is
+/// not dense, else as zt_component_read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_slice(
     object: Option<&zt_object>,

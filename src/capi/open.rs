@@ -13,18 +13,16 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// Opens the file at path, whatever its name: .zt of any version that is read (docs/versions.md), or another container
-/// (docs/formats.md); zt_part_get_info says which. Checks everything that the manifest and the file's size can show, in
-/// time and memory proportional to the manifest; no component's bytes are read (but see zt_open_options.verify).
-/// path: NUL-ended, in the platform's encoding (UTF-8 on Windows), used only during the call.
-/// options: NULL for the defaults. file: receives the handle, NULL on failure; end it with zt_close.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (a folder, a FIFO), ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT,
-/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped in ZT_MODE_MAP or ZT_MODE_PRIVATE:
-/// ZT_MODE_AUTO reads it), ZT_ERROR_LIMIT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT; with verify
-/// ZT_ERROR_DIGEST_MISMATCH, and ZT_ERROR_CANCELLED if progress stops it. A file that ends in an unfinished append is
-/// ZT_ERROR_BUSY while a writer has it (zt_write_append), else ZT_ERROR_CORRUPT: zt_repair cuts it back. A file that
-/// changes while it is being opened is looked at again; if it goes on changing, it is ZT_ERROR_BUSY.
-/// Threads: any. Spec 1.2 section 5.
+/// Opens the file at path. The content decides the container (docs/formats.md), not the name.
+///
+/// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
+/// failure. End it with zt_close.
+/// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (also a folder or FIFO), ZT_ERROR_UNKNOWN_CONTAINER,
+/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be
+/// mapped), ZT_ERROR_BUSY (the file keeps changing, or an append is in progress). With options.verify also
+/// ZT_ERROR_DIGEST_MISMATCH. If an append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file.
+/// Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -177,11 +175,11 @@ impl AsRef<[u8]> for Borrowed {
     }
 }
 
-/// Opens a file, of any container that zt_open takes, that is in memory.
-/// data, size: its bytes; they are not copied and must stay as they are until the last zt_close. Pointers that
-/// zt_component_ptr lends are as aligned as data is, and refused where that is less than the element's size.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open.
-/// Threads: any.
+/// Opens a file that is in memory.
+///
+/// data, size: not copied; must stay valid and unchanged until the last zt_close. Borrowed pointers have the
+/// alignment of data. If that is less than the element size, zt_component_ptr fails.
+/// options: mode and advice are ignored. file, statuses: as for zt_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
     data: *const c_void,
@@ -198,9 +196,7 @@ pub unsafe extern "C" fn zt_open_memory(
     })
 }
 
-/// Another reference to an open file: zt_close has to be called once more.
-/// file: NULL is fine. Returns file.
-/// Threads: any, at the same time as any other call on file.
+/// Adds a reference; call zt_close once more. Returns file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     // SAFETY: NULL or an open file, of which the caller owns a reference.
@@ -210,10 +206,9 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     file
 }
 
-/// Gives a reference back. The last one closes the file and ends everything borrowed from it; buffers of
-/// zt_component_load hold a reference of their own.
-/// file: NULL is fine. Using it after its last zt_close is undefined.
-/// Threads: any; no other thread may be using the reference that is given back.
+/// Releases a reference. The last one closes the file and ends everything borrowed from it. Buffers of
+/// zt_component_load hold their own reference.
+/// No other thread may use the reference that is released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -222,10 +217,8 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     }
 }
 
-/// The version as the file says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" where it says none, as safetensors. Of a
-/// model, that of its first part.
-/// Returns a string that lives until the last zt_close; NULL for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, that
+/// of part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -233,34 +226,27 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// The file's own attributes; of a model, those of its first part.
-/// Returns a map that lives until the last zt_close; NULL if the file has none, and for NULL.
-/// Threads: any. Spec 1.2 section 1.
+/// The file's attributes, a map; NULL if there are none. Of a model, those of part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
     address(file.and_then(|f| f.file().attributes()))
 }
 
-/// Number of objects; 0 for NULL. Threads: any.
+/// Number of objects.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file().object_count())
 }
 
-/// The object at index, in file order, part by part.
-/// Returns an object that lives until the last zt_close; NULL if index is not below zt_object_count, and for NULL.
-/// Threads: any.
+/// The object at index, in file order, part by part; NULL if index is not below zt_object_count.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
     file.map_or(null(), |f| f.object_handle(index))
 }
 
-/// The object of that name; the first one where a 0.1 file has several.
-/// name: NUL-ended, the bytes of zt_object_name, which need not be UTF-8; NULL finds nothing. A name that holds a NUL
-/// is found by zt_object_find_n.
-/// Returns an object that lives until the last zt_close; NULL if there is none, and for NULL. It is no failure:
-/// zt_last_error is left as it was.
-/// Threads: any.
+/// The object of that name; NULL if there is none. The first one if a 0.1 file has several.
+/// name: the bytes of zt_object_name, NUL-ended. For names that contain a NUL, use zt_object_find_n.
+/// A missing object is not a failure: zt_last_error stays unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_char) -> *const zt_object {
     let Some(file) = file else { return null() };

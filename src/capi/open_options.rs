@@ -12,57 +12,56 @@ use crate::model::manifest::Container;
 use crate::reader::{copy_path, File, OpenOptions, Shards, VerifyOptions, VerifyReport};
 use std::ffi::{c_char, c_void};
 
-/// How to open a file. All fields zero (but struct_size) are the defaults.
+/// How to open a file.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_open_options {
-    /// sizeof (zt_open_options)
+    /// sizeof(zt_open_options)
     pub struct_size: usize,
-    /// How the bytes are reached; ZT_MODE_MAP is the default.
+    /// How bytes are reached; 0 is ZT_MODE_MAP.
     pub mode: zt_mode,
-    /// 0: check the structure. 1: check every digest, too, those of whole shards among them.
+    /// 1: also check every digest, including those of whole shards. 0: check the structure.
     pub verify: u32,
-    /// 0: what a lenient reader may pass over is passed over. 1: it is refused: unknown dtypes, encodings and
-    /// formats, malformed digests and versions, sparse indices that are not u64 in 1.2, bool bytes other than 0 and 1
-    /// (in components when these are read or verified) and, when verified, padding that is not zero.
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, 1.2 sparse indices
+    /// other than u64, and, when read or verified, bool bytes other than 0 and 1 and nonzero padding. 0:
+    /// accept them.
     pub strict: u32,
-    /// What will be done with the whole file: a hint, which the system may refuse.
+    /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,
-    /// Largest manifest in bytes; 0 for the specs' 1 GiB.
+    /// Largest manifest in bytes; 0: 1 GiB.
     pub max_manifest_size: u64,
     /// Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
     pub max_decoded_size: u64,
-    /// Most objects; 0 for 2^24.
+    /// Largest number of objects; 0: 2^24.
     pub max_objects: u64,
-    /// Threads that a call without options of its own may use for a large component, and waits for. 0: a few
-    /// (docs/tuning.md). 1: only the caller's. A zt_source is read by at most as many as its concurrency.
+    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
+    /// docs/tuning.md.
     pub threads: u32,
-    /// What may be opened, 1u << ZT_CONTAINER_... of each; 0: all. A file of another: ZT_ERROR_UNSUPPORTED.
+    /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
+    /// ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
-    /// Most memory in bytes for opening the file and its shards, and what stays of that: manifest, tables, names,
-    /// attributes; not components. Over it is ZT_ERROR_LIMIT, before the memory is asked for. 0: docs/tuning.md.
+    /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
+    /// 0: docs/tuning.md.
     pub max_memory: u64,
-    /// Handed to progress; may be NULL.
+    /// Passed to progress.
     pub context: *mut c_void,
-    /// With verify: called with stored bytes as they are checked.
+    /// With verify: reports the stored bytes that were checked.
     pub progress: zt_progress_callback,
-    /// What messages call the file; NULL: its path, or how it is opened. Copied.
+    /// What messages call the file; NULL: its path. Copied.
     pub name: *const c_char,
-    /// Where memory that is handed out comes from; NULL: the library's own. Copied.
+    /// Allocates memory that is handed out; NULL: the library's. Copied.
     pub allocator: *const zt_allocator,
-    /// Called on threads that are started for the file; NULL: none. Copied.
+    /// Called on threads that the library starts for the file; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
-    /// The folder that shards are in; NULL: that of the file that names them. Copied.
+    /// The folder of shards; NULL: that of the file. Copied.
     pub shard_folder: *const c_char,
     /// When shards are opened: one of the ZT_SHARDS_ values.
     pub shards: u32,
-    /// 1: zt_open_model and zt_open_model_from open the file at the path alone, although it is a part of a model. 0: the
-    /// whole model.
+    /// 1: zt_open_model opens only the file at path. 0: the whole model.
     pub part: u32,
-    /// 1: include tensors that the files of a model hold and its index names nowhere. 0: leave them out;
-    /// zt_model_get_info counts them.
+    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
     pub include_unlisted: u32,
-    /// 0: a safetensors, npz or PyTorch file with bytes behind its content is refused. 1: they are passed over.
+    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
     pub allow_trailing: u32,
 }
 

@@ -6,8 +6,9 @@ use crate::error::{Cause, Result};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Called with progress: done of total bytes. Returns 0 to go on, anything else to stop with ZT_ERROR_CANCELLED, after
-/// which the same call does not call it again. Called from one thread at a time, not necessarily the caller's.
+/// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
+/// ZT_ERROR_CANCELLED.
+/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
 pub type zt_progress_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
 

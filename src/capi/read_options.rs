@@ -10,54 +10,53 @@ use crate::error::Result;
 use crate::reader::{BatchOptions, Direct};
 use std::ffi::{c_char, c_void};
 
-/// Whether batch reads go past the page cache: one of the ZT_DIRECT_ values.
+/// Whether reads bypass the page cache.
 pub type zt_direct = i32;
 
 /// The values of zt_direct.
 #[repr(C)]
 pub enum zt_direct_value {
-    /// Past the page cache where that is faster: in a large batch, the parts that are not in memory already, if the
-    /// file system says that it has direct reads. What was read so is not in the page cache afterwards.
+    /// Bypass the page cache where that is faster: in a large batch, for the parts that are not in memory.
     ZT_DIRECT_AUTO = 0,
-    /// Through the page cache: for what will be read again.
+    /// Read through the page cache: for bytes that will be read again.
     ZT_DIRECT_NEVER = 1,
-    /// Past the page cache; ZT_ERROR_UNSUPPORTED where the file system has no such reads. Where one fails all the
-    /// same, that and those after it go through the page cache, and zt_read_stats.reason tells.
+    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
+    /// through the page cache, and zt_read_stats.reason says so.
     ZT_DIRECT_ALWAYS = 2,
 }
 
-/// Called when a request is done, with its tag: ZT_OK and dst is filled, or its failure, whose message is as
-/// zt_last_error's, valid during the call, and "" for ZT_OK. Called from one thread at a time, not necessarily the
-/// caller's; it must not call zt_read_batch on the same file.
+/// Reports that a request is done, with its tag and status. message: as for zt_last_error, valid during the
+/// call; "" for ZT_OK.
+/// Calls come from one thread at a time, which need not be the caller's. It must not call zt_read_batch on
+/// the same file.
 pub type zt_done_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
 
-/// How to read a batch. All fields zero (but struct_size) are the defaults.
+/// How to read a batch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_options {
-    /// sizeof (zt_read_options)
+    /// sizeof(zt_read_options)
     pub struct_size: usize,
-    /// Threads; 0 for as many as there are processors, within reason. 1 reads on the caller's thread.
+    /// Number of threads; 1: the caller's only. 0: docs/tuning.md.
     pub threads: u32,
-    /// Whether to go past the page cache.
+    /// Whether to bypass the page cache.
     pub direct: zt_direct,
     /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
     pub chunk_size: u64,
-    /// Most bytes of temporary memory in use at once, over all threads; 0 for the default. One request may always use
-    /// what it alone needs.
+    /// Largest temporary memory over all threads in bytes; 0 for the default. One request may always use what
+    /// it needs.
     pub in_flight: u64,
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
-    /// 1: the destinations are pinned and physically contiguous (registered with a device, or of a driver's pool), so
-    /// that reads past the page cache go straight into them where their address and the offset are aligned: worth it
-    /// for memory on huge pages, too. 0: through memory of the library's, quicker for pages that lie anywhere.
+    /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
+    /// Also worth it for huge pages.
     pub pinned: u32,
-    /// Passed to the callbacks; may be NULL.
+    /// Passed to the callbacks.
     pub context: *mut c_void,
     /// Called for every request that is done; may be NULL.
     pub on_done: zt_done_callback,
-    /// Called with the bytes that were delivered, to ask whether to go on; may be NULL.
+    /// Reports the bytes delivered; may be NULL.
     pub progress: zt_progress_callback,
 }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_sink {
-    /// sizeof (zt_sink)
+    /// sizeof(zt_sink)
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,

@@ -34,7 +34,7 @@ pub struct zt_source_range {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
-    /// sizeof (zt_source)
+    /// sizeof(zt_source)
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,

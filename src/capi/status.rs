@@ -2,7 +2,7 @@
 
 use crate::error::Cause;
 
-/// Outcome of a call: ZT_OK, or one of the ZT_ERROR_ values. Numbers never change; an unknown one is an error.
+/// Outcome of a call. Numbers never change; treat an unknown one as an error.
 #[allow(non_camel_case_types)]
 pub type zt_status = i32;
 
@@ -11,41 +11,41 @@ pub type zt_status = i32;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum zt_status_value {
-    /// Done.
+    /// Success.
     ZT_OK = 0,
-    /// No file could make the argument right: NULL, an unknown value.
+    /// An argument is invalid whatever the file: NULL, an unknown enum value.
     ZT_ERROR_INVALID_ARGUMENT = 1,
     /// The operating system or a callback of the caller failed.
     ZT_ERROR_IO = 2,
-    /// No such object, component, attribute or key.
+    /// The object, component, attribute or key does not exist.
     ZT_ERROR_NOT_FOUND = 3,
-    /// No container that is read here, by the file's content.
+    /// The content is not in a format that the library reads.
     ZT_ERROR_UNKNOWN_CONTAINER = 4,
-    /// The file breaks a rule of the format; the message names the rule.
+    /// The file breaks a rule of its format; the message names the rule.
     ZT_ERROR_CORRUPT = 5,
-    /// The bytes do not have the digest that the file gives for them.
+    /// The bytes do not match their digest.
     ZT_ERROR_DIGEST_MISMATCH = 6,
-    /// Well-formed, but unknown here: an encoding, a dtype, a digest algorithm, a version.
+    /// The library does not support this: an encoding, a dtype, a version.
     ZT_ERROR_UNSUPPORTED = 7,
-    /// Above a stated limit: of the manifest, of a decoded size, of the number of objects, of the numbers of a dtype.
+    /// A limit is exceeded: manifest size, decoded size, object count, memory, range of a dtype.
     ZT_ERROR_LIMIT = 8,
-    /// The caller's memory is too small, or given data is not of the shape's size.
+    /// The caller's memory is too small, or the data does not have the size that its shape needs.
     ZT_ERROR_BUFFER_SIZE = 9,
-    /// The bytes cannot be lent: compressed, of the other byte order, or not in memory.
+    /// The bytes cannot be borrowed: compressed, of the other byte order, or not in memory.
     ZT_ERROR_NOT_MAPPABLE = 10,
-    /// A call out of order: of a writer that has failed, say.
+    /// The call is out of order: for example the writer has failed.
     ZT_ERROR_STATE = 11,
-    /// An object or component of that name is there already.
+    /// An object or component of that name exists already.
     ZT_ERROR_EXISTS = 12,
-    /// A callback of the caller asked to stop.
+    /// A callback of the caller stopped the call.
     ZT_ERROR_CANCELLED = 13,
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     ZT_ERROR_OUT_OF_MEMORY = 14,
     /// A bug of this library; please report the message.
     ZT_ERROR_INTERNAL = 15,
-    /// There is nothing at the path.
+    /// Nothing exists at the path.
     ZT_ERROR_NO_FILE = 16,
-    /// What was waited for did not happen in the time that was given.
+    /// The timeout passed.
     ZT_ERROR_TIMEOUT = 17,
     /// Another writer has the file: an append, an edit or a repair that has not ended.
     ZT_ERROR_BUSY = 18,

@@ -25,7 +25,7 @@ pub type zt_name_callback =
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_store {
-    /// sizeof (zt_store)
+    /// sizeof(zt_store)
     pub struct_size: usize,
     /// Passed to every function; may be NULL.
     pub context: *mut c_void,

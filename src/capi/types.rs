@@ -7,41 +7,41 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, Format, LogicalType};
 
-/// A size that the file does not declare and that nobody found out yet.
+/// A size that the file does not declare and that is not known yet.
 pub const ZT_UNKNOWN_SIZE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
-/// As the length of a range: all from its offset to the end. A length of 0 is an empty range.
+/// The length of a range that goes to the end.
 pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
-/// A storage type: one of the ZT_DTYPE_ values. Spec 1.2 section 2.
+/// A storage type: how elements are stored.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. What 0.1 and 1.0 files name differently ("float32") is given in its 1.2 meaning.
+/// The values of zt_dtype. Names of 0.1 and 1.0 files ("float32") are given by their 1.2 meaning.
 #[repr(C)]
 pub enum zt_dtype_value {
-    /// A name that this version does not know; zt_component_dtype_name returns it.
+    /// An unknown name: zt_component_info.dtype_name.
     ZT_DTYPE_OTHER = 0,
 }
 
-/// A logical type: one of the ZT_TYPE_ values. Spec 1.2 section 2.
+/// A logical type: what stored elements mean if that is not their storage type.
 pub type zt_type = i32;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and type.
-/// ZT_TYPE_GGUF_ are the block types of GGUF, stored as u8; see zt_type_block.
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and
+/// type. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
-    /// Absent: the elements are what the dtype says.
+    /// None: the elements are what the dtype says.
     ZT_TYPE_NONE = 0,
-    /// A name that this version does not know; zt_component_type_name returns it.
+    /// An unknown name: zt_component_info.type_name.
     ZT_TYPE_OTHER = 7,
 }
 
-/// A layout of components: one of the ZT_FORMAT_ values. Spec 1.2 section 3.
+/// Which components an object has.
 pub type zt_format = i32;
 
-/// The values of zt_format.
+/// The values of zt_format. Spec 1.2 section 3.
 #[repr(C)]
 pub enum zt_format_value {
-    /// A name that this version does not know, or a 0.1 layout that is not dense.
+    /// An unknown name: zt_object_info.format_name. Or a 0.1 layout that is not dense.
     ZT_FORMAT_OTHER = 0,
     /// One row-major array: component "data".
     ZT_FORMAT_DENSE = 1,
@@ -49,21 +49,21 @@ pub enum zt_format_value {
     ZT_FORMAT_SPARSE_CSR = 2,
     /// Coordinate list: "values", "coords".
     ZT_FORMAT_SPARSE_COO = 3,
-    /// Quantized groups: "packed_weight", "scales" and perhaps "zeros".
+    /// Quantized groups: "packed_weight", "scales" and optionally "zeros".
     ZT_FORMAT_QUANTIZED_GROUP = 4,
     /// Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
     ZT_FORMAT_BLOCKS = 5,
 }
 
-/// How stored bytes become the component's bytes: one of the ZT_ENCODING_ values.
+/// How stored bytes are encoded.
 pub type zt_encoding = i32;
 
 /// The values of zt_encoding.
 #[repr(C)]
 pub enum zt_encoding_value {
-    /// When writing: what the writer's options say. Never given for a component of a file.
+    /// When writing: the writer's option. Never the encoding of a file's component.
     ZT_ENCODING_DEFAULT = 0,
-    /// A name that this version does not know; its bytes cannot be read.
+    /// An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
     ZT_ENCODING_OTHER = 3,
 }
 

@@ -13,15 +13,15 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// What kind of thing an attribute value is: one of the ZT_VALUE_ values. RFC 7049 section 2.
+/// The kind of a value.
 pub type zt_value_kind = i32;
 
 /// The values of zt_value_kind.
 #[repr(C)]
 pub enum zt_value_kind_value {
-    /// null; also what zt_value_get_kind says of NULL.
+    /// null; also the kind of NULL.
     ZT_VALUE_KIND_NULL = 0,
-    /// true or false.
+    /// True or false.
     ZT_VALUE_KIND_BOOL = 1,
     /// An integer from -2^64 to 2^64-1.
     ZT_VALUE_KIND_INT = 2,
@@ -31,13 +31,13 @@ pub enum zt_value_kind_value {
     ZT_VALUE_KIND_STRING = 4,
     /// A byte string.
     ZT_VALUE_KIND_BYTES = 5,
-    /// A sequence of values.
+    /// A list of values.
     ZT_VALUE_KIND_ARRAY = 6,
-    /// Pairs of key and value; keys may be of any kind.
+    /// Pairs of key and value; keys may have any kind.
     ZT_VALUE_KIND_MAP = 7,
     /// A number and one value, at index 0.
     ZT_VALUE_KIND_TAG = 8,
-    /// CBOR's undefined, or a simple value without a meaning of its own.
+    /// CBOR's undefined, or another simple value.
     ZT_VALUE_KIND_OTHER = 9,
 }
 
@@ -46,8 +46,7 @@ fn not_a(kind: &str) -> Error {
     fail!(InvalidArgument, "the value is no {kind}, or does not fit")
 }
 
-/// What kind of thing a value is; ZT_VALUE_KIND_NULL for NULL.
-/// Threads: any.
+/// The kind of a value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
     // SAFETY: "a value".
@@ -65,10 +64,8 @@ pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_k
     }) as zt_value_kind
 }
 
-/// The truth of a bool.
-/// out: receives 0 or 1, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a bool as 0 or 1. Like all zt_value_get_ functions it returns ZT_ERROR_INVALID_ARGUMENT if the value
+/// has another kind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_bool(
     value: *const zt_value,
@@ -85,10 +82,7 @@ pub unsafe extern "C" fn zt_value_get_bool(
     })
 }
 
-/// The number of an integer that fits an int64_t.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any.
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_i64(
     value: *const zt_value,
@@ -102,10 +96,7 @@ pub unsafe extern "C" fn zt_value_get_i64(
     })
 }
 
-/// The number of an integer that fits a uint64_t.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind or does not fit, and for NULL.
-/// Threads: any.
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_u64(
     value: *const zt_value,
@@ -119,10 +110,7 @@ pub unsafe extern "C" fn zt_value_get_u64(
     })
 }
 
-/// The number of a float, or of an integer, which is rounded if it has to be.
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a float, or an integer rounded to one.
 #[unsafe(no_mangle)]
 #[allow(clippy::cast_precision_loss, reason = "said in the doc")]
 pub unsafe extern "C" fn zt_value_get_f64(
@@ -143,11 +131,8 @@ pub unsafe extern "C" fn zt_value_get_f64(
     })
 }
 
-/// The text of a string, UTF-8 and NUL-ended; it may hold a NUL itself.
-/// text: receives a string that lives until the last zt_close. length: receives its bytes without the NUL at the end;
-/// may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a text, NUL-ended; it may contain a NUL. length: receives its bytes without the NUL at the end; may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_string(
     value: *const zt_value,
@@ -166,11 +151,7 @@ pub unsafe extern "C" fn zt_value_get_string(
     })
 }
 
-/// The content of a byte string.
-/// bytes: receives a pointer that lives until the last zt_close; a NUL stands behind them. size: receives the number
-/// of bytes; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives a byte string; a NUL follows it. size: may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_bytes(
     value: *const zt_value,
@@ -189,16 +170,14 @@ pub unsafe extern "C" fn zt_value_get_bytes(
     })
 }
 
-/// The numbers of an array, all at once, or one alone: the content of a dtype, or an error.
+/// Reads an array of numbers at once, or one number, without rounding.
 ///
-/// value: an array, or a number or bool, which is as an array of one. dtype: of the elements in dst. BOOL takes
-/// bools, integers take integers in their range, floats take floats and integers that they hold without rounding.
-/// What zt_value_dtype says gives each element bit for bit.
-/// dst: receives zt_value_count elements, of a number or bool one, in the host's byte order, of any alignment;
-/// untouched on failure. count: elements that dst has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than that, ZT_ERROR_INVALID_ARGUMENT, with the element in the
-/// message, if one is another thing or would be rounded, and for other kinds.
-/// Threads: any.
+/// dtype: of the elements at dst. BOOL accepts bools. Integers accept integers in range. Floats accept floats
+/// and integers that they represent exactly. With zt_value_dtype every element is exact.
+/// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
+/// count: elements that fit at dst.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
+/// the message names it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_numbers(
     value: *const zt_value,
@@ -226,15 +205,12 @@ pub unsafe extern "C" fn zt_value_read_numbers(
     })
 }
 
-/// The texts of an array of strings, all at once. A byte string is given as it is: GGUF files have vocabularies with
-/// some tokens that are no UTF-8.
+/// Reads an array of strings at once. Byte strings are accepted: some tokens of GGUF vocabularies are not
+/// UTF-8.
 ///
-/// strings: receives zt_value_count pointers, each to bytes with a NUL behind them, that live until the last zt_close.
-/// lengths: receives their bytes without that NUL; may be NULL. Both are untouched on failure. count: elements that
-/// each has room for.
-/// Returns ZT_ERROR_BUFFER_SIZE if count is smaller than zt_value_count, ZT_ERROR_INVALID_ARGUMENT if an item is no
-/// string, and for other kinds.
-/// Threads: any.
+/// strings: receives zt_value_count NUL-ended strings. lengths: receives their bytes without the NUL; may be
+/// NULL. count: elements that fit.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an item is not a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_read_strings(
     value: *const zt_value,
@@ -289,10 +265,7 @@ unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Ar
     }
 }
 
-/// The number of a tag; the tagged value is zt_value_at (value, 0).
-/// out: receives it, untouched on failure, not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if the value is of another kind, and for NULL.
-/// Threads: any.
+/// Gives the number of a tag; zt_value_at(value, 0) is the tagged value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_tag(
     value: *const zt_value,
@@ -307,8 +280,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
     })
 }
 
-/// Number of items of an array, of pairs of a map, 1 for a tag; 0 for all else, and for NULL.
-/// Threads: any.
+/// Items of an array, pairs of a map, 1 for a tag, else 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
     // SAFETY: "a value".
@@ -320,9 +292,8 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
     }
 }
 
-/// The item of an array, the value of a map's pair, or what a tag tags (index 0), in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for NULL.
-/// Threads: any.
+/// The item of an array, the value of a map's pair, or a tag's value, in file order; NULL if index is not
+/// below zt_value_count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
     // SAFETY: "a value".
@@ -334,9 +305,7 @@ pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *c
     })
 }
 
-/// The key of a map's pair, in the file's order.
-/// Returns a value that lives until the last zt_close; NULL if index is not below zt_value_count, and for other kinds.
-/// Threads: any.
+/// The key of a map's pair; NULL if index is not below zt_value_count, and for other kinds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
     // SAFETY: "a value".
@@ -344,9 +313,7 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
     address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
 }
 
-/// What a map has under a text key; the pairs are looked at one after the other.
-/// key: NUL-ended; NULL finds nothing. Returns a value that lives until the last zt_close; NULL if there is none.
-/// Threads: any.
+/// The value of a text key in a map, by linear search; NULL if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
     // SAFETY: "a value".

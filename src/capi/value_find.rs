@@ -10,15 +10,13 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-/// Writes a value as compact JSON text. What JSON lacks: byte strings are {"$bytes":"hex"}, floats that are not
-/// finite {"$float":"nan"} (or "inf", "-inf"), tags {"$tag":[number,value]}, undefined {"$undefined":true}, other
-/// simple values {"$simple":number}, maps whose keys are not all text {"$map":[[key,value],...]}. Integers are
-/// written in full, also those past 2^53.
+/// Writes a value as compact JSON. What JSON lacks becomes {"$bytes":"hex"}, {"$float":"nan"} (or "inf",
+/// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
+/// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
-/// buf, size: receives the text and a NUL, as many characters as fit; (NULL, 0) asks for the size only.
-/// needed: receives the bytes of the whole text with its NUL, also on ZT_ERROR_BUFFER_SIZE; may be NULL.
-/// Returns ZT_ERROR_BUFFER_SIZE if size is smaller, but ZT_OK for (NULL, 0).
-/// Threads: any.
+/// buf, size: receives the text and a NUL, cut at size; (NULL, 0) only asks for the size. needed: receives
+/// the bytes of the whole text with its NUL; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(
     value: *const zt_value,
@@ -73,9 +71,8 @@ pub unsafe extern "C" fn zt_value_find_n(
     })
 }
 
-/// The dtype that the container states for a number or an array's elements (GGUF does); of a bool ZT_DTYPE_BOOL.
-/// Returns 0 if none is stated, for other kinds, and for NULL.
-/// Threads: any.
+/// The dtype that the container states for a number or an array's elements (GGUF does), ZT_DTYPE_BOOL for a
+/// bool, else 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_dtype(value: *const zt_value) -> zt_dtype {
     // SAFETY: "a value".

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::model::value::{bytes_of_size, record_size, Value};
 use std::ptr::null;
 
-/// An attribute value of a file or an object: CBOR's data model; borrowed, lives until the file's last zt_close.
+/// A value of an attribute.
 pub struct zt_value {
     _tag: u8,
 }

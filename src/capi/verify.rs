@@ -15,24 +15,24 @@ use crate::writer::{repair_with_progress, RepairOptions, RepairReport};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
-/// Check the digests of components that have one.
+/// Check digests.
 pub const ZT_VERIFY_DIGESTS: u32 = 1;
-/// Check the contents: decoding, sizes, sparse and quantized structure, bool bytes.
+/// Check decoding, sizes, structure and bool bytes.
 pub const ZT_VERIFY_CONTENTS: u32 = 2;
-/// Refuse padding that is not zero, too.
+/// Reject nonzero padding.
 pub const ZT_VERIFY_PADDING: u32 = 4;
 
-/// Compare all bytes of shards with their digests, too.
+/// Compare whole shards with their digests.
 pub const ZT_VERIFY_SHARDS: u32 = 8;
 
-/// Check the digests, and fail with ZT_ERROR_UNSUPPORTED for each component whose bytes have neither a digest nor a
-/// CRC-32 that can be checked.
+/// Check digests, and report ZT_ERROR_UNSUPPORTED for each component that has neither a digest nor a CRC-32
+/// that can be checked.
 pub const ZT_VERIFY_REQUIRE_DIGESTS: u32 = 16;
 
-/// Called by zt_verify for each failure, and with ZT_ERROR_UNSUPPORTED for what could not be checked: of a component
-/// (the first of each), of an object as a whole (component is NULL), or of the padding or a shard (both are NULL). message: as zt_last_error's, valid during the call.
-/// Returns 0 to go on, anything else to end the call. Called from one thread at a time, not necessarily the caller's,
-/// in any order.
+/// Reports one failure, or with ZT_ERROR_UNSUPPORTED something that could not be checked. component is NULL
+/// if it concerns the whole object; both are NULL for padding and shards. message: valid during the call.
+/// Return 0 to go on, anything else to stop.
+/// Calls come from one thread at a time, which need not be the caller's, in any order.
 pub type zt_failure_callback = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -43,25 +43,25 @@ pub type zt_failure_callback = Option<
     ) -> i32,
 >;
 
-/// What to verify. All fields zero (but struct_size) are the defaults.
+/// What to verify.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_verify_options {
-    /// sizeof (zt_verify_options)
+    /// sizeof(zt_verify_options)
     pub struct_size: usize,
     /// A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
     pub checks: u32,
-    /// Threads; 0 for as many as there are processors, within reason.
+    /// Number of threads; 0: docs/tuning.md.
     pub threads: u32,
-    /// Passed to the callbacks; may be NULL.
+    /// Passed to the callbacks.
     pub context: *mut c_void,
-    /// Called with the stored bytes that were checked, to ask whether to go on; may be NULL.
+    /// Reports the stored bytes that were checked; may be NULL.
     pub progress: zt_progress_callback,
-    /// Called for each failure: so one call lists all that is broken. NULL: the first one ends it.
+    /// Called for each failure, so that one call lists all of them. NULL: stop at the first.
     pub on_failure: zt_failure_callback,
-    /// Only this object of the file, on the caller's thread; NULL: all of them, and the padding.
+    /// Verify only this object of the file; NULL: everything.
     pub object: *const zt_object,
-    /// Only this component of the file, on the caller's thread; NULL: all of them.
+    /// Verify only this component of the file; NULL: everything.
     pub component: *const zt_component,
 }
 
@@ -69,29 +69,26 @@ pub struct zt_verify_options {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_verify_report {
-    /// sizeof (zt_verify_report), set by the caller.
+    /// sizeof(zt_verify_report)
     pub struct_size: usize,
-    /// Objects that were checked in full.
+    /// Objects that were checked completely.
     pub objects: u64,
-    /// Components that were checked in full.
+    /// Components that were checked completely.
     pub components: u64,
     /// Stored bytes that were read.
     pub bytes: u64,
-    /// Digests that agree, the CRC-32 of archives among them.
+    /// Digests that match, including the CRC-32 of archives.
     pub digests_verified: u64,
     /// Components without a digest or CRC-32.
     pub digests_absent: u64,
-    /// Digests of an algorithm that this version does not know: not verified.
+    /// Digests of an unknown algorithm.
     pub digests_unknown: u64,
-    /// Bytes outside of all components that are not zero: padding, which readers may ignore, or what
-    /// zt_write_remove left.
+    /// Nonzero bytes outside of components: padding, or what zt_write_remove left.
     pub padding_nonzero: u64,
-    /// Stored bytes of components that have neither a digest nor a CRC-32 that could be checked. Damage of these is
-    /// not found.
+    /// Stored bytes without a digest or CRC-32 that could be checked. Damage there is not found.
     pub bytes_not_covered: u64,
-    /// Components, objects and shards that could not be checked, or not in full: an unknown dtype, encoding or digest
-    /// algorithm, in zTensor 2 an unknown type. If it is not 0, zt_verify does not return ZT_OK. In other files a component
-    /// of an unknown type is read, and checked, as one of its dtype.
+    /// Components, objects and shards that could not be checked completely: an unknown dtype, encoding,
+    /// digest algorithm or, in zTensor 2, type. If it is not 0, zt_verify does not return ZT_OK.
     pub not_checked: u64,
 }
 
@@ -104,19 +101,16 @@ sized_struct!(zt_verify_report:
     not_checked
 );
 
-/// Verifies a whole file: digests, that components decode to their sizes, sparse and quantized structure, bool bytes.
+/// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
+/// bytes. Every read accepts what this function has accepted.
 ///
-/// options: NULL for digests, contents and shards. report: may be NULL; set struct_size; filled on success and, with what was checked
-/// so far, on failure. A file without digests verifies, unless ZT_VERIFY_REQUIRE_DIGESTS is set: digests_absent counts
-/// components, bytes_not_covered their bytes. Bytes that several components have are looked at once, and counted for
-/// each.
-/// Returns ZT_OK only if all of that was checked and nothing is wrong. Otherwise the first failure in file order:
-/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED,
-/// ZT_ERROR_OUT_OF_MEMORY. If nothing is wrong, but something could not be checked, ZT_ERROR_UNSUPPORTED: not_checked
-/// counts it. The rest of the file was checked then, and on_failure has got each item with this status. An object of a
-/// format that the library does not know has no rules but those of its components.
-/// What this function has checked, every read accepts.
-/// Threads: any; the call starts its own and waits for them. Spec 1.2 sections 1 to 5.
+/// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
+/// too.
+/// A component without a digest passes, unless ZT_VERIFY_REQUIRE_DIGESTS is set; the report counts it.
+/// Returns ZT_OK only if everything was checked and is right. Otherwise the first failure in file order:
+/// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED.
+/// ZT_ERROR_UNSUPPORTED if nothing is wrong but something could not be checked; report.not_checked counts it.
+/// Starts threads and waits for them, except for one object or component. Spec 1.2 sections 1 to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
     file: Option<&zt_file>,
@@ -225,7 +219,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_repair_options {
-    /// sizeof (zt_repair_options)
+    /// sizeof(zt_repair_options)
     pub struct_size: usize,
     /// 1: only report what would be done.
     pub dry_run: u32,
@@ -247,7 +241,7 @@ pub struct zt_repair_options {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_repair_report {
-    /// sizeof (zt_repair_report), set by the caller.
+    /// sizeof(zt_repair_report)
     pub struct_size: usize,
     /// Bytes of the file before.
     pub old_size: u64,

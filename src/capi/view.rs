@@ -55,17 +55,17 @@ impl zt_array {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_tensor {
-    /// sizeof (zt_tensor), set by the caller.
+    /// sizeof(zt_tensor)
     pub struct_size: usize,
-    /// The elements, row-major, in the host's byte order, aligned as zt_component_ptr says; not NULL.
+    /// The elements, row-major, in the host's byte order. Not NULL. Aligned as for zt_component_ptr.
     pub data: *const c_void,
-    /// Bytes.
+    /// Bytes at data.
     pub size: usize,
     /// The storage type.
     pub dtype: zt_dtype,
     /// The logical type.
     pub r#type: zt_type,
-    /// The dimensions, rank of them.
+    /// The dimensions, outermost first.
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
@@ -75,7 +75,7 @@ pub struct zt_tensor {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_csr {
-    /// sizeof (zt_csr), set by the caller.
+    /// sizeof(zt_csr)
     pub struct_size: usize,
     /// Number of rows.
     pub rows: u64,
@@ -95,7 +95,7 @@ pub struct zt_csr {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_coo {
-    /// sizeof (zt_coo), set by the caller.
+    /// sizeof(zt_coo)
     pub struct_size: usize,
     /// Number of stored entries.
     pub nnz: u64,
@@ -114,7 +114,7 @@ pub struct zt_coo {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_quantized {
-    /// sizeof (zt_quantized), set by the caller.
+    /// sizeof(zt_quantized)
     pub struct_size: usize,
     /// The dimensions, rank of them.
     pub shape: *const u64,
@@ -175,15 +175,13 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
     }
 }
 
-/// The dense tensor of that name, ready to use.
+/// Finds a dense tensor by name and gives its bytes: borrowed where zt_component_ptr works, else decoded once
+/// into memory that the file keeps.
 ///
-/// Without a copy where zt_component_ptr would work; else the bytes are decoded into memory that the file keeps, and
-/// a second call gives the same memory.
-/// name: as for zt_object_find. view: set struct_size; untouched on failure. What it points to lives until the last
-/// zt_close.
-/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), ZT_ERROR_CORRUPT,
-/// ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any. Spec 1.2 section 3.
+/// name: as for zt_object_find. view: filled on success.
+/// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
+/// zt_component_read returns.
+/// Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_find(
     file: Option<&zt_file>,
@@ -200,8 +198,7 @@ pub unsafe extern "C" fn zt_tensor_find(
     })
 }
 
-/// As zt_tensor_find, of an object in hand; so for names that hold a NUL, too.
-/// Threads: any. Spec 1.2 section 3.
+/// As zt_tensor_find, for an object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut zt_tensor) -> zt_status {
     guard(|| {

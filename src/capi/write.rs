@@ -10,18 +10,17 @@ use crate::error::fail;
 use crate::writer::{ComponentSpec, DenseSpec};
 use std::ffi::{c_char, c_void};
 
-/// Writes a dense object at once.
+/// Writes a dense object. Nothing is kept after the call.
 ///
-/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. dtype: one of the 13.
-/// type: ZT_TYPE_NONE or a known one that goes with dtype. shape: rank dimensions, outermost first; NULL only if rank
-/// is 0. data, size: the elements, row-major, in the host's byte order; size has to be what shape, dtype and type
-/// make it, else ZT_ERROR_BUFFER_SIZE. Nothing is kept after the call.
-/// Returns ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_LIMIT if it is over 64 KiB, ZT_ERROR_UNSUPPORTED if the
-/// version cannot represent it, ZT_ERROR_STATE if an object is open or the writer has failed,
-/// ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the data breaks a rule that zt_verify checks: a bool is
-/// neither 0 nor 1 (0.1 allows any byte), or, in zTensor 2, bits behind the last element of a type below 8 bits are
-/// not 0. The message says where, and what to do.
-/// Threads: one at a time. Spec 1.2 section 3.
+/// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
+/// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
+/// row-major, in the host's byte order.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
+/// is taken, ZT_ERROR_LIMIT if it exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent the
+/// object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the
+/// data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
+/// nonzero bits behind the last element of a packed type.
+/// Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_dense(
     writer: Option<&mut zt_writer>,
@@ -126,13 +125,11 @@ pub unsafe extern "C" fn zt_write_coo(
     })
 }
 
-/// Writes an object of any format with any components at once.
-///
-/// desc: not NULL; nothing is kept after the call. A component's data may be NULL only if its size is 0.
-/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the format
-/// requires is missing, else as zt_write_dense. The structure of a sparse or quantized object is checked as
-/// zt_verify does.
-/// Threads: one at a time. Spec 1.2 sections 1 to 3.
+/// Writes an object of any format with its components. Nothing is kept after the call.
+/// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the
+/// format needs is missing, else as zt_write_dense. Sparse and quantized objects are checked as zt_verify
+/// checks them.
+/// Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,

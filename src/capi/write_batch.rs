@@ -12,47 +12,43 @@ use crate::error::Result;
 use crate::writer::DenseSpec;
 use std::ffi::{c_char, c_void};
 
-/// One dense object of a batch to be written. Zero in type and in what follows it is the default.
+/// A dense object of zt_write_batch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_write_request {
-    /// sizeof (zt_write_request), the same in every request of a call.
+    /// sizeof(zt_write_request)
     pub struct_size: usize,
     /// The name, UTF-8, not NULL.
     pub name: *const c_char,
-    /// The dimensions, rank of them, outermost first; NULL only if rank is 0.
+    /// The dimensions, outermost first; NULL only if rank is 0.
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
     /// The elements, row-major, in the host's byte order; NULL only if size is 0.
     pub data: *const c_void,
-    /// Bytes at data: what shape, dtype and type make it.
+    /// Bytes at data: what shape, dtype and type need.
     pub size: usize,
-    /// The storage type; one of the 13.
+    /// The storage type, not ZT_DTYPE_OTHER.
     pub dtype: zt_dtype,
-    /// The logical type: ZT_TYPE_NONE or a known one that goes with dtype.
+    /// The logical type: ZT_TYPE_NONE, or a known type that belongs to dtype.
     pub r#type: zt_type,
-    /// The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    /// The encoding; 0 for the writer's option.
     pub encoding: zt_encoding,
-    /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    /// The digest; 0 for the writer's option.
     pub digest: zt_digest,
-    /// Bytes of the name, which may hold a NUL then; 0 if it is NUL-ended.
+    /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest, name_length);
 
-/// Writes many dense objects in one call: the file is byte for byte what zt_write_dense, called for each in turn
-/// (with the request's encoding and digest as the writer's options), makes it. For small objects it is faster:
-/// different ones are compressed side by side, and SHA-256 is computed while others are written.
+/// Writes many dense objects. The file is the same as with zt_write_dense for each, but compression and
+/// hashing run in parallel.
 ///
-/// requests, count: the objects, used during the call; (NULL, 0) does nothing.
-/// All requests are checked before the first byte is written: a call that is refused writes none of them, and the
-/// message names the first request that is at fault, by its position from 0 and its name. A name that two requests
-/// have is ZT_ERROR_EXISTS. Returns as zt_write_dense.
-/// Threads: one at a time; the call starts as many as zt_write_options.threads allows, if there is enough to do, and
-/// waits for them. The functions of a zt_sink are called from the caller's thread alone.
+/// All requests are checked before the first byte is written: if one is refused, none is written, and the
+/// message names it. Returns as zt_write_dense.
+/// Starts threads and waits for them (zt_write_options.threads).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_batch(
     writer: Option<&mut zt_writer>,

@@ -15,7 +15,7 @@ use std::ffi::{c_char, c_void};
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_quantized_desc {
-    /// sizeof (zt_quantized_desc)
+    /// sizeof(zt_quantized_desc)
     pub struct_size: usize,
     /// The attribute "bits"; 0 to leave it out.
     pub bits: u64,

@@ -13,12 +13,11 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
 
-/// A file that is being written. It belongs to one thread at a time.
+/// A file that is being written.
 ///
-/// A call that fails leaves it as it was before the call, unless writing itself failed (ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, what a sink returned, or ZT_ERROR_OUT_OF_MEMORY while bytes were on their way): then it has
-/// failed for good, every further call but zt_write_abort is ZT_ERROR_STATE, and the destination is as it was before
-/// the writer. What a call has accepted zt_write_finish can write.
+/// If a call fails, the writer stays as it was before the call. Writing itself can fail, too: ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes were on their way. Then the
+/// writer has failed: every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
 pub struct zt_writer {
     writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
@@ -72,20 +71,19 @@ pub(super) fn handle(writer: Writer, sink: u64, options: &zt_write_options) -> R
     Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
 }
 
-/// Begins a new file. It grows beside path under another name and takes path's place, atomically, at
-/// zt_write_finish; until then whatever is at path stays as it is.
+/// Begins a new file. It is written under another name beside path and replaces path atomically in
+/// zt_write_finish. Until then the file at path stays unchanged.
 ///
-/// path: NUL-ended, used only during the call. Behind a symbolic link its target is replaced, or created where there
-/// is none, and the link stays. A replaced file's permissions are kept; a read-only one is ZT_ERROR_IO. The folder
-/// has to keep its path until the writer ends: if it is renamed meanwhile, zt_write_finish is ZT_ERROR_NO_FILE and
-/// the unfinished file stays in it. options: NULL for the defaults. writer: receives the handle, NULL on failure; end
-/// it with zt_write_finish or zt_write_abort.
-/// Who has the replaced file open reads what it was, to the end. Windows replaces a file that is open since Windows 10, on
-/// file systems that can (NTFS), if whoever opened it shares it for deletion, as this library does; elsewhere, and where it
-/// will not give up a file that is mapped, zt_write_finish is ZT_ERROR_IO and the file at path stays.
-/// Returns ZT_ERROR_NO_FILE (no such folder), ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED (options that the version cannot
-/// represent), ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any. Spec 1.2 section 4.
+/// path: used during the call only. options: NULL for the defaults. writer: receives the handle, NULL on
+/// failure. End it with zt_write_finish or zt_write_abort.
+/// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
+/// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
+/// ZT_ERROR_NO_FILE.
+/// Processes that have the old file open keep reading the old contents. On Windows zt_write_finish returns
+/// ZT_ERROR_IO if a program has the file open without sharing it for deletion.
+/// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
+/// the version cannot represent.
+/// Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_create(
     path: *const c_char,
@@ -99,28 +97,19 @@ pub unsafe extern "C" fn zt_write_create(
     })
 }
 
-/// Begins to add objects to an existing 1.1, 1.2 or 2 file, in place.
+/// Begins to add objects to a 1.1, 1.2 or 2 file, in place. Existing objects can be changed, too
+/// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
-/// What is there stays whole until the new manifest is safely behind it: a crash at any moment leaves either the new
-/// file or the old bytes followed by an unfinished append, which zt_open names and zt_repair cuts off. What is
-/// appended does not matter for that: from its first write to its end a record of the append stands in the file's
-/// head, and until it is gone zt_open refuses the file. A file without any data has no room for that record; a new
-/// one takes its place at zt_write_finish. The old manifest is carried over as it is, unknown fields included, and
-/// its place becomes padding. The file's version is raised to 1.2.0 where 1.2 features are added, unless an object
-/// that is there would break a rule of 1.2; then the version stays, as the released writers leave it. What is added
-/// keeps the rules of 1.2 either way: sparse indices are u64. File attributes that are set replace those of the same
-/// key. What the file has can be edited: zt_write_remove.
-/// A file of zTensor 2 has no place for a record, and its old ends stay: zt_repair cuts it back to the last of them.
-///
-/// The writer holds a lock on the file until it ends (flock; LockFileEx on a byte past the end on Windows), as
-/// zt_repair does: the second of two is ZT_ERROR_BUSY. Readers are not stopped. Children that the process forks share
-/// the lock, which lasts until the writer has ended and they have exited or called exec. Where a file system has no
-/// locks, the file's identity, size and time are compared before the first write, identity and size again before the
-/// new end counts. That is weaker: two appends that pass these checks at the same moment damage each other.
-/// zt_write_finish is ZT_ERROR_IO if the file was removed, or replaced by another one, since this call.
-/// path, options, writer: as zt_write_create; spec must be ZT_SPEC_DEFAULT.
-/// Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a 0.1 or 1.0 file, ZT_ERROR_BUSY.
-/// Threads: any.
+/// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
+/// reports an interrupted append and zt_repair restores the old file.
+/// The old manifest is kept, including unknown fields. New objects follow the rules of 1.2. The version
+/// becomes 1.2.0 if that is needed and every object allows it.
+/// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
+/// children share the lock. On file systems without locks the library compares the file's identity, size and
+/// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
+/// was removed or replaced.
+/// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
+/// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_append(
     path: *const c_char,
@@ -148,11 +137,10 @@ fn appending(
     handle(Writer::append_to(file, path, described)?, 0, options)
 }
 
-/// Opens an object that is written piece by piece: zt_write_component for each component, and zt_write_data
-/// for its bytes, as often as you like, then zt_write_end.
-/// desc: not NULL, without components; nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if an object is open already, else as zt_write_object.
-/// Threads: one at a time.
+/// Opens an object that is written in pieces: call zt_write_component for each component, zt_write_data for
+/// its bytes, then zt_write_end.
+/// desc: without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open, else as zt_write_object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_begin(
     writer: Option<&mut zt_writer>,
@@ -174,13 +162,12 @@ pub unsafe extern "C" fn zt_write_begin(
     })
 }
 
-/// Opens a component of the open object; the one before it ends.
+/// Opens a component of the open object; the previous one ends.
 ///
-/// desc: not NULL; nothing is kept after the call. With data the component is written whole, and no
-/// zt_write_data follows. Without, its bytes are streamed; if size is not 0, that many have to come.
-/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if the
-/// component before it got another size than it announced, else as zt_write_dense.
-/// Threads: one at a time.
+/// desc: nothing is kept after the call. With data the component is written whole. Without data its bytes
+/// follow in zt_write_data; if size is not 0, exactly so many must follow.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
+/// the previous component has another size than announced, else as zt_write_dense.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_component(
     writer: Option<&mut zt_writer>,
@@ -197,14 +184,11 @@ pub unsafe extern "C" fn zt_write_component(
     })
 }
 
-/// Adds bytes to the open component, in the host's byte order. A call may end within an element.
-/// data, size: (NULL, 0) adds nothing. Nothing is kept after the call.
-/// Returns ZT_ERROR_STATE if no component is open for streaming, ZT_ERROR_BUFFER_SIZE if more comes than was
-/// announced or than the shape of a dense object takes, ZT_ERROR_CORRUPT if the bytes break a rule that zt_verify
-/// checks (as zt_write_dense; columns and row pointers of a sparse object that are out of range), ZT_ERROR_IO.
-/// Bytes that are refused, but with ZT_ERROR_IO, count as not given. The row pointers of a sparse_csr object of
-/// zTensor 2 and the coordinates of a sparse_coo object are kept in memory until the object ends.
-/// Threads: one at a time.
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element. Nothing is
+/// kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
+/// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
+/// After a failure other than ZT_ERROR_IO the bytes count as not written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_data(
     writer: Option<&mut zt_writer>,
@@ -219,12 +203,11 @@ pub unsafe extern "C" fn zt_write_data(
 }
 
 /// Ends the open object.
-/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than announced or
-/// than the shape of a dense object takes (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format requires is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes turn out to
-/// be those of a component that is there, ZT_ERROR_CORRUPT if the parts of a sparse or quantized object do not belong
-/// together or its positions break a rule, ZT_ERROR_IO. After the last two the writer has failed.
-/// Threads: one at a time.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+/// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format needs is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal
+/// those of an earlier component. ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not
+/// fit each other, and ZT_ERROR_IO; after these two the writer has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
@@ -246,13 +229,12 @@ pub(super) unsafe fn copied_name<'a>(
     }
 }
 
-/// Writes manifest and footer, publishes the file, and ends the writer, whatever is returned.
+/// Writes the manifest, publishes the file and ends the writer, also on failure.
 ///
-/// writer: NULL is ZT_OK and does nothing. summary: may be NULL; set struct_size; untouched on failure.
-/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the destination is
-/// as it was before the writer, but for what comes when the new one stands and whose messages say "in place": a folder
-/// that could not be synced after the rename; after an append, an old manifest that could not be cleared or synced.
-/// Threads: one at a time. Spec 1.2 section 4.
+/// writer: NULL does nothing. summary: may be NULL.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
+/// destination is unchanged. Failures after the rename are the exception; their messages say "in place".
+/// Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,
@@ -282,11 +264,10 @@ pub unsafe extern "C" fn zt_write_finish(
     })
 }
 
-/// Ends the writer and leaves the destination as it was before. Where an append cannot be taken back (the disk
-/// fails), zt_open says so, and zt_repair does it. Where the system refuses to make a file shorter (Windows, while it
-/// is mapped), it is longer, and holds what it held. Nothing is returned, as by zt_close: the next zt_open
-/// says what is left of the file.
-/// writer: NULL is fine. Threads: one at a time.
+/// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
+/// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
+/// it is mapped), it stays longer; its old content is intact.
+/// writer: NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {
     if !writer.is_null() {

@@ -15,7 +15,7 @@ use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
 use std::ffi::{c_char, c_void};
 
-/// A version of the spec to write: one of the ZT_SPEC_ values.
+/// The version of the file to write.
 pub type zt_spec = u32;
 
 /// The values of zt_spec.
@@ -23,84 +23,80 @@ pub type zt_spec = u32;
 pub enum zt_spec_value {
     /// 1.2.0.
     ZT_SPEC_DEFAULT = 0,
-    /// 0.1.0: dense only, one dtype, no logical types, no attributes of the file.
+    /// 0.1.0: dense objects only, no logical types, no attributes of the file.
     ZT_SPEC_0_1_0 = 100,
     /// 1.1.0.
     ZT_SPEC_1_1_0 = 10100,
     /// 1.2.0.
     ZT_SPEC_1_2_0 = 10200,
-    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, tables of zstd frames.
+    /// zTensor 2, another container: components at multiples of 4096, digests of decoded bytes, seekable
+    /// zstd.
     ZT_SPEC_2 = 20000,
 }
 
-/// A checksum algorithm: one of the ZT_DIGEST_ values.
+/// A checksum algorithm.
 pub type zt_digest = i32;
 
 /// The values of zt_digest.
 #[repr(C)]
 pub enum zt_digest_value {
-    /// The digest of the writer's options. In these: CRC-32C in versions 0.1 to 1.2, XXH3 in zTensor 2.
+    /// In zt_write_options: CRC-32C, in zTensor 2 XXH3. Elsewhere: the writer's option.
     ZT_DIGEST_DEFAULT = 0,
     /// No digest.
     ZT_DIGEST_NONE = 1,
-    /// CRC-32C (Castagnoli): finds accidents.
+    /// CRC-32C (Castagnoli): detects accidental damage.
     ZT_DIGEST_CRC32C = 2,
-    /// SHA-256: finds intent, too, if the manifest is trusted.
+    /// SHA-256: detects intentional changes, too, if the manifest is trusted.
     ZT_DIGEST_SHA256 = 3,
-    /// XXH3 of 64 bits: finds accidents. In zTensor 2, in place of CRC-32C.
+    /// XXH3, 64 bits: detects accidental damage. zTensor 2 only, in place of CRC-32C.
     ZT_DIGEST_XXH3 = 4,
 }
 
-/// How to write a file. All fields zero (but struct_size) are the defaults.
+/// How to write a file.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_write_options {
-    /// sizeof (zt_write_options)
+    /// sizeof(zt_write_options)
     pub struct_size: usize,
-    /// Which text of the spec to follow; ZT_SPEC_DEFAULT is 1.2.0. What the version cannot represent is
-    /// ZT_ERROR_UNSUPPORTED. Appending follows the file.
+    /// The version to write. What it cannot represent is ZT_ERROR_UNSUPPORTED. Must be 0 for zt_write_append.
     pub spec: zt_spec,
-    /// The encoding of components that ask for none; ZT_ENCODING_DEFAULT is raw.
+    /// The encoding of components that do not name one; 0 is raw.
     pub encoding: zt_encoding,
-    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for 4096, its least.
+    /// Components start at multiples of this: a power of two from 64 to 2^40; 0 for 64, in zTensor 2 for
+    /// 4096.
     pub alignment: u64,
-    /// Components of at least large_size bytes start at multiples of this coarser alignment (4096 or more for direct
-    /// I/O and eviction page by page); 0 for no difference.
+    /// A coarser alignment for components of at least large_size bytes, such as 4096 for direct I/O; 0 for
+    /// none.
     pub large_alignment: u64,
-    /// From how many bytes (before encoding) a component is large; 0 for the default. A streamed component whose size
-    /// is not said counts as large.
+    /// Size before encoding from which a component is large; 0 for the default. Streamed components of
+    /// unknown size are large.
     pub large_size: u64,
-    /// The zstd level, -7 to 22; 0 for zstd's default, 3.
+    /// The zstd level, -7 to 22; 0 for 3.
     pub zstd_level: i32,
-    /// The digest of components that say ZT_DIGEST_DEFAULT, and of copies of components without a digest.
-    /// ZT_DIGEST_DEFAULT is CRC-32C, in zTensor 2 XXH3. ZT_DIGEST_NONE writes no digests.
+    /// The digest of components with ZT_DIGEST_DEFAULT and of copies of components without one.
     pub digest: zt_digest,
-    /// Threads for compression, to hash a large component or many of a batch while they are written, and to write a
-    /// large one of a durable file; 0 for as many as there are processors, within reason. The bytes written do not
-    /// depend on it.
+    /// Number of threads that compress, hash and write; 0: docs/tuning.md. The bytes written do not depend on
+    /// it.
     pub threads: u32,
-    /// 1: the file and its folder are synced to the disk before zt_write_finish returns. A new file that is not
-    /// small then goes past the page cache where the file system can, which is faster; its bytes are the same, but
-    /// whoever reads it next reads it from the disk (docs/tuning.md).
+    /// 1: sync the file and its folder to the disk before zt_write_finish returns. Large files then bypass
+    /// the page cache.
     pub durable: u32,
-    /// A compressed component of more bytes than this is written as independent zstd frames of this many bytes, so
-    /// that it decodes in parallel and by range: from 1024 to 2^30; 0 for the default.
+    /// Compressed components are split into zstd frames of this many bytes, so that they decode in parallel
+    /// and by range: 1024 to 2^30; 0 for the default.
     pub frame_size: u64,
-    /// Handed to progress; may be NULL.
+    /// Passed to progress.
     pub context: *mut c_void,
-    /// Called as the file grows, copies included, and before it is published, by a thread of a call to the writer:
-    /// done is bytes of the file, total is 0. It must not use this writer. If it stops, the call is
-    /// ZT_ERROR_CANCELLED, the writer has failed and the destination is as it was. NULL: not called.
+    /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it stops, the writer
+    /// has failed. NULL: not called.
     pub progress: zt_progress_callback,
-    /// Called on the threads that are started for the file; NULL: nothing is. Copied.
+    /// Called on threads that the writer starts; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
-    /// 1: the canonical form of zTensor 2, in which the same tensors and attributes are the same bytes: raw, with xxh3, at
-    /// multiples of 65536, equal bytes stored once. Objects have to come in the order of their names' bytes, streamed
-    /// components in that of their roles; else ZT_ERROR_INVALID_ARGUMENT.
+    /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
+    /// the byte order of their names, streamed components in that of their roles; otherwise
+    /// ZT_ERROR_INVALID_ARGUMENT.
     pub canonical: u32,
-    /// 0: a copy fails if the bytes do not agree with a digest or CRC-32 of their file. 1: it goes on, and
-    /// zt_write_summary.damaged counts. Damaged bytes get no new digest: if they are copied as they are stored, they
-    /// keep the digest that they have, which does not agree; otherwise they have no digest.
+    /// 1: copy components that do not match their digest or CRC-32 and count them in
+    /// zt_write_summary.damaged. They get no new digest. 0: such a copy fails.
     pub allow_damaged: u32,
 }
 
@@ -119,30 +115,29 @@ pub(super) fn reporting(mut writer: Writer, options: &zt_write_options) -> Resul
     Ok(writer)
 }
 
-/// A component to be written. All fields zero but struct_size, role, dtype, data and size are the usual one.
+/// A component to write.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_component_desc {
-    /// sizeof (zt_component_desc), the same in every element of an array.
+    /// sizeof(zt_component_desc)
     pub struct_size: usize,
-    /// The role, UTF-8, not NULL: "data", "values", "scales", or any other.
+    /// The role, UTF-8, not NULL: "data", "values", "scales" or another.
     pub role: *const c_char,
     /// Bytes of the role; 0 if it is NUL-ended.
     pub role_length: usize,
-    /// The storage type; one of the 13.
+    /// The storage type, not ZT_DTYPE_OTHER.
     pub dtype: zt_dtype,
-    /// The logical type; for ZT_TYPE_OTHER see type_name.
+    /// The logical type; with ZT_TYPE_OTHER set type_name.
     pub r#type: zt_type,
-    /// The logical type's name, UTF-8, where type is ZT_TYPE_OTHER; else NULL.
+    /// The name of a type that the library does not know; else NULL.
     pub type_name: *const c_char,
-    /// The encoding; ZT_ENCODING_DEFAULT is what the writer's options say.
+    /// The encoding; 0 for the writer's option.
     pub encoding: zt_encoding,
-    /// The digest; ZT_DIGEST_DEFAULT is what the writer's options say.
+    /// The digest; 0 for the writer's option.
     pub digest: zt_digest,
-    /// The elements, in the host's byte order; used during the call. NULL to stream them with zt_write_data
-    /// (after zt_write_component), or if there are none.
+    /// The elements, in the host's byte order. NULL to stream them with zt_write_data, or if size is 0.
     pub data: *const c_void,
-    /// Bytes at data. When streaming: how many will come, or 0 if that is not known yet.
+    /// Bytes at data. When streaming: how many will follow, or 0 if that is not known.
     pub size: u64,
     /// Bytes of type_name; 0 if it is NUL-ended.
     pub type_name_length: usize,
@@ -153,33 +148,33 @@ sized_struct!(zt_component_desc:
     role, role_length, dtype, r#type, type_name, encoding, digest, data, size, type_name_length
 );
 
-/// An object to be written. All fields zero but struct_size, name, format, shape and rank are the usual one.
+/// An object to write.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_desc {
-    /// sizeof (zt_object_desc)
+    /// sizeof(zt_object_desc)
     pub struct_size: usize,
     /// The name, UTF-8, not NULL.
     pub name: *const c_char,
     /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
-    /// The layout; for ZT_FORMAT_OTHER see format_name. Not ZT_FORMAT_BLOCKS, which is only read.
+    /// The format, not ZT_FORMAT_BLOCKS; with ZT_FORMAT_OTHER set format_name.
     pub format: zt_format,
     /// Must be 0.
     pub reserved: u32,
-    /// The layout's name, UTF-8, where format is ZT_FORMAT_OTHER; else NULL.
+    /// The name of a format that the library does not know; else NULL.
     pub format_name: *const c_char,
-    /// The dimensions, rank of them.
+    /// The dimensions, outermost first.
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// The components of zt_write_object, component_count of them; must be empty for zt_write_begin.
+    /// The components for zt_write_object; NULL for zt_write_begin.
     pub components: *const zt_component_desc,
     /// Number of components.
     pub component_count: usize,
-    /// Attributes to take over from an open file, a map; may be NULL.
+    /// Attributes to copy from an open file, a map; may be NULL.
     pub attributes: *const zt_value,
-    /// Attributes as JSON text, an object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
+    /// Attributes as a JSON object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
     pub attributes_json: *const c_char,
     /// Bytes of format_name; 0 if it is NUL-ended.
     pub format_name_length: usize,
@@ -195,9 +190,9 @@ sized_struct!(zt_object_desc:
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_write_summary {
-    /// sizeof (zt_write_summary), set by the caller.
+    /// sizeof(zt_write_summary)
     pub struct_size: usize,
-    /// Bytes of the whole file.
+    /// Bytes of the file.
     pub file_size: u64,
     /// Objects in the file.
     pub objects: u64,
@@ -207,7 +202,7 @@ pub struct zt_write_summary {
     pub stored_bytes: u64,
     /// Their bytes before encoding.
     pub data_bytes: u64,
-    /// Components that were copied although they are damaged (zt_write_options.allow_damaged).
+    /// Damaged components that were copied (zt_write_options.allow_damaged).
     pub damaged: u64,
 }
 

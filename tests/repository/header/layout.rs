@@ -173,6 +173,8 @@ fn tidy(name: &str, item: &str) -> String {
             None => writeln!(out, "{}", without_tag(line)).unwrap(),
         }
     }
+    // The prologue says what every struct_size is.
+    out = out.replace(&format!("size_t struct_size; ///< sizeof({name})\n"), "size_t struct_size;\n");
     // Its type is declared with the others.
     let end = format!("}} {name};\n");
     if let (true, Some(members)) = (out.contains("typedef struct "), out.strip_suffix(&end)) {

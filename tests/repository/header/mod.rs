@@ -129,8 +129,7 @@ fn the_header_of_the_remote_library_is_what_cbindgen_makes_of_it() {
     let found = std::fs::read_to_string(path).unwrap();
     assert!(made == found, "remote/include/ztensor_remote.h is stale; `make header` makes it anew");
     for name in declared(&found) {
-        let doc = doc_of(&found, &name).join(" ");
-        assert!(doc.contains("Threads: "), "{name}: {doc}");
+        assert!(!doc_of(&found, &name).is_empty(), "{name} has no doc");
     }
 }
 
@@ -146,8 +145,7 @@ fn the_header_speaks_c_and_documents_every_function() {
     let functions = declared(&header);
     assert!(functions.len() > 85, "{}", functions.len());
     for name in &functions {
-        let doc = doc_of(&header, name).join(" ");
-        assert!(doc.contains("Threads: "), "the doc of {name} does not say which threads may call it: {doc}");
+        assert!(!doc_of(&header, name).is_empty(), "{name} has no doc");
     }
 }
 
@@ -162,10 +160,10 @@ fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
         ["zt_open", "zt_open_model", "zt_tensor_find", "zt_component_ptr", "zt_object_read_as", "zt_close"]
     {
         let line = line_of(&format!(" {name}("));
-        assert!(line < 620, "{name} stands in line {line}");
+        assert!(line < 400, "{name} stands in line {line}");
     }
-    assert!(header.lines().count() <= 1650, "{} lines", header.lines().count());
-    assert!(header.split_whitespace().count() <= 15_000, "{} words", header.split_whitespace().count());
+    assert!(header.lines().count() <= 1400, "{} lines", header.lines().count());
+    assert!(header.split_whitespace().count() <= 12_000, "{} words", header.split_whitespace().count());
 }
 
 /// A function that is new and takes a pointer is called with NULL for it, too.
