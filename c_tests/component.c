@@ -123,10 +123,10 @@ static void one_row(const row *r, zt_mode mode)
     CHECK_U64(zt_component_dtype(c), r->dtype);
     CHECK_STR(dtype_name(c), zt_dtype_name(r->dtype));
     CHECK_U64(zt_component_type(c), r->type);
-    if (r->type_name)
+    if (r->type != ZT_TYPE_NONE)
         CHECK_STR(type_name(c), r->type_name);
     else
-        CHECK(type_name(c) == NULL);
+        CHECK(type_name(c) == NULL); /* also where the file repeats the dtype */
     CHECK_U64(zt_component_encoding(c), r->encoding);
     CHECK_STR(encoding_name(c), zt_encoding_name(r->encoding));
     CHECK_U64(component_info(c).offset, r->offset);

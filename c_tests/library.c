@@ -148,7 +148,6 @@ static void containers_and_blocks(void)
         CHECK_STR(zt_container_name((zt_container)i + 1), names[i]);
     CHECK(ZT_CONTAINER_ZT_0_1 == 1 && ZT_CONTAINER_SAFETENSORS == 6 && ZT_CONTAINER_TORCH == 9);
     CHECK(zt_container_name(ZT_CONTAINER_NONE) == NULL && zt_container_name(255) == NULL);
-    CHECK(part_info(NULL, 0).container == ZT_CONTAINER_NONE);
     CHECK_STATUS(zt_type_block(ZT_TYPE_NONE, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(zt_type_block(ZT_TYPE_OTHER, &elements, &bytes), ZT_ERROR_INVALID_ARGUMENT);
     for (i = 0; i < COUNT(strange); i++) {

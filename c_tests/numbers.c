@@ -18,14 +18,18 @@ static int untouched(size_t end)
     return 1;
 }
 
+static int names(const char *message, const char *what)
+{
+    return what && strstr(message, what) != NULL;
+}
+
 /* What a refusal names: the format if that is not dense, else the dtype or the type. */
 static int names_it(const zt_object *object, const zt_component *data)
 {
     const char *message = zt_last_error();
     if (zt_object_format(object) != ZT_FORMAT_DENSE)
-        return strstr(message, format_name(object)) != NULL;
-    return (type_name(data) && strstr(message, type_name(data))) ||
-           strstr(message, dtype_name(data)) || strstr(message, encoding_name(data));
+        return names(message, format_name(object)) || (data && names(message, type_name(data)));
+    return names(message, type_name(data)) || names(message, dtype_name(data)) || names(message, encoding_name(data));
 }
 
 static void one_dtype(const zt_object *object, zt_dtype to)

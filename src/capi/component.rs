@@ -90,14 +90,11 @@ fn lazy_size(component: &zt_component) -> u64 {
     component.component().ok().and_then(|c| c.known_size()).unwrap_or(ZT_UNKNOWN_SIZE)
 }
 
-/// Finds out the decoded bytes that zt_component_size gives from then on: by the headers of the stored bytes or, if
-/// they do not say it, by decoding all of them once.
-///
-/// progress: called with context and the stored bytes that were decoded, where they are; NULL: not called. size:
-/// receives the decoded bytes; not NULL, untouched on failure.
-/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT (max_decoded_size), ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
-/// ZT_ERROR_CANCELLED if progress stops it, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Finds the decoded size of a component that does not declare it, from the headers of its frames or by
+/// decoding it once. zt_component_size returns it from then on.
+/// progress, context: may be NULL.
+/// Returns ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (unknown dtype or encoding),
+/// ZT_ERROR_CANCELLED, ZT_ERROR_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_measure(
     component: Option<&zt_component>,
@@ -180,11 +177,9 @@ pub unsafe extern "C" fn zt_component_read(
     })
 }
 
-/// Copies the component's stored bytes as they are: compressed, of an unknown encoding, little-endian.
-/// dst: receives zt_component_info.stored_size bytes; NULL only if there are none. dst_size: its bytes; fewer is
-/// ZT_ERROR_BUFFER_SIZE, what is over is left alone. On failure the content of dst is undefined.
-/// Returns ZT_ERROR_IO, ZT_ERROR_BUFFER_SIZE, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Copies the component's stored bytes: compressed, of an unknown encoding, in the file's byte order.
+/// dst, dst_size: memory for zt_component_info.stored_size bytes; less is ZT_ERROR_BUFFER_SIZE. Returns
+/// ZT_ERROR_IO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_read_stored(
     component: Option<&zt_component>,
@@ -216,18 +211,13 @@ pub unsafe extern "C" fn zt_component_read_range(
     })
 }
 
-/// Advises the system what will be done with the component's stored bytes. To keep bytes in memory, lock what
-/// zt_file_bytes returns.
+/// Advises the system what will be done with the component's stored bytes.
 ///
-/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only pages without bytes of another component or of anything else in the
-/// file: all pages of a component with ZT_CAP_PAGE_EXCLUSIVE, the whole pages inside any other component. The others
-/// reach every page that the bytes touch. In ZT_MODE_READ on Linux and macOS, ZT_ADVICE_SEQUENTIAL and ZT_ADVICE_NONE
-/// count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED if the advice is not available, and then nothing was done: all but ZT_ADVICE_NONE if
-/// the bytes are in memory or of a zt_source, or in ZT_MODE_READ off Linux and macOS; ZT_ADVICE_SEQUENTIAL on Windows;
-/// _EVICT off Linux; _RELEASE in ZT_MODE_READ; _RELEASE and _EVICT in ZT_MODE_PRIVATE; an advice that the system
-/// refuses. ZT_ERROR_INVALID_ARGUMENT for an unknown advice, ZT_ERROR_IO if the system fails at it.
-/// Threads: any.
+/// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only whole pages of the component: see ZT_CAP_PAGE_EXCLUSIVE.
+/// Other advice reaches every page that the bytes touch. In ZT_MODE_READ, ZT_ADVICE_SEQUENTIAL and
+/// ZT_ADVICE_NONE count for the whole file.
+/// Returns ZT_ERROR_UNSUPPORTED if the system or the mode does not have the advice (docs/platforms.md),
+/// ZT_ERROR_IO if the system fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {
     guard(|| arg::required(component, "component")?.component()?.advise(mode::advice(advice)?))

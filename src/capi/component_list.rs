@@ -63,9 +63,8 @@ sized_struct!(zt_component_info:
     dtype_name, type_name, encoding_name
 );
 
-/// Fills a struct for each of many components with what its getters return, in file order.
-/// object: whose components; of this file. NULL for those of all objects. All else: as zt_object_list.
-/// Threads: any. Spec 1.2 section 1.
+/// Fills a struct for each of many components, in file order.
+/// object: its components; NULL for those of all objects. The rest as for zt_object_list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_list(
     file: Option<&zt_file>,

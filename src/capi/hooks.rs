@@ -7,39 +7,39 @@ use crate::memory::HostAllocator;
 use crate::threads::ThreadHooks;
 use std::ffi::c_void;
 
-/// Where memory comes from that is handed out: the bytes of zt_component_load's buffers, of DLPack tensors and what
-/// views decode. The functions are called with context, from any thread, several at once, never under a lock of the
-/// library; until the last zt_close, and the end of every buffer and DLPack tensor.
+/// Allocates memory that is handed out: buffers of zt_component_load, DLPack tensors, decoded views. Any
+/// thread may call the functions, several at once, never under a lock of the library. They are used until the
+/// last zt_close and the end of every buffer and DLPack tensor.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_allocator {
     /// sizeof(zt_allocator)
     pub struct_size: usize,
-    /// Passed to both functions; may be NULL.
+    /// Passed to both functions.
     pub context: *mut c_void,
-    /// Returns size bytes, never 0 of them, at a multiple of alignment, a power of two; they need not be zero. NULL
-    /// if there are none: the call is ZT_ERROR_OUT_OF_MEMORY; ZT_ERROR_INVALID_ARGUMENT at another place. Not NULL.
+    /// Returns size bytes (at least 1) at a multiple of alignment, a power of two. The bytes need not be
+    /// zero. NULL is ZT_ERROR_OUT_OF_MEMORY, a wrong alignment ZT_ERROR_INVALID_ARGUMENT.
     pub allocate:
         Option<unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void>,
-    /// Takes back what allocate returned for the same size and alignment. Not NULL.
+    /// Frees what allocate returned for the same size and alignment.
     pub free: Option<
         unsafe extern "C" fn(context: *mut c_void, memory: *mut c_void, size: usize, alignment: usize),
     >,
 }
 
-/// Functions that are called on each thread that the library starts, never on the caller's: to bind it to processors,
-/// to name it, to set up a device. Called with context, several at once, never under a lock of the library, as long as
-/// the file, every buffer of it, or the writer is there.
+/// Functions that run on each thread that the library starts, to name it, bind it to processors or set up a
+/// device. Several threads may call them at once, never under a lock of the library. They are used as long as
+/// the file, its buffers or the writer exist.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_thread_hooks {
     /// sizeof(zt_thread_hooks)
     pub struct_size: usize,
-    /// Passed to both functions; may be NULL.
+    /// Passed to both functions.
     pub context: *mut c_void,
-    /// The first that the thread does; index: its number among the threads of one call, from 0. May be NULL.
+    /// Called first on the thread; index numbers the threads of one call from 0. May be NULL.
     pub on_start: Option<unsafe extern "C" fn(context: *mut c_void, index: u32)>,
-    /// The last that the thread does, with the same index; may be NULL.
+    /// Called last on the thread, with the same index. May be NULL.
     pub on_end: Option<unsafe extern "C" fn(context: *mut c_void, index: u32)>,
 }
 

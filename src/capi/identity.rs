@@ -8,7 +8,7 @@ use super::status::zt_status;
 use crate::error::Result;
 use crate::reader::Identity;
 
-/// What changes when a file does: two files of the same numbers have, but for a forger, the same objects.
+/// Numbers that change when a file changes, for caches.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_identity {
@@ -16,27 +16,23 @@ pub struct zt_identity {
     pub struct_size: usize,
     /// Bytes of the file.
     pub size: u64,
-    /// When it was changed last, at opening: nanoseconds since 1970; 0 where that is not known, as in memory.
+    /// Time of the last change at opening, in nanoseconds since 1970; 0 if it is not known.
     pub modified_ns: i64,
     /// First byte of the manifest.
     pub manifest_offset: u64,
-    /// The XXH3 (64 bits) of the manifest at opening.
+    /// XXH3 (64 bits) of the manifest at opening.
     pub manifest_hash: u64,
-    /// zt_source.identity; of a model a hash of those of all parts. 0 where it is not known.
+    /// zt_source.identity; for a model a hash of those of all parts; 0 if it is not known.
     pub source_identity: u64,
 }
 
 // SAFETY: repr(C); integers, which may be zero.
 sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, source_identity);
 
-/// The identity of an open file, for caches: another one means another content. A component that was changed in
-/// place shows in modified_ns or source_identity alone, or by its digest. Of a model it is that of all parts: their
-/// bytes together, the latest change, a hash of their hashes; the index by which it was opened is no part of it.
-/// It describes what was opened, also after somebody has appended to the file. May read the manifests' bytes.
-///
-/// identity: set struct_size; not NULL; filled on success, untouched on failure.
-/// Returns ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Fills identity for an open file; for a model, of all parts together. It describes what was opened, also
+/// after an append. A component that was changed in place shows in modified_ns, source_identity or its digest
+/// only.
+/// May read manifests: ZT_ERROR_IO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut zt_identity) -> zt_status {
     guard(|| {
@@ -46,9 +42,8 @@ pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut
     })
 }
 
-/// The identity of one of the files of a model; of a file, its part 0 is the file.
-/// part: below zt_part_count, else ZT_ERROR_INVALID_ARGUMENT. identity, statuses: as zt_file_identity.
-/// Threads: any.
+/// Fills identity for one part.
+/// part: below zt_part_count. Statuses as for zt_file_identity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_part_identity(
     file: Option<&zt_file>,

@@ -56,12 +56,8 @@ pub extern "C" fn zt_last_error_rule() -> *const c_char {
     detail().rule.as_ptr()
 }
 
-/// Sets what zt_last_error gives to the calling thread: for libraries on top of this one, and for functions of yours
-/// that this one calls. If such a function sets a message and returns a failure, the call that fails gives this message,
-/// after the names of the file and the object.
-/// message: NUL-ended UTF-8, copied: up to 2,048 bytes of it, or to what is no UTF-8; line breaks become spaces. NULL
-/// and "" do nothing. zt_last_os_error is 0 after it, zt_last_error_rule "".
-/// Threads: any; each has its own.
+/// Sets the message of the calling thread's failure. For functions of a zt_source, zt_store or zt_sink before
+/// they return a failure. message: copied; NULL changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     if message.is_null() {

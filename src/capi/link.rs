@@ -8,17 +8,17 @@ use super::status::zt_status;
 use super::writer::{copied_name, open, zt_writer};
 use std::ffi::c_char;
 
-/// Makes an open file of zTensor 2 a shard of the file of zTensor 2 that is written: its name, its size and the XXH3 of
-/// all of its bytes, which are read for that, go into the table of shards. No object is added: zt_write_link does.
+/// Makes an open zTensor 2 file a shard of the zTensor 2 file that is written. Its bytes are read for their
+/// XXH3. Add its objects with zt_write_link.
 ///
-/// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", the first no "."; NUL-ended if name_length is 0; not NULL.
-/// Readers look for the shard NAME of STEM.zt as STEM-NAME.zt next to it. file: not NULL; one file, as zt_open opens
-/// it, or a root, of whose own shards no object can be linked. It may be closed once its objects are linked.
-/// Returns ZT_ERROR_UNSUPPORTED if the version that is written or the file is not zTensor 2, of an append, and of a
-/// name that no shard has (zt_last_error_rule: ShardName); ZT_ERROR_EXISTS if a shard of that name is there;
-/// ZT_ERROR_LIMIT if there are 65,536; ZT_ERROR_INVALID_ARGUMENT in canonical form; ZT_ERROR_STATE if an object is
-/// open or the writer has failed; ZT_ERROR_CANCELLED if progress stops it; ZT_ERROR_IO.
-/// Threads: one at a time for writer, any for file. Spec 2 section 8.
+/// name, name_length: 1 to 64 letters, digits, ".", "_" and "-", not beginning with ".". Readers look for
+/// shard NAME of STEM.zt as STEM-NAME.zt beside it. file: may be closed when its objects are linked. Objects
+/// of its own shards cannot be linked.
+/// Returns ZT_ERROR_UNSUPPORTED if either file is not zTensor 2, for an append, and for an invalid name;
+/// ZT_ERROR_EXISTS if the name is taken; ZT_ERROR_LIMIT above 65,536 shards; ZT_ERROR_INVALID_ARGUMENT in
+/// canonical form; ZT_ERROR_STATE if an object is open or the writer has failed; ZT_ERROR_CANCELLED,
+/// ZT_ERROR_IO.
+/// Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_shard(
     writer: Option<&mut zt_writer>,
@@ -34,15 +34,13 @@ pub unsafe extern "C" fn zt_write_shard(
     })
 }
 
-/// Adds an object of a file that zt_write_shard made a shard, with its shape, format, attributes and digests; its
-/// bytes stay where they are. Files of several shards, and overlays whose objects are partly those of a base model, are
-/// made of such objects and others.
+/// Adds an object of a shard: its shape, format, attributes and digests; the bytes stay in the shard.
 ///
-/// object: of the very handle that was made a shard; not NULL. If that was made several, of the first. new_name: NULL
-/// for the same name. new_name_length: its bytes; 0 if it is NUL-ended.
-/// Returns ZT_ERROR_INVALID_ARGUMENT if its file was not made a shard, ZT_ERROR_UNSUPPORTED if a component is in a shard
-/// of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the writer has failed.
-/// Threads: one at a time for writer, any for object. Spec 2 section 8.
+/// object: of the handle that was given to zt_write_shard. new_name: NULL for the object's name.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if its file is not a shard, ZT_ERROR_UNSUPPORTED if a component is in a
+/// shard of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the
+/// writer has failed.
+/// Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_link(
     writer: Option<&mut zt_writer>,

@@ -12,21 +12,21 @@ use crate::error::Result;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-/// What a load read of one file, or of one part of a model, and how.
+/// What a load read of one part.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_load_part_stats {
     /// sizeof(zt_load_part_stats)
     pub struct_size: usize,
-    /// The file; zt_part_get_info of it and part gives the path.
+    /// The file.
     pub file: *const zt_file,
-    /// Stored bytes that were read of it; zt_read_stats.stored_bytes is the sum.
+    /// Stored bytes that were read.
     pub stored_bytes: u64,
-    /// Bytes that were read past the page cache, with those between that nobody asked for.
+    /// Bytes that were read past the page cache, including gaps.
     pub direct_bytes: u64,
-    /// Why they were read so: as zt_read_stats.reason.
+    /// Why the page cache was used or bypassed, as zt_read_stats.reason.
     pub reason: *const c_char,
-    /// Which of its parts; 0 if it is one file.
+    /// The part of the file.
     pub part: u32,
     /// 0.
     pub reserved: u32,
@@ -35,13 +35,9 @@ pub struct zt_load_part_stats {
 // SAFETY: repr(C); integers and pointers, all of which may be zero.
 sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part, reserved);
 
-/// Fills a struct for each file, or part of a model, that a load reads, with what was read of it so far: in the order
-/// in which the requests name the files, and of parts. After ZT_LOAD_KIND_DONE nothing changes, unless the load was cut short.
-///
-/// load: not NULL; before zt_load_finish. first: where to begin. stats, count: as many structs, of which the first
-/// one's struct_size is set; (NULL, 0) fills nothing. filled: receives how many were filled; not NULL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_STATE in a child of the load's process.
-/// Threads: any, at the same time as other calls on load.
+/// Fills a struct for each part that a load reads, with what was read so far.
+/// load: before zt_load_finish. first, stats, count, filled: as for zt_object_list. Returns ZT_ERROR_STATE in
+/// a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_get_part_stats(
     load: Option<&zt_load>,

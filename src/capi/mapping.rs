@@ -15,16 +15,12 @@ pub extern "C" fn zt_file_mode(file: Option<&zt_file>) -> zt_mode {
     file.map_or(0, |f| mode::mode_number(f.file().mode()))
 }
 
-/// Lends all bytes of a part of the file, from its first to its last, as they are stored: its mapping, or the memory
-/// that zt_open_memory was given. zt_component_info.offset counts from the first of them. For registering a whole mapping
-/// with a device, advice of one's own, or sending a file as it is.
+/// Borrows all bytes of a part as they are stored: to register the mapping with a device, to lock it in
+/// memory, or to send the file.
 ///
-/// part: 0; of a model, below zt_part_count. ptr: receives a pointer that lives until the last zt_close; at a
-/// page border if the file was opened by path, else as zt_open_fd and zt_open_memory say. size: receives
-/// the bytes, as many as zt_part_info.size; may be NULL. Both are untouched on failure.
-/// Returns ZT_ERROR_NOT_MAPPABLE if it is neither mapped nor in memory, ZT_ERROR_INVALID_ARGUMENT if there is no such part.
-/// The bytes are read-only, writing to them is a fault, but see ZT_MODE_PRIVATE; see ZT_MODE_MAP for what a file that
-/// changes under us does. Threads: any.
+/// ptr: receives a pointer, at a page border if the file was opened by path. zt_component_info.offset counts
+/// from it. size: receives the bytes; may be NULL. The bytes are read-only, except in ZT_MODE_PRIVATE.
+/// Returns ZT_ERROR_NOT_MAPPABLE if the part is neither mapped nor in memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_bytes(
     file: Option<&zt_file>,

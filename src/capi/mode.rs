@@ -31,19 +31,18 @@ pub type zt_advice = u32;
 /// The values of zt_advice.
 #[repr(C)]
 pub enum zt_advice_value {
-    /// Nothing is known.
+    /// No hint.
     ZT_ADVICE_NONE = 0,
-    /// Front to back.
+    /// Bytes will be read front to back.
     ZT_ADVICE_SEQUENTIAL = 1,
-    /// Needed next: starts reading and returns at once.
+    /// Start reading the bytes and return at once.
     ZT_ADVICE_WILLNEED = 3,
-    /// Now: returns when the bytes are in memory (where the system can; else as WILLNEED).
+    /// Read the bytes into memory before returning, where the system can.
     ZT_ADVICE_POPULATE = 4,
-    /// Not needed soon by any process: as ZT_ADVICE_RELEASE where the file is mapped, and the page cache gives the pages
-    /// back, too, unless another process has them mapped or they were not written yet. Linux only.
+    /// No process needs the bytes soon: as ZT_ADVICE_RELEASE, and the page cache drops them, unless another
+    /// process maps them or they are not written yet. Linux only.
     ZT_ADVICE_EVICT = 6,
-    /// Not needed soon by this process: it gives back its pages of the mapping, which are mapped anew when they are
-    /// touched. The page cache keeps them. Of a mapping only, and not in ZT_MODE_PRIVATE: it would undo changes.
+    /// This process does not need the bytes soon: it gives back its mapped pages; the page cache keeps them.
     ZT_ADVICE_RELEASE = 7,
 }
 

@@ -50,9 +50,8 @@ pub unsafe extern "C" fn zt_open_model(
     })
 }
 
-/// Opens several files as one, in the order in which they are given; they may be of different containers.
-/// paths, count: at least one; each a file, as zt_open takes it. options, file, statuses: as zt_open_model.
-/// Threads: any.
+/// Opens several files as one model, in the given order. They may have different containers.
+/// paths, count: at least one. options, file, statuses: as for zt_open_model.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_parts(
     paths: *const *const c_char,
@@ -121,26 +120,22 @@ pub unsafe extern "C" fn zt_part_get_info(
     })
 }
 
-/// What a model has beside what is shown of it.
+/// What zt_open_model left out of a model.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_model_info {
     /// sizeof(zt_model_info)
     pub struct_size: usize,
-    /// If the model was opened by its folder: files of other models and of states of trainings in that folder.
+    /// If the model was opened by its folder: files there that belong to other models or to training states.
     pub passed_over: u64,
-    /// Tensors that its files hold and its index names nowhere. They are not objects of the model;
-    /// zt_open_options.include_unlisted makes them objects. A tensor that the index takes from another file does not count.
+    /// Tensors that the index does not name; zt_open_options.include_unlisted includes them.
     pub unlisted: u64,
 }
 
 // SAFETY: repr(C); integers, which may be zero.
 sized_struct!(zt_model_info: passed_over, unlisted);
 
-/// Counts what zt_open_model and zt_open_model_from left out of a model.
-/// info: set struct_size; not NULL; filled on success, untouched on failure. After any other open all counts are 0.
-/// Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Fills info for a model. For a file that was opened in another way all counts are 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_model_get_info(file: Option<&zt_file>, info: *mut zt_model_info) -> zt_status {
     guard(|| {

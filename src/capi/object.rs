@@ -97,9 +97,7 @@ pub unsafe extern "C" fn zt_component_find(
     find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
 }
 
-/// The component of a role that is given with its length, so that it may hold a NUL.
-/// role, length: that many bytes; (NULL, 0) is the empty role. Returns as zt_component_find.
-/// Threads: any.
+/// As zt_component_find, for a role of length bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find_n(
     object: Option<&zt_object>,

@@ -35,14 +35,12 @@ pub unsafe extern "C" fn zt_open(
     })
 }
 
-/// Opens a file, of any container that zt_open takes, that is part of a larger one (an APK, an archive that stores it).
+/// Opens a file inside a larger one, such as an archive that stores it uncompressed.
 ///
-/// fd: an open descriptor of a regular file; it is duplicated, so close yours whenever you like.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Pointers that zt_component_ptr
-/// lends are as aligned as offset is: 64 bytes if it is a multiple of 64, and refused where it is none of the
-/// element's size (see zt_component_caps).
-/// options, file, statuses: as zt_open. Not available on Windows (ZT_ERROR_UNSUPPORTED): zt_open_handle.
-/// Threads: any.
+/// fd: a descriptor of a regular file; the library duplicates it, so you may close it. offset, length: the
+/// range; ZT_WHOLE as length goes to the end.
+/// Pointers have the alignment of offset. If that is less than the element size, zt_component_ptr fails.
+/// options, file, statuses: as for zt_open. ZT_ERROR_UNSUPPORTED on Windows: use zt_open_handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_fd(
     fd: c_int,
@@ -74,18 +72,14 @@ fn duplicate(_fd: c_int) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_fd needs file descriptors; zt_open_handle takes a HANDLE"))
 }
 
-/// As zt_open_fd, on Windows: opens a file that is part of a larger one, or whose path others may change.
+/// Opens a file inside a larger one on Windows.
 ///
-/// handle: a HANDLE of CreateFileW (or of _get_osfhandle) of a file on a disk that can be read; it is duplicated, so
-/// close yours whenever you like. The duplicate has the same file pointer: reads of the library set it, and go by none.
-/// One opened with FILE_FLAG_OVERLAPPED or FILE_FLAG_NO_BUFFERING is ZT_ERROR_INVALID_ARGUMENT: a read by several threads
-/// could not tell whose read has ended, or would have to be of whole sectors. Reads past the page cache
-/// (zt_read_options.direct) open the file anew, which needs FILE_SHARE_READ of whoever has it open.
-/// offset, length: the part, in bytes; ZT_WHOLE as length is to the end of the file. Any offset can be mapped; pointers
-/// that are lent are as aligned as it is, as in zt_open_fd.
-/// options, file, statuses: as zt_open. ZT_ERROR_INVALID_ARGUMENT for NULL and INVALID_HANDLE_VALUE, ZT_ERROR_IO for what
-/// is no handle, or none of a file. Off Windows ZT_ERROR_UNSUPPORTED: zt_open_fd.
-/// Threads: any.
+/// handle: a readable HANDLE of a disk file; the library duplicates it, so you may close it. The duplicate
+/// shares the file pointer. The library moves it but never relies on it. Handles with FILE_FLAG_OVERLAPPED or
+/// FILE_FLAG_NO_BUFFERING are ZT_ERROR_INVALID_ARGUMENT. Direct reads open the file again and need
+/// FILE_SHARE_READ.
+/// offset, length: as for zt_open_fd. options, file, statuses: as for zt_open. ZT_ERROR_IO if handle is not a
+/// file. ZT_ERROR_UNSUPPORTED on other systems: use zt_open_fd.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_handle(
     handle: *mut c_void,
@@ -257,9 +251,7 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
     find(file, unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes())
 }
 
-/// The object of a name that is given with its length, so that it may hold a NUL.
-/// name, length: that many bytes; (NULL, 0) is the empty name. Returns as zt_object_find.
-/// Threads: any.
+/// As zt_object_find, for a name of length bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_find_n(
     file: Option<&zt_file>,

@@ -16,23 +16,22 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the bytes of a written file go: the caller's functions, called with context from the thread that uses the
-/// writer, front to back. They return ZT_OK or the status that the failing call shall return; one that is no
-/// ZT_ERROR_ value becomes ZT_ERROR_IO.
+/// Your functions that receive a written file, front to back. The thread that uses the writer calls them.
+/// Statuses as for zt_source.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_sink {
     /// sizeof(zt_sink)
     pub struct_size: usize,
-    /// Passed to every function; may be NULL.
+    /// Passed to every function.
     pub context: *mut c_void,
-    /// Takes the next size bytes: all of them, or a failure, after which nothing more is written. Not NULL.
+    /// Takes the next size bytes completely, or fails; after a failure nothing more is written. Not NULL.
     pub write:
         Option<unsafe extern "C" fn(context: *mut c_void, data: *const c_void, size: usize) -> zt_status>,
-    /// Everything was written; what it returns zt_write_finish returns. Not called after a failure or an abort; may
-    /// be NULL.
+    /// Called when everything was written; zt_write_finish returns its status. Not called after a failure or
+    /// an abort. May be NULL.
     pub finish: Option<unsafe extern "C" fn(context: *mut c_void) -> zt_status>,
-    /// The writer is done with the sink. Called once, last; may be NULL.
+    /// Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
@@ -99,11 +98,10 @@ impl Drop for CallbackSink {
     }
 }
 
-/// Begins a file that goes to the caller's functions, front to back, never seeking.
-/// sink: copied during the call; not NULL. Its close function is called once, also when this call fails, but for a
-/// struct_size that is refused. A function of it that uses the writer gets ZT_ERROR_STATE. options: NULL for the
-/// defaults; durable does not matter. writer, statuses: as zt_write_create, and what zt_sink.write returns.
-/// Threads: any; the functions are called from the thread that uses the writer.
+/// Begins a file that goes to your functions, front to back, without seeking.
+/// sink: copied. close is called once, also if this call fails, unless struct_size is refused. A function of
+/// the sink that uses the writer gets ZT_ERROR_STATE. options: durable is ignored. writer, statuses: as for
+/// zt_write_create.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_create_sink(
     sink: *const zt_sink,

@@ -15,57 +15,55 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Bytes that a source is asked for.
+/// A range that a source is asked for.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source_range {
-    /// Where the first one is in the file.
+    /// First byte.
     pub offset: u64,
-    /// Receives them.
+    /// Receives the bytes.
     pub dst: *mut c_void,
-    /// Bytes; never 0.
+    /// Number of bytes, at least 1.
     pub size: usize,
 }
 
-/// Where the bytes of a file come from: the caller's functions. All are called with context, from any thread that
-/// uses the file, also several at once (but see callers_thread); they must not call back into the same file's
-/// zt_close. They return ZT_OK or the status that the failing call shall return; one that is no ZT_ERROR_ value
-/// becomes ZT_ERROR_IO. zt_set_last_error says why.
+/// Your functions that read a file. Any thread that uses the file may call them, several at once (but see
+/// callers_thread). They must not call zt_close on the same file. They return ZT_OK or a ZT_ERROR_ status,
+/// which the failing call returns; other values become ZT_ERROR_IO. zt_set_last_error sets the message.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_source {
     /// sizeof(zt_source)
     pub struct_size: usize,
-    /// Passed to every function; may be NULL.
+    /// Passed to every function.
     pub context: *mut c_void,
-    /// Returns the bytes of the file. Called once. Not NULL.
+    /// Gives the bytes of the file. Called once. Not NULL.
     pub size: Option<unsafe extern "C" fn(context: *mut c_void, size: *mut u64) -> zt_status>,
-    /// Fills dst with size bytes from offset on: all of them, or a failure. Not NULL.
+    /// Reads exactly size bytes from offset on into dst, or fails. Not NULL.
     pub read_at: Option<
         unsafe extern "C" fn(context: *mut c_void, offset: u64, dst: *mut c_void, size: usize) -> zt_status,
     >,
-    /// The file is done with the source. Called once, last; may be NULL.
+    /// Called once, last; may be NULL.
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
-    /// Fills the dst of each of count ranges: all of them, or a failure. They are in order of their offsets, may
-    /// overlap, and the array is the function's only during the call. After a failure read_at is called for each, and
-    /// says whose it is. NULL: every range is a read_at.
+    /// Reads all ranges, or fails. They are sorted by offset and may overlap; the array is valid during the
+    /// call. After a failure the library calls read_at for each. NULL: read_at is used.
     pub read_many: Option<
         unsafe extern "C" fn(context: *mut c_void, ranges: *const zt_source_range, count: usize) -> zt_status,
     >,
-    /// What messages call the file: NUL-ended UTF-8, copied; NULL for "the caller's source".
+    /// What messages call the file; NULL for "the caller's source". Copied.
     pub name: *const c_char,
-    /// Bytes between two wanted ranges that are rather read than skipped; 0 for the default.
+    /// Bytes between two wanted ranges that are better read than skipped; 0 for the default.
     pub gap: u64,
-    /// Bytes of the largest read_at that zt_read_batch makes out of several short reads, and of what a thread asks
-    /// read_many for at once, or more where fewer threads than concurrency read; 0 for the default, 1 for no such reads.
+    /// Largest useful read_at and read_many in bytes; 0 for the default, 1 to never join reads.
     pub largest_request: u64,
-    /// Reads worth having under way at once. So many threads, at most 16, read in calls whose options say nothing of
-    /// threads; 0 and 1: as many as of a file, and one component by only the caller's.
+    /// Number of concurrent reads that help, at most 16. Calls whose options leave threads at 0 use this many
+    /// threads. 0 and 1: as for a file.
     pub concurrency: u32,
-    /// 0: the functions may be called from any thread. 1: only from threads that call the library; close alone may come
-    /// from a thread of a zt_cache that evicts the last slice of a file that was closed.
+    /// 1: call the functions only from threads that call the library. (close may come from a thread of a
+    /// zt_cache.) 0: from any thread.
     pub callers_thread: u32,
-    /// A number that changes when the bytes do, as a hash of an ETag, for zt_file_identity. 0: not known.
+    /// A number that changes when the bytes do, such as a hash of an ETag, for zt_file_identity. 0: not
+    /// known.
     pub identity: u64,
 }
 
@@ -195,16 +193,12 @@ impl Drop for CallbackSource {
     }
 }
 
-/// Opens a file, of any container that zt_open takes, that the caller reads: from a network, an archive, a decryptor.
+/// Opens a file that your functions read.
 ///
-/// source: copied during the call; not NULL. Its context and functions are used until the last zt_close, from any
-/// thread that uses the file, also several at once. Its close function is called once, also when this call fails, but
-/// for a struct_size that is refused.
-/// Opening reads both ends, which is one call of read_many or two of read_at, and then what of the manifest that did
-/// not give; a file that is broken may take more.
-/// options: NULL for the defaults; mode and advice do not matter. file, statuses: as zt_open, and whatever status a
-/// function of source gives.
-/// Threads: any.
+/// source: copied. Its functions are used until the last zt_close. close is called once, also if this call
+/// fails, unless struct_size is refused.
+/// Opening reads both ends in one read_many or two read_at, and then the rest of the manifest.
+/// options: mode and advice are ignored. file, statuses: as for zt_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_source(
     source: *const zt_source,

@@ -16,27 +16,26 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null;
 
-/// Takes a name: NUL-ended UTF-8, copied. Returns ZT_OK, or what the function that calls it shall return at once.
+/// Takes a file name of a folder; copied. Return what it returns if that is not ZT_OK.
 pub type zt_name_callback =
     Option<unsafe extern "C" fn(names: *mut c_void, name: *const c_char) -> zt_status>;
 
-/// Where the files of a model come from: the caller's functions. They are called only during zt_open_model_from, with
-/// context, from several threads at once, and return what those of zt_source return.
+/// Your functions that open the files of a model. Several threads may call them at once during
+/// zt_open_model_from. Statuses as for zt_source.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_store {
     /// sizeof(zt_store)
     pub struct_size: usize,
-    /// Passed to every function; may be NULL.
+    /// Passed to every function.
     pub context: *mut c_void,
-    /// Fills source, all zero but for its struct_size, for the file of that name, and returns ZT_OK: its close is then
-    /// called as zt_open_source does. ZT_ERROR_NO_FILE where there is none: only then is a shard asked for by its next
-    /// name. Any other status is why the file, or what is in the shard, cannot be read. Not NULL.
+    /// Fills source for the file of that name; all its fields but struct_size are 0 before. ZT_ERROR_NO_FILE
+    /// if the file does not exist. Not NULL.
     pub open: Option<
         unsafe extern "C" fn(context: *mut c_void, name: *const c_char, source: *mut zt_source) -> zt_status,
     >,
-    /// Calls add (names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if that is not a folder. It is also
-    /// asked for the folder that a file is in, with and without '/' behind it. NULL: there are no folders.
+    /// Calls add(names, ...) with the name of each file in a folder; ZT_ERROR_NOT_FOUND if it is not a
+    /// folder. The folder may end in '/'. NULL: there are no folders.
     pub list: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -143,15 +142,11 @@ impl Store for CallbackStore {
     }
 }
 
-/// Opens a model as zt_open_model does, whose files the caller's functions open: the file of that name, the parts that
-/// an index or its name lead to, or the model in a folder.
+/// Opens a model whose files your functions open.
 ///
-/// store: copied, not NULL; used only during the call, so all shards, at most 65,536, are opened then and stay open
-/// (ZT_SHARDS_NEVER: none): what is wrong with one is reported when it is read, or by this call with ZT_SHARDS_AT_OPEN.
-/// name: NUL-ended, as its functions take it, with
-/// '/' between folders. options: mode and advice do not matter; threads is how many files are opened at once (0: up to
-/// 16). file, statuses: as zt_open_model, and whatever status a function gives.
-/// Threads: any.
+/// store: used during the call only, so shards are opened now and stay open, unless ZT_SHARDS_NEVER is set.
+/// name: a file or folder, with '/' between folders. options: mode and advice are ignored; threads is the
+/// number of files that are opened at once. file, statuses: as for zt_open_model.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model_from(
     store: *const zt_store,

@@ -53,9 +53,7 @@ pub unsafe extern "C" fn zt_value_to_json(
     })
 }
 
-/// What a map has under a text key that is given with its length, so that it may hold a NUL.
-/// key, length: that many bytes; (NULL, 0) is the empty key. Returns as zt_value_find.
-/// Threads: any.
+/// As zt_value_find, for a key of length bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find_n(
     value: *const zt_value,

@@ -215,7 +215,7 @@ fn verify_options(options: &zt_verify_options) -> Result<VerifyOptions> {
     })
 }
 
-/// How to repair. All fields zero (but struct_size) are the defaults.
+/// How to repair.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_repair_options {
@@ -225,15 +225,13 @@ pub struct zt_repair_options {
     pub dry_run: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// Largest manifest in bytes; 0 for the specs' 1 GiB.
+    /// Largest manifest in bytes; 0: 1 GiB.
     pub max_manifest_size: u64,
-    /// Where the file is to end, in bytes from its beginning; 0: zt_repair finds out. A place where no whole file
-    /// ends is refused.
+    /// Size that the file shall have; a whole file must end there. 0: zt_repair finds it.
     pub cut_at: u64,
-    /// Passed to progress; may be NULL.
+    /// Passed to progress.
     pub context: *mut c_void,
-    /// Called with the bytes that were looked at and those of the file, the last time before it is cut. If it stops,
-    /// the call is ZT_ERROR_CANCELLED and the file is as it was. NULL: not called.
+    /// Reports the bytes that were searched; may be NULL. If it stops, the file is unchanged.
     pub progress: zt_progress_callback,
 }
 
@@ -245,9 +243,9 @@ pub struct zt_repair_report {
     pub struct_size: usize,
     /// Bytes of the file before.
     pub old_size: u64,
-    /// Bytes of the file after; the same if there was nothing to repair.
+    /// Bytes of the file after; equal if there was nothing to repair.
     pub new_size: u64,
-    /// Objects that the file then has.
+    /// Objects of the file after.
     pub objects: u64,
 }
 
@@ -257,26 +255,16 @@ sized_struct!(zt_repair_options: dry_run, reserved, max_manifest_size, cut_at, c
 // SAFETY: as above.
 sized_struct!(zt_repair_report: old_size, new_size, objects);
 
-/// Cuts a file that ends in an unfinished append back to where it ended before: everything that was in it before the
-/// append is there again. What it leaves opens, checked as zt_open checks it.
+/// Undoes an interrupted append: the file has its content from before the append again.
 ///
-/// An append records in the file's head where the file ended, and clears that record when its new end is on the
-/// disk: until then a killed append is taken back, from then on it is complete. A file that opens keeps its bytes,
-/// but for the record of an append that was killed before it wrote anything more; then old_size is new_size. A file
-/// without a record, of a writer that keeps none, is cut where a whole file ends only if there is one such place in
-/// it, and nothing but zeros in front of it where its manifest has nothing. Otherwise the data could
-/// decide: ZT_ERROR_CORRUPT, and the message names the places; zt_repair_options.cut_at chooses. A file of zTensor 2
-/// has no record and keeps its old ends: the last place counts, and data that was appended can imitate one.
-///
-/// path: NUL-ended. options: NULL for the defaults. report: may be NULL; set struct_size; untouched on failure.
-/// Returns ZT_ERROR_CORRUPT if no good end is in it (a download that was cut short cannot be repaired) or if it is in
-/// doubt, ZT_ERROR_NO_FILE, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT (max_manifest_size),
-/// ZT_ERROR_CANCELLED, ZT_ERROR_OUT_OF_MEMORY, ZT_ERROR_IO, ZT_ERROR_INVALID_ARGUMENT, also for a cut_at that
-/// is past the end or contradicts the record. The file is then as it was, with one exception: ZT_ERROR_IO whose
-/// message says that it is cut back already, but could not be synced, or that the append record could not be cleared.
-/// Such a file loses nothing; call zt_repair again. ZT_ERROR_BUSY: an append, an edit or another repair has the file,
-/// also for a dry run; zt_write_append says who holds the lock, and what happens where there are no locks.
-/// Threads: any.
+/// path: used during the call only. report: may be NULL; filled on success.
+/// An append leaves a record in the file's head until it is complete. If there is no record, the file is cut
+/// only where exactly one whole file ends; otherwise the message names the places and options.cut_at chooses.
+/// A file of zTensor 2 has no record: it is cut at its last end.
+/// Returns ZT_ERROR_CORRUPT if no such place exists or several do (an incomplete download cannot be
+/// repaired), ZT_ERROR_BUSY if a writer has the file, ZT_ERROR_NO_FILE, ZT_ERROR_UNKNOWN_CONTAINER,
+/// ZT_ERROR_UNSUPPORTED, ZT_ERROR_LIMIT, ZT_ERROR_CANCELLED. On failure the file is unchanged. ZT_ERROR_IO
+/// after the cut is the exception; its message says so. Then call zt_repair again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_repair(
     path: *const c_char,

@@ -16,19 +16,20 @@ use std::ptr::null;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_array {
-    /// The decoded elements in the host's byte order, aligned as zt_component_ptr says; not NULL unless absent.
+    /// The decoded elements in the host's byte order, aligned as for zt_component_ptr; NULL if the component
+    /// is absent.
     pub data: *const c_void,
-    /// Bytes.
+    /// Bytes at data.
     pub size: usize,
-    /// Elements of the dtype (a complex value is two).
+    /// Elements of the dtype; a complex number is two.
     pub count: u64,
     /// The storage type.
     pub dtype: zt_dtype,
     /// The logical type.
     pub r#type: zt_type,
-    /// 0: for later versions.
+    /// 0.
     pub reserved: u64,
-    /// 0: for later versions.
+    /// 0.
     pub reserved2: u64,
 }
 
@@ -85,9 +86,9 @@ pub struct zt_csr {
     pub nnz: u64,
     /// The entries.
     pub values: zt_array,
-    /// The column of each entry, checked to be below columns.
+    /// The column of each entry: below columns.
     pub indices: zt_array,
-    /// rows + 1 numbers, checked to begin with 0, never to decrease and to end with nnz.
+    /// rows + 1 numbers from 0 to nnz that never decrease.
     pub indptr: zt_array,
 }
 
@@ -99,48 +100,49 @@ pub struct zt_coo {
     pub struct_size: usize,
     /// Number of stored entries.
     pub nnz: u64,
-    /// The dimensions, rank of them.
+    /// The dimensions, outermost first.
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
     /// The entries.
     pub values: zt_array,
-    /// rank runs of nnz numbers, a run for each dimension, checked to be below it.
+    /// rank runs of nnz numbers, one run for each dimension, each below it.
     pub coords: zt_array,
 }
 
-/// A tensor of quantized groups: a quantized_group object, or one of zt.quant_group/1 or zt.mx/1 in zTensor 2, whose "data"
-/// is packed_weight. A number is (weight - its zero point) * its scale; scales of ZT_TYPE_F8_E8M0 are powers of two.
+/// A tensor of quantized groups: a quantized_group object or, in zTensor 2, zt.quant_group/1 or zt.mx/1,
+/// whose "data" is packed_weight. A number is (weight - zero point) * scale.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_quantized {
     /// sizeof(zt_quantized)
     pub struct_size: usize,
-    /// The dimensions, rank of them.
+    /// The dimensions, outermost first.
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// Bits of a weight; 0 if nothing says it.
+    /// Bits of a weight; 0 if the file does not state it.
     pub bits: u64,
-    /// Weights of a group; 0 if nothing says it. zt.quant_group/1: 0 for a scale for each index of axis, or each weight.
+    /// Weights of a group; 0 if the file does not state it. zt.quant_group/1: 0 for one scale for each index
+    /// of axis, or each weight.
     pub group_size: u64,
-    /// The attribute "packing" of a quantized_group, NUL-ended; NULL if it is not there.
+    /// The attribute "packing" of a quantized_group; NULL if there is none.
     pub packing: *const c_char,
     /// The packed weights.
     pub packed_weight: zt_array,
-    /// The scale of each group.
+    /// The scale of each group. With ZT_TYPE_F8_E8M0 scales are powers of two.
     pub scales: zt_array,
     /// The zero point of each group; data is NULL if there are none.
     pub zeros: zt_array,
-    /// Weights in an element of packed_weight; 0 if nothing says it.
+    /// Weights in an element of packed_weight; 0 if the file does not state it.
     pub weights_per_element: u64,
-    /// The dimension that groups lie along. 0, as all that follows, for a quantized_group, which does not say it.
+    /// The dimension that groups lie along. This and the following fields are 0 for a quantized_group.
     pub axis: u64,
-    /// The zero point of all weights where zeros.data is NULL.
+    /// The zero point of all weights if there are no zeros.
     pub zero_point: i64,
-    /// 1: the first weight of an element is in its highest bits, 0: in its lowest.
+    /// 1: the first weight of an element is in its highest bits. 0: in its lowest.
     pub msb_first: u32,
-    /// 1: zeros are packed as weights are, 0: each has an element.
+    /// 1: zeros are packed like weights. 0: each has an element.
     pub zeros_packed: u32,
 }
 
@@ -225,15 +227,13 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
     })
 }
 
-/// The parts of a sparse_csr object, checked to be one: counts, order of indptr, columns in range.
+/// Gives the components of a sparse_csr object, after checking counts, the order of indptr and all columns.
+/// Borrowed where zt_component_ptr works for every component, else decoded into memory that the file keeps.
 ///
-/// Without a copy where zt_component_ptr would work for every part; else decoded into memory that the file keeps.
-/// Checking reads indices and indptr once.
-/// view: set struct_size; filled on success, untouched on failure. What it points to lives until the last zt_close.
-/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure is
-/// broken, or the indices are not u64 in a 1.2 file), ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_OUT_OF_MEMORY,
-/// ZT_ERROR_INVALID_ARGUMENT. Indices of a 1.0 or 1.1 file may be of any integer dtype: look at it.
-/// Threads: any. Spec 1.2 section 3.
+/// view: filled on success.
+/// Returns ZT_ERROR_UNSUPPORTED (another format, unknown dtype or encoding), ZT_ERROR_CORRUPT (the structure
+/// is broken), ZT_ERROR_LIMIT, ZT_ERROR_IO. Indices of a 1.0 or 1.1 file may have any integer dtype.
+/// Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
@@ -255,8 +255,8 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
     })
 }
 
-/// The parts of a sparse_coo object, checked to be one: counts, coordinates in range. As zt_csr_view in all else.
-/// Threads: any. Spec 1.2 section 3.
+/// Gives the components of a sparse_coo object, after checking counts and coordinates. As zt_csr_view
+/// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
@@ -277,11 +277,9 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
     })
 }
 
-/// The parts of a quantized_group object, checked to fit each other as far as its attributes allow: whole elements,
-/// room for every weight, a scale for every group, as many zeros as they need. Or those of zt.quant_group/1 or zt.mx/1 in
-/// zTensor 2, checked to be what the layout demands; an object that lacks some of it is ZT_ERROR_CORRUPT.
-/// As zt_csr_view in all else. Blocks of GGUF are arrays: see zt_tensor_view and zt_type_block.
-/// Threads: any. Spec 1.2 section 3, spec 2 section 6.
+/// Gives the components of a quantized object, after checking that they fit each other as far as the
+/// attributes state it. As zt_csr_view otherwise. For blocks of GGUF use zt_tensor_view and zt_type_block.
+/// Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {

@@ -48,14 +48,12 @@ pub unsafe extern "C" fn zt_write_dense(
     })
 }
 
-/// Writes a sparse_csr object at once. Its structure is checked as zt_csr_view does: in zTensor 2 the columns of a row
-/// have to rise.
+/// Writes a sparse_csr object. Its structure is checked as in zt_csr_view; in zTensor 2 the columns of a row
+/// must increase. Nothing is kept after the call.
 ///
-/// shape: two numbers, rows and columns. values, values_size: nnz elements of dtype (pairs for complex types).
-/// indices: nnz columns. indptr: rows + 1 numbers. All in the host's byte order; nothing is kept after the call.
-/// name, name_length, dtype, type: as zt_write_dense.
+/// shape: rows and columns. values, values_size: nnz elements of dtype. indices: nnz columns. indptr: rows +
+/// 1 numbers. The rest as for zt_write_dense.
 /// Returns ZT_ERROR_CORRUPT if the structure is broken, else as zt_write_dense.
-/// Threads: one at a time. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_csr(
     writer: Option<&mut zt_writer>,
@@ -88,12 +86,9 @@ pub unsafe extern "C" fn zt_write_csr(
     })
 }
 
-/// Writes a sparse_coo object at once. Its structure is checked as zt_coo_view does: in zTensor 2 no two entries may be
-/// the same element.
-/// shape: rank dimensions. values, values_size: nnz elements of dtype (pairs for complex types).
-/// coords: rank runs of nnz numbers, all of the first dimension first. All in the host's byte order; nothing is kept
-/// after the call. name, name_length, dtype, type: as zt_write_dense. Returns as zt_write_csr.
-/// Threads: one at a time. Spec 1.2 section 3.
+/// Writes a sparse_coo object. Its structure is checked as in zt_coo_view; in zTensor 2 no two entries may
+/// have the same coordinates.
+/// coords: rank runs of nnz numbers, the first dimension first. The rest and statuses as for zt_write_csr.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_coo(
     writer: Option<&mut zt_writer>,

@@ -10,18 +10,17 @@ use crate::error::{fail, Result};
 use crate::writer::{ComponentSpec, Grouping, LogicalSpec, QuantizedSpec};
 use std::ffi::{c_char, c_void};
 
-/// The parts of a quantized_group object, or of one of zt.quant_group/1, to be written; the fields mean what those of
-/// zt_quantized do.
+/// The components of a quantized object to write. Fields have the meaning of those of zt_quantized.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_quantized_desc {
     /// sizeof(zt_quantized_desc)
     pub struct_size: usize,
-    /// The attribute "bits"; 0 to leave it out.
+    /// The attribute "bits"; 0 leaves it out.
     pub bits: u64,
-    /// The attribute "group_size"; 0 to leave it out.
+    /// The attribute "group_size"; 0 leaves it out.
     pub group_size: u64,
-    /// The attribute "packing", NUL-ended, such as "8_per_i32"; NULL to leave it out.
+    /// The attribute "packing", such as "8_per_i32"; NULL leaves it out.
     pub packing: *const c_char,
     /// The packed weights.
     pub packed_weight: *const c_void,
@@ -43,17 +42,17 @@ pub struct zt_quantized_desc {
     pub zeros_dtype: zt_dtype,
     /// Must be 0.
     pub reserved: u32,
-    /// The type of scales: ZT_TYPE_F8_E8M0 for powers of two; else ZT_TYPE_NONE.
+    /// ZT_TYPE_F8_E8M0 for powers of two, else ZT_TYPE_NONE.
     pub scales_type: zt_type,
-    /// 1: axis and the fields behind it are stated, as zTensor 2 demands; 0: they are not, as in 1.x, and have to be 0.
+    /// 1: axis and the fields behind it are stated, as zTensor 2 needs. 0: they must be 0, as in 1.x.
     pub has_axis: u32,
     /// The dimension that groups lie along.
     pub axis: u64,
-    /// The zero point of all weights where zeros is NULL.
+    /// The zero point of all weights if zeros is NULL.
     pub zero_point: i64,
-    /// 1: the first weight of an element is in its highest bits, 0: in its lowest.
+    /// 1: the first weight of an element is in its highest bits. 0: in its lowest.
     pub msb_first: u32,
-    /// 1: zeros are packed as weights are, 0: each has an element.
+    /// 1: zeros are packed like weights. 0: each has an element.
     pub zeros_packed: u32,
 }
 
@@ -64,17 +63,14 @@ sized_struct!(zt_quantized_desc:
     zeros_packed
 );
 
-/// Writes an object of codes with scales at once: a quantized_group object, or in zTensor 2 one of zt.quant_group/1,
-/// whose parts are "data", "scales" and perhaps "zeros". Its geometry is checked as zt_quantized_view does.
+/// Writes a quantized_group object or, in zTensor 2, a zt.quant_group/1 object. Its structure is checked as
+/// in zt_quantized_view. Nothing is kept after the call.
 ///
-/// shape: rank dimensions of the tensor that was quantized. desc: its parts; not NULL; nothing is kept after the
-/// call. name, name_length: as zt_write_dense.
-/// zt.quant_group/1 says more than a quantized_group, and less freely. desc has to have has_axis; bits of 2, 4 or 8; a
-/// group_size above 0 that divides the axis; packed weights of an integer dtype without unused bits; scales of f32,
-/// bf16, f16 or, of powers of two, u8 with scales_type ZT_TYPE_F8_E8M0; not both zeros and a zero_point; a packing
-/// that says what packed_weight_dtype and bits do, or NULL. Else it is ZT_ERROR_UNSUPPORTED, as has_axis is before 2.
-/// Returns as zt_write_csr.
-/// Threads: one at a time. Spec 1.2 section 3, spec 2 section 6.
+/// shape: rank dimensions of the tensor before quantization. name, name_length: as for zt_write_dense.
+/// zt.quant_group/1 needs has_axis, bits of 2, 4 or 8, a group_size that divides the axis, packed weights of
+/// an integer dtype without unused bits, scales of f32, bf16, f16 or ZT_TYPE_F8_E8M0, and either zeros or a
+/// zero_point. Otherwise ZT_ERROR_UNSUPPORTED.
+/// Returns as zt_write_csr. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_quantized(
     writer: Option<&mut zt_writer>,
