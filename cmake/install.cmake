@@ -31,7 +31,7 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/ztensor-config.cmake.
     INSTALL_DESTINATION "${package_dir}"
     PATH_VARS CMAKE_INSTALL_LIBDIR ztensor_shared_dir CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/ztensor-config-version.cmake"
-    COMPATIBILITY SameMinorVersion)
+    COMPATIBILITY SameMajorVersion)
 install(FILES
     "${CMAKE_CURRENT_BINARY_DIR}/ztensor-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/ztensor-config-version.cmake"

@@ -11,7 +11,7 @@ to=$2
 full=libztensor.so.$3 abi=libztensor.so.${3%%.*}
 mkdir -p "$to"
 {
-    echo 'ZTENSOR_0.9 { global:'
+    echo 'ZTENSOR_1.0 { global:'
     ${NM:-nm} -g --defined-only "$archive" | sed -n 's/^.* T \(zt_[a-z0-9_]*\)$/\1;/p' | grep -v '^zt_write_\|^zt_repair;$'
     echo 'local: *; };'
 } >"$to/libztensor.map"

@@ -25,7 +25,7 @@ static zt_status copy_all(zt_writer *writer, const zt_file *file, zt_encoding en
 
 int main(int argc, char **argv)
 {
-    zt_write_summary summary = {.struct_size = sizeof summary};
+    zt_write_summary summary = ZT_INIT(zt_write_summary);
     zt_file *file;
     zt_writer *writer = NULL;
     zt_status status;

@@ -39,7 +39,7 @@ static uint64_t use(const zt_cache_pin *expert)
 
 static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
 {
-    zt_cache_stats stats = {.struct_size = sizeof stats};
+    zt_cache_stats stats = ZT_INIT(zt_cache_stats);
     zt_read_request now[CHOSEN], next[CHOSEN];
     uint32_t router = 1;
     uint64_t sum = 0;
@@ -52,7 +52,7 @@ static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
         if (zt_cache_prefetch(cache, next, CHOSEN, 0) != ZT_OK)
             return fail();
         for (size_t i = 0; i < CHOSEN; i++) {
-            zt_cache_pin expert = {.struct_size = sizeof expert};
+            zt_cache_pin expert = ZT_INIT(zt_cache_pin);
             if (zt_cache_get(cache, &now[i], -1, &expert) != ZT_OK)
                 return fail();
             sum += use(&expert);
@@ -69,7 +69,7 @@ static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
 
 int main(int argc, char **argv)
 {
-    zt_cache_options options = {.struct_size = sizeof options};
+    zt_cache_options options = ZT_INIT(zt_cache_options);
     zt_read_request *experts;
     size_t count = 0;
     uint64_t all = 0;

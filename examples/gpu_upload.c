@@ -151,7 +151,7 @@ static int begin_copy(struct gpu *gpu, const zt_load *load, const zt_load_event 
 static int upload(struct gpu *gpu, const zt_load *load)
 {
     for (;;) {
-        zt_load_event event = {.struct_size = sizeof event};
+        zt_load_event event = ZT_INIT(zt_load_event);
 
         /* While copies are under way this only looks: it is their slots that the load may be waiting for. */
         if (!release_copies(gpu, load, 0))

@@ -53,7 +53,7 @@ static int load(const zt_file *file, const char *path, uint32_t threads)
     int last = -1, failed = 1;
     zt_read_options options = {.struct_size = sizeof options, .threads = threads, .verify = 1, .context = &last,
                                .progress = isatty(2) ? show_progress : NULL};
-    zt_read_stats stats = {.struct_size = sizeof stats};
+    zt_read_stats stats = ZT_INIT(zt_read_stats);
     size_t n, total;
     int fits = plan(file, NULL, &n, &total);
     zt_read_request *requests = fits ? calloc(n ? n : 1, sizeof *requests) : NULL;

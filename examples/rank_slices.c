@@ -51,7 +51,7 @@ static int load(zt_file *model, uint64_t rank, uint64_t ranks)
     size_t objects = zt_object_count(model), count = 0;
     zt_read_request *requests = calloc(objects + 1, sizeof *requests);
     part *parts = calloc(objects + 1, sizeof *parts);
-    zt_read_stats stats = {.struct_size = sizeof stats};
+    zt_read_stats stats = ZT_INIT(zt_read_stats);
     unsigned char *memory = NULL;
     uint64_t size = 0, sum = 0;
     int failed = !requests || !parts;

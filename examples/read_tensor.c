@@ -18,7 +18,7 @@ static int fail(void)
 /* The bytes where they are: in the file's mapping, or decoded once and kept by the file. */
 static int print_view(const zt_file *file, const char *name)
 {
-    zt_tensor tensor = {.struct_size = sizeof tensor};
+    zt_tensor tensor = ZT_INIT(zt_tensor);
 
     if (zt_tensor_find(file, name, &tensor) != ZT_OK)
         return fail();

@@ -9,7 +9,7 @@
 
 static int verify(const char *path)
 {
-    zt_verify_report report = {.struct_size = sizeof report};
+    zt_verify_report report = ZT_INIT(zt_verify_report);
     zt_file *file;
     zt_status status = zt_open(path, NULL, &file);
 

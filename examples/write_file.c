@@ -75,7 +75,7 @@ static zt_status write_counter(zt_writer *writer)
 int main(int argc, char **argv)
 {
     const zt_write_options options = {.struct_size = sizeof options, .digest = ZT_DIGEST_CRC32C};
-    zt_write_summary summary = {.struct_size = sizeof summary};
+    zt_write_summary summary = ZT_INIT(zt_write_summary);
     zt_writer *writer;
 
     if (argc != 2) {

@@ -33,8 +33,7 @@
  * Threads. Any thread may call any function, and any number of threads may use one zt_file at once: an open file never
  * changes. One thread at a time may use a zt_writer. A forked child may use open files, but not writers: ending a
  * writer in the child removes the unfinished file.
- *
- * Stack. No function needs more than 32 KiB of stack (s390x: 40), besides your callbacks.
+ * Stack: no function needs more than 32 KiB of stack (s390x: 40), besides your callbacks.
  *
  * Structs. Set struct_size to sizeof the struct; ZT_INIT does. In options every other field may be 0, the default.
  * Structs may grow in later versions. The library accepts a smaller struct from an older header, and a larger one if
@@ -44,8 +43,7 @@
  * contain a NUL; with length 0 it is NUL-ended. Names in a file are any bytes: see zt_object_name.
  *
  * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
- *
- * Units. Sizes and offsets are bytes, counts and shapes are elements. Sizes in files are uint64_t, sizes in memory are
+ * Units: sizes and offsets are bytes, counts and shapes are elements. Sizes in files are uint64_t, sizes in memory are
  * size_t. Elements are in the host's byte order.
  *
  * The library never prints, aborts, exits, reads the environment or installs a signal handler.
@@ -220,7 +218,7 @@ const char *zt_last_error_rule(void);
 /// Third number.
 #define ZT_VERSION_PATCH 0
 /// The binary interface that this header describes.
-#define ZT_ABI_VERSION 0
+#define ZT_ABI_VERSION 1
 
 /// Returns the version of the loaded library, such as "1.0.0".
 const char *zt_version(void);

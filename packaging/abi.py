@@ -36,7 +36,7 @@ def describe(include, out):
         for name in sorted(set(re.findall(r"\benum (zt_\w+) \{", text))):
             source += f"enum {name} zt_numbers_of_{name[3:]};\n"
         Path(folder, "ztensor.c").write_text(source)
-        run("cc", "-std=gnu99", "-w", "-g", "-O0", "-fPIC", "-shared", "-Wl,-soname,libztensor.so.0",
+        run("cc", "-std=gnu99", "-w", "-g", "-O0", "-fPIC", "-shared", "-Wl,-soname,libztensor.so.1",
             f"-Wl,--version-script={ROOT}/cmake/libztensor.map", "-o", "libztensor.so", "ztensor.c", cwd=folder)
         run("abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--out-file", "out.abi", "libztensor.so", cwd=folder)
         shutil.copyfile(Path(folder, "out.abi"), out)

@@ -44,11 +44,11 @@ cinstall() {
     cargo cinstall --offline --prefix=/usr --libdir=/usr/lib "--destdir=$out/cinstalled"
     cd "$here"
     lib=$out/cinstalled/usr/lib
-    for file in libztensor.so libztensor.so.0 "libztensor.so.$version" libztensor.a pkgconfig/ztensor.pc ../include/ztensor.h \
+    for file in libztensor.so libztensor.so.1 "libztensor.so.$version" libztensor.a pkgconfig/ztensor.pc ../include/ztensor.h \
         ../include/ztensor.hpp ../include/ztensor/file.hpp; do
         [ -s "$lib/$file" ] || { echo "no $file"; exit 1; }
     done
-    readelf -d "$lib/libztensor.so" | grep 'SONAME.*\[libztensor.so.0\]'
+    readelf -d "$lib/libztensor.so" | grep 'SONAME.*\[libztensor.so.1\]'
     flags=$(PKG_CONFIG_SYSROOT_DIR="$out/cinstalled" PKG_CONFIG_LIBDIR="$lib/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
         PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --cflags --libs "ztensor = $version")
     # shellcheck disable=SC2086 # a list of words

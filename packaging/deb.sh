@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian packages, by dpkg-deb: libztensor0, libztensor-dev; ztensor-tools, libztensor-remote0 and libztensor-remote-dev, where the
+# Debian packages, by dpkg-deb: libztensor1, libztensor-dev; ztensor-tools, libztensor-remote1 and libztensor-remote-dev, where the
 # program and that library were made.
 #     sh packaging/deb.sh OUT            after packaging/build.sh OUT: in OUT/deb
 #     sh packaging/deb.sh OUT arm64      after packaging/elsewhere.sh OUT aarch64-linux-gnu, of what that made: in OUT/deb-arm64
@@ -41,7 +41,7 @@ begin() {
     LINK=
     case $from-$package in
     "$out/elsewhere"/*) LINK=zig ;;
-    *-ztensor-tools | *-libztensor-remote0) LINK=$(linked_by) ;; # libztensor is linked anew, for Debian
+    *-ztensor-tools | *-libztensor-remote1) LINK=$(linked_by) ;; # libztensor is linked anew, for Debian
     esac
     { TARGET="$target" sh packaging/third_party_licences.sh "$2" && { [ -z "$LINK" ] || zig_licences libc/glibc/LICENSES; }; } |
         gzip -9n >"$tree/usr/share/doc/$package/THIRD-PARTY-LICENSES.gz"
@@ -63,24 +63,24 @@ finish() {
 }
 # interface LIBRARY PACKAGE: what others that link it need to know, and since which version each function is there.
 interface() {
-    printf '%s 0 %s (>= %s)\n' "$1" "$2" "$version" >"$tree/DEBIAN/shlibs"
-    { printf '%s.so.0 %s #MINVER#\n' "$1" "$2"
+    printf '%s 1 %s (>= %s)\n' "$1" "$2" "$version" >"$tree/DEBIAN/shlibs"
+    { printf '%s.so.1 %s #MINVER#\n' "$1" "$2"
       "${cross}objdump" -T "$tree/$libdir/$1.so.$version" | grep -v '[*]UND[*]' | sed -n 's/.* \(ZTENSOR_[A-Z_]*\([0-9.]*\)\) *\(zt_.*\)$/ \3@\1 \2/p' |
           LC_ALL=C sort; } >"$tree/DEBIAN/symbols"
     printf 'activate-noawait ldconfig\n' >"$tree/DEBIAN/triggers"
 }
 
-begin libztensor0 ztensor-c libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
+begin libztensor1 ztensor-c libs "libc6 (>= $glibc), libgcc-s1" "reads and writes zTensor files (shared library)" <<'END'
 Opens, reads, verifies and writes zTensor .zt files of tensors: mapped in
 place or read straight into memory, from sources that are not trusted.
 END
 mkdir -p "$tree/$libdir"
-cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.0" "$tree/$libdir"
+cp -a "$lib/libztensor.so.$version" "$lib/libztensor.so.1" "$tree/$libdir"
 chmod 644 "$tree/$libdir/libztensor.so.$version"
-interface libztensor libztensor0
+interface libztensor libztensor1
 finish
 
-begin libztensor-dev ztensor-c libdevel "libztensor0 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
+begin libztensor-dev ztensor-c libdevel "libztensor1 (= $revision), libc6-dev" "reads and writes zTensor files (development files)" <<'END'
 Headers for C and C++, the static library, the CMake package and the
 pkg-config file of libztensor.
 END
@@ -93,7 +93,7 @@ finish
 if [ -e "$from/bin/zt" ]; then
     glibc=$(glibc_of "$from/bin/zt")
     begin ztensor-tools ztensor-tools utils "libc6 (>= $glibc), libgcc-s1
-Suggests: libztensor-remote0" "lists, verifies, converts and repairs zTensor files" <<'END'
+Suggests: libztensor-remote1" "lists, verifies, converts and repairs zTensor files" <<'END'
 The program zt: what a .zt file holds, whether its digests agree, files made
 from safetensors and from older versions, appends that were interrupted.
 END
@@ -108,18 +108,18 @@ fi
 if [ -e "$from/lib/libztensor_remote.so" ]; then
     sh remote/install.sh "$from/lib" "$version" "$root" "" "${libdir#usr/}"
     glibc=$(glibc_of "$lib/libztensor_remote.so")
-    begin libztensor-remote0 ztensor-remote libs "libztensor0 (>= $version), libc6 (>= $glibc), libgcc-s1" \
+    begin libztensor-remote1 ztensor-remote libs "libztensor1 (>= $version), libc6 (>= $glibc), libgcc-s1" \
         "opens models in buckets and on web servers (shared library)" <<'END'
 Opens zTensor, safetensors and GGUF models in S3, Google Cloud Storage, Azure
 and on web servers for libztensor, by ranges.
 END
     mkdir -p "$tree/$libdir"
-    cp -a "$lib/libztensor_remote.so.$version" "$lib/libztensor_remote.so.0" "$tree/$libdir"
+    cp -a "$lib/libztensor_remote.so.$version" "$lib/libztensor_remote.so.1" "$tree/$libdir"
     chmod 644 "$tree/$libdir/libztensor_remote.so.$version"
-    interface libztensor_remote libztensor-remote0
+    interface libztensor_remote libztensor-remote1
     finish
 
-    begin libztensor-remote-dev ztensor-remote libdevel "libztensor-remote0 (= $revision), libztensor-dev (>= $version), libc6-dev" \
+    begin libztensor-remote-dev ztensor-remote libdevel "libztensor-remote1 (= $revision), libztensor-dev (>= $version), libc6-dev" \
         "opens models in buckets and on web servers (development files)" <<'END'
 Header, static library, CMake package and pkg-config file of
 libztensor_remote.

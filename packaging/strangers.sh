@@ -132,7 +132,7 @@ check "musl" linux x86_64-linux-musl
 
 arm64_debs() { # unpacked beside Debian's own libraries of that processor
     there "$out/deb-arm64/libztensor0_$version-1_arm64.deb"
-    for package in libztensor0 libztensor-dev ztensor-tools; do
+    for package in libztensor1 libztensor-dev ztensor-tools; do
         [ "$(dpkg-deb --field "$out/deb-arm64/${package}_$version-1_arm64.deb" Architecture)" = arm64 ]
     done
     stranger_of aarch64-linux-gnu
@@ -179,8 +179,8 @@ wheels() { # for other systems: the library of the tarball, notices, and the tag
     unpacked=$out/stranger-wheel
     rm -rf "$unpacked"
     python3 -m zipfile -e "$file" "$unpacked"
-    library=$unpacked/libztensor/libztensor.so.0
-    tarballs=$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.0
+    library=$unpacked/libztensor/libztensor.so.1
+    tarballs=$out/elsewhere/ztensor-$version-$1/lib/libztensor.so.1
     case $1 in
     *-musl) # but for the name that its C library has in wheels
         readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -qx "libc.musl-${1%%-*}.so.1"

@@ -53,7 +53,7 @@ unpack() { tar -xJf "$tarball" -C "$out/else where" && (cd "$out/else where"/zte
 check "unpacked, sums agree" unpack
 prefix=$(ls -d "$out/else where"/ztensor-*)
 complete() {
-    for file in bin/zt lib/libztensor.so.0 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
+    for file in bin/zt lib/libztensor.so.1 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
         lib/cmake/ztensor/ztensor-config.cmake lib/pkgconfig/ztensor.pc share/doc/ztensor/LICENSE-MIT \
         share/doc/ztensor/LICENSE-APACHE share/doc/ztensor/THIRD-PARTY-LICENSES share/man/man1/zt.1 share/zsh/site-functions/_zt \
         share/bash-completion/completions/zt share/fish/vendor_completions.d/zt.fish; do
@@ -98,10 +98,10 @@ if [ -e "$prefix/lib/libztensor_remote.so" ]; then
     url=http://127.0.0.1:$(cat "$out/port")/py-1.2.3-digests.zt
 fi
 only_ours() { # FILE: it exports its own functions, and says by which libraries it is loaded
-    [ "$(objdump -T "$1" | grep -v '[*]UND[*]' | sed -n 's/.*ZTENSOR_REMOTE_0[.]9 *\(zt_.*\)/\1/p' | sort | tr '\n' ' ')" = \
+    [ "$(objdump -T "$1" | grep -v '[*]UND[*]' | sed -n 's/.*ZTENSOR_REMOTE_1[.]0 *\(zt_.*\)/\1/p' | sort | tr '\n' ' ')" = \
         "zt_remote_open zt_remote_source " ]
-    if objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_0[.]9'; then return 1; fi
-    readelf -d "$1" | grep -q 'libztensor_remote.so.0' && readelf -d "$1" | grep -q 'NEEDED.*libztensor.so.0'
+    if objdump -T "$1" | grep -v '[*]UND[*]' | grep -E ' (DF|DO) ' | grep -v 'ZTENSOR_REMOTE_1[.]0'; then return 1; fi
+    readelf -d "$1" | grep -q 'libztensor_remote.so.1' && readelf -d "$1" | grep -q 'NEEDED.*libztensor.so.1'
 }
 open_url() { # PREFIX BUILD: a project that finds the package
     rm -rf "$2"
@@ -161,7 +161,7 @@ wheel() {
     [ "$(grep -c '==== clap' "$metadata/licenses/THIRD-PARTY-LICENSES")" = 0 ]
     sbom "$metadata/sboms/ztensor-c.cdx.json" zstd-sys clap ztensor-c
     python3 -c 'import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); library.zt_version.restype = ctypes.c_char_p
-print(library.zt_version())' "$out/wheel/unpacked/libztensor/libztensor.so.0"
+print(library.zt_version())' "$out/wheel/unpacked/libztensor/libztensor.so.1"
 }
 sh "$here/wheel.sh" "$out" >"$out/wheel.log" 2>&1
 case $? in
@@ -205,7 +205,7 @@ listed() {
 }
 check "all packages are installed" listed
 symbols_file() { # a line for each function, with its version
-    file=$root/var/lib/dpkg/info/libztensor0:$(dpkg --print-architecture).symbols
+    file=$root/var/lib/dpkg/info/libztensor1:$(dpkg --print-architecture).symbols
     [ -f "$file" ] && [ "$(grep -c '^ zt_.*@ZTENSOR_' "$file")" = "$(grep -c . "$here/../c_tests/abi/symbols.txt")" ]
 }
 check "Debian, symbols" symbols_file
@@ -218,13 +218,13 @@ compiled() { # PACKAGE EXAMPLE ARGUMENT
 }
 check "Debian, pkg-config" compiled ztensor inspect "$data/v1.2/py-1.2.3-sparse.zt"
 if [ $remote = yes ]; then
-    check "Debian, remote, exports" only_ours "$root/$libdir/libztensor_remote.so.0"
+    check "Debian, remote, exports" only_ours "$root/$libdir/libztensor_remote.so.1"
     check "Debian, remote, find_package" open_url "$root/usr" "$out/debian-remote-consumer"
     check "Debian, remote, pkg-config" compiled ztensor-remote remote "$url"
-    check "Debian, remote, SBOM" sbom "$root/usr/share/doc/libztensor-remote0/sbom.cdx.json" object_store clap ztensor-remote
+    check "Debian, remote, SBOM" sbom "$root/usr/share/doc/libztensor-remote1/sbom.cdx.json" object_store clap ztensor-remote
 fi
 check "Debian, zt" "$root/usr/bin/zt" verify "$data/v1.2/py-1.2.3-digests.zt"
-check "Debian, SBOM of the library" sbom "$root/usr/share/doc/libztensor0/sbom.cdx.json" zstd-sys clap ztensor-c
+check "Debian, SBOM of the library" sbom "$root/usr/share/doc/libztensor1/sbom.cdx.json" zstd-sys clap ztensor-c
 check "Debian, SBOM of the program" sbom "$root/usr/share/doc/ztensor-tools/sbom.cdx.json" clap cbindgen ztensor-tools
 if command -v lintian >/dev/null; then
     # What a policy of the distribution asks of its own packages: a bug number, a maintainer.

@@ -30,8 +30,8 @@ rm -rf "$wheel"
 mkdir -p "$LIBZTENSOR_NOTICES/licenses" "$LIBZTENSOR_NOTICES/sboms" "$wheel/plain"
 export PYTHONPATH="$out/python-tools" PYTHONDONTWRITEBYTECODE=1 PATH="$out/python-tools/bin:$PATH"
 if [ "${system##*-}" = musl ]; then # what Alpine calls musl, and wheels with it; musl itself takes either name
-    cp "$LIBZTENSOR" "$wheel/libztensor.so.0"
-    LIBZTENSOR=$wheel/libztensor.so.0
+    cp "$LIBZTENSOR" "$wheel/libztensor.so.1"
+    LIBZTENSOR=$wheel/libztensor.so.1
     patchelf --replace-needed libc.so "libc.musl-${system%%-*}.so.1" "$LIBZTENSOR"
 fi
 export SOURCE_DATE_EPOCH LIBZTENSOR LIBZTENSOR_NOTICES

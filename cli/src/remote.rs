@@ -64,7 +64,7 @@ mod library {
     use ztensor::source::{Profile, ReadMany, ReadRange};
 
     const NAME: &str =
-        if cfg!(target_os = "macos") { "libztensor_remote.0.dylib" } else { "libztensor_remote.so.0" };
+        if cfg!(target_os = "macos") { "libztensor_remote.1.dylib" } else { "libztensor_remote.so.1" };
     /// Links are resolved at once.
     const RTLD_NOW: c_int = 2;
 

@@ -9,7 +9,7 @@ from conan.tools.files import copy
 
 class ZTensor(ConanFile):
     name = "ztensor"
-    version = "0.9.0"
+    version = "1.0.0"
     license = "MIT OR Apache-2.0"
     description = "Opens, reads, verifies and writes zTensor .zt files of tensors"
     settings = "os", "arch", "compiler", "build_type"

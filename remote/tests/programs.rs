@@ -137,9 +137,9 @@ fn the_python_binding_opens_urls() {
         command
             .args(["-c", code])
             .env("PYTHONPATH", &path)
-            .env("LIBZTENSOR", libraries.join("libztensor.so.0"));
+            .env("LIBZTENSOR", libraries.join("libztensor.so.1"));
         command
-            .env("LIBZTENSOR_REMOTE", libraries.join("libztensor_remote.so.0"))
+            .env("LIBZTENSOR_REMOTE", libraries.join("libztensor_remote.so.1"))
             .env("PYTHONDONTWRITEBYTECODE", "1");
         run(&mut command, &libraries)
     };

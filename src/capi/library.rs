@@ -12,7 +12,7 @@ pub const ZT_VERSION_MINOR: u32 = 9;
 pub const ZT_VERSION_PATCH: u32 = 0;
 
 /// The binary interface that this header describes.
-pub const ZT_ABI_VERSION: u32 = 0;
+pub const ZT_ABI_VERSION: u32 = 1;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,

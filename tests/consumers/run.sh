@@ -63,14 +63,14 @@ installed_files() { # what there has to be, no more, and nothing that says where
     (cd "$prefix" && find . -type f -o -type l | grep -v '^./share/doc/ztensor/LICENSE' | sort) >"$out/files.is"
     {
         (cd "$repo/include" && find . -name '*.h' -o -name '*.hpp') | sed 's,^\.,./include,'
-        printf './lib/%s\n' libztensor.a libztensor.so libztensor.so.0 "libztensor.so.$version" pkgconfig/ztensor.pc \
+        printf './lib/%s\n' libztensor.a libztensor.so libztensor.so.1 "libztensor.so.$version" pkgconfig/ztensor.pc \
             cmake/ztensor/ztensor-config.cmake cmake/ztensor/ztensor-config-version.cmake
         printf './share/man/%s\n' man1/zt.1 man3/ztensor.3
     } | sort >"$out/files.want"
     diff "$out/files.want" "$out/files.is" || return 1
     test -n "$(ls "$prefix/share/doc/ztensor")" || { echo "no licences"; return 1; }
-    test "$(readlink "$prefix/lib/libztensor.so")" = libztensor.so.0 || return 1
-    test "$(readlink "$prefix/lib/libztensor.so.0")" = "libztensor.so.$version" || return 1
+    test "$(readlink "$prefix/lib/libztensor.so")" = libztensor.so.1 || return 1
+    test "$(readlink "$prefix/lib/libztensor.so.1")" = "libztensor.so.$version" || return 1
     ! grep -rnF -e "$out" -e "$repo" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 

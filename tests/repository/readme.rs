@@ -24,7 +24,7 @@ fn compile_and_run(page: &str, language: &str, compiler: &str, standard: &str) -
     std::fs::write(out.join(&source), program).unwrap();
     let libraries = libraries();
     // The SONAME, which the loader asks for.
-    let link = out.join("libztensor.so.0");
+    let link = out.join("libztensor.so.1");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
     let compiled = Command::new(compiler)

@@ -8,7 +8,7 @@ build_library
 export CC="$cc" CXX="${PREFIX_}g++" NM="${PREFIX_}nm" CFLAGS="-g -D_FILE_OFFSET_BITS=64" CXXFLAGS="-g -D_FILE_OFFSET_BITS=64"
 export ZT_FAULT_STEP="${ZT_FAULT_STEP:-50}"
 [ "${QUICK-}" != 1 ] || CFLAGS="$CFLAGS -DZT_NOT_RELEASED"
-mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.0"
+mkdir -p "$OUT/shared" && ln -sf "$built/libztensor.so" "$OUT/shared/libztensor.so.1"
 status=0 counted="c read written"
 same_as_here "$built/libztensor.so" -Wl,-rpath,"$OUT/shared" || status=1
 # The digests take the processor's instructions, which it may not have: that is asked when they run.

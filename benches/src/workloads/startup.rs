@@ -52,7 +52,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
     safetensors::write(&st, &specs, data, ::safetensors::Dtype::F32);
     gguf_file::write(&gguf, &specs, data, gguf_file::F32);
     let c_path = CString::new(zt_file.to_str().unwrap()).unwrap();
-    let library = Path::new(env!("ZT_LIB_DIR")).join("libztensor.so.0");
+    let library = Path::new(env!("ZT_LIB_DIR")).join("libztensor.so.1");
     let mut copies = 0;
     let fresh = || {
         copies += 1;

@@ -15,7 +15,7 @@ ARCHITECTURES = {"x86_64": "x86_64", "armv8": "aarch64"}
 
 class ZTensor(ConanFile):
     name = "ztensor"
-    version = "0.9.0"
+    version = "1.0.0"
     license = "MIT OR Apache-2.0"
     description = "Opens, reads, verifies and writes zTensor .zt files of tensors"
     settings = "os", "arch"

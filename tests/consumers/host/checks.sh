@@ -27,7 +27,7 @@ versioned() { # a program that needs a newer library is refused when it is loade
 
 hardened() { # SONAME; all relocations before main and then read-only; no executable stack
     readelf -dW "$shared" >"$host/dynamic" && readelf -lW "$shared" >"$host/segments" || return 1
-    grep -q 'SONAME.*\[libztensor.so.0\]' "$host/dynamic" && grep -q 'FLAGS.*NOW' "$host/dynamic" &&
+    grep -q 'SONAME.*\[libztensor.so.1\]' "$host/dynamic" && grep -q 'FLAGS.*NOW' "$host/dynamic" &&
         grep -q GNU_RELRO "$host/segments" && grep GNU_STACK "$host/segments" | grep -q 'RW ' &&
         ! grep -qE 'TEXTREL|RPATH|RUNPATH' "$host/dynamic"
 }

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < zt_object_count(file); i++) {
-        zt_tensor tensor = {.struct_size = sizeof tensor};
+        zt_tensor tensor = ZT_INIT(zt_tensor);
         if (zt_tensor_view(zt_object_at(file, i), &tensor) == ZT_OK)
             printf("%s: %lu bytes\n", zt_object_name(zt_object_at(file, i)), (unsigned long)tensor.size);
     }

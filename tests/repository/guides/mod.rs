@@ -100,7 +100,7 @@ fn the_functions_in_c_run_on_files_of_every_kind() {
     std::fs::write(out.join("run.c"), format!("{INCLUDES_C}{}{driver}", all.concat())).unwrap();
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
     // The SONAME, which the loader asks for.
-    let link = out.join("libztensor.so.0");
+    let link = out.join("libztensor.so.1");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(libraries.join("libztensor.so"), &link).unwrap();
     let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| String::from("cc")))
