@@ -251,9 +251,9 @@ ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options,
 /// path is a symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
-/// ZT_ERROR_CORRUPT if two tensors have one name, a tensor is not in the file that the index gives, the index
-/// leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds
-/// several models; the message lists them.
+/// ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong file or leads out of its folder, or
+/// files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message
+/// lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a file that is in memory.
@@ -307,9 +307,9 @@ struct zt_open_options {
     size_t struct_size;
     zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
     uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
-    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, 1.2 sparse indices
-    /// other than u64, and, when read or verified, bool bytes other than 0 and 1 and nonzero padding. 0:
-    /// accept them.
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
+    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
+    /// nonzero padding. 0: accept all of these.
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
@@ -330,7 +330,7 @@ struct zt_open_options {
     const zt_allocator *allocator; ///< Allocates memory that is handed out; NULL: the library's. Copied.
     /// Called on threads that the library starts for the file; NULL: none. Copied.
     const zt_thread_hooks *thread_hooks;
-    const char *shard_folder; ///< The folder of shards; NULL: that of the file. Copied.
+    const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
     uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
     uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
     /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
@@ -343,8 +343,8 @@ struct zt_open_options {
 /// ZT_MODE_READ for a zt_source and for a model whose parts differ.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, that
-/// of part 0.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
+/// version of part 0.
 const char *zt_file_version(const zt_file *file);
 
 /// Number of files of a model; shards come last. 1 for a single file.
@@ -393,7 +393,7 @@ ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_
 /// As zt_tensor_find, for an object.
 ZT_NODISCARD zt_status zt_tensor_view(const zt_object *object, zt_tensor *view);
 
-/// The object of that name; NULL if there is none. The first one if a 0.1 file has several.
+/// The object of that name; NULL if absent. The first one if a 0.1 file has several.
 /// name: the bytes of zt_object_name, NUL-ended. For names that contain a NUL, use zt_object_find_n.
 /// A missing object is not a failure: zt_last_error stays unchanged.
 const zt_object *zt_object_find(const zt_file *file, const char *name);
@@ -412,7 +412,7 @@ struct zt_object_info {
     size_t name_length; ///< Bytes of the name without the NUL.
     const uint64_t *shape; ///< The dimensions, outermost first, not NULL.
     size_t rank; ///< Number of dimensions.
-    const zt_value *attributes; ///< The attributes, a map; NULL if there are none.
+    const zt_value *attributes; ///< The attributes, a map; NULL if absent.
     size_t component_count; ///< Number of components.
     const zt_component *component; ///< Component "data" of a dense object or of blocks; NULL for other formats.
     uint64_t offset; ///< First stored byte, counted from the start of its part.
@@ -454,7 +454,7 @@ uint64_t zt_object_element_count(const zt_object *object);
 /// The format; ZT_FORMAT_OTHER if it is unknown.
 zt_format zt_object_format(const zt_object *object);
 
-/// The component of that role ("data", "values", "scales"); NULL if there is none, which is not a failure.
+/// The component of that role ("data", "values", "scales"); NULL if absent, which is not a failure.
 const zt_component *zt_component_find(const zt_object *object, const char *role);
 
 /// Number of components.
@@ -470,7 +470,7 @@ struct zt_component_info {
     const zt_object *object; ///< Its object.
     const char *role; ///< The role, NUL-ended, not NULL.
     size_t role_length; ///< Bytes of the role without the NUL.
-    const char *digest; ///< The digest; NULL if there is none.
+    const char *digest; ///< The digest; NULL if absent.
     uint64_t offset; ///< First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
     uint64_t stored_size; ///< Stored bytes: compressed if the encoding compresses.
     uint64_t size; ///< Decoded bytes, as for zt_component_size.
@@ -503,7 +503,7 @@ zt_encoding zt_component_encoding(const zt_component *component);
 /// (some compressed components before 1.2, unknown encodings) and zt_component_measure has not been called.
 uint64_t zt_component_size(const zt_component *component);
 
-/// The digest as in the file, "sha256:8f4a..."; NULL if there is none. It covers the stored bytes, in zTensor
+/// The digest as in the file, "sha256:8f4a..."; NULL if absent. It covers the stored bytes, in zTensor
 /// 2 the decoded ones.
 const char *zt_component_digest(const zt_component *component);
 
@@ -914,13 +914,13 @@ struct zt_load_event {
 //
 // Attributes of a file or an object are a tree of values in CBOR's data model.
 
-/// The file's attributes, a map; NULL if there are none. Of a model, those of part 0.
+/// The file's attributes, a map; NULL if absent. Of a model, those of part 0.
 const zt_value *zt_file_attributes(const zt_file *file);
 
-/// The object's attributes, a map; NULL if there are none.
+/// The object's attributes, a map; NULL if absent.
 const zt_value *zt_object_attributes(const zt_object *object);
 
-/// The value of a text key in a map, by linear search; NULL if there is none.
+/// The value of a text key in a map, by linear search; NULL if absent.
 const zt_value *zt_value_find(const zt_value *value, const char *key);
 
 /// The values of zt_value_kind.
@@ -1186,7 +1186,7 @@ struct zt_write_options {
     zt_progress_callback progress;
     const zt_thread_hooks *thread_hooks; ///< Called on threads that the writer starts; NULL: none. Copied.
     /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
-    /// the byte order of their names, streamed components in that of their roles; otherwise
+    /// the byte order of their names, streamed components in the byte order of their roles; otherwise
     /// ZT_ERROR_INVALID_ARGUMENT.
     uint32_t canonical;
     /// 1: copy components that do not match their digest or CRC-32 and count them in
@@ -1291,7 +1291,7 @@ struct zt_copy_options {
     size_t struct_size;
     const char *name; ///< The name of the copy; NULL for the object's name.
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
-    zt_encoding encoding; ///< The encoding; 0 for that of each component.
+    zt_encoding encoding; ///< The encoding; 0 keeps the encoding of each component.
     zt_digest digest; ///< The digest; 0 for the kind that each component has, or the writer's option if it has none.
     /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
     /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
@@ -1313,7 +1313,7 @@ struct zt_copy_options {
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
 ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
 
-/// Replaces all attributes of the file by those of an open file. If that is of another container, adds
+/// Replaces all attributes of the file by those of an open file. For another container it adds
 /// "ztensor.origin", from which zt convert restores it (docs/formats.md).
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
 /// the file.

@@ -324,10 +324,10 @@ struct zt_quantized {
     /// Weights of a group; 0 if the file does not state it. zt.quant_group/1: 0 for one scale for each index
     /// of axis, or each weight.
     uint64_t group_size;
-    const char *packing; ///< The attribute "packing" of a quantized_group; NULL if there is none.
+    const char *packing; ///< The attribute "packing" of a quantized_group; NULL if absent.
     zt_array packed_weight; ///< The packed weights.
     zt_array scales; ///< The scale of each group. With ZT_TYPE_F8_E8M0 scales are powers of two.
-    zt_array zeros; ///< The zero point of each group; data is NULL if there are none.
+    zt_array zeros; ///< The zero point of each group; data is NULL if absent.
     uint64_t weights_per_element; ///< Weights in an element of packed_weight; 0 if the file does not state it.
     /// The dimension that groups lie along. This and the following fields are 0 for a quantized_group.
     uint64_t axis;
@@ -381,7 +381,7 @@ struct zt_quantized_desc {
     uint64_t packed_weight_size; ///< Bytes at packed_weight.
     const void *scales; ///< The scale of each group.
     uint64_t scales_size; ///< Bytes at scales.
-    const void *zeros; ///< The zero point of each group; NULL if there are none.
+    const void *zeros; ///< The zero point of each group; NULL if absent.
     uint64_t zeros_size; ///< Bytes at zeros.
     zt_dtype packed_weight_dtype; ///< The storage type of packed_weight.
     zt_dtype scales_dtype; ///< The storage type of scales.
@@ -400,9 +400,9 @@ struct zt_quantized_desc {
 /// in zt_quantized_view. Nothing is kept after the call.
 ///
 /// shape: rank dimensions of the tensor before quantization. name, name_length: as for zt_write_dense.
-/// zt.quant_group/1 needs has_axis, bits of 2, 4 or 8, a group_size that divides the axis, packed weights of
-/// an integer dtype without unused bits, scales of f32, bf16, f16 or ZT_TYPE_F8_E8M0, and either zeros or a
-/// zero_point. Otherwise ZT_ERROR_UNSUPPORTED.
+/// zt.quant_group/1 needs has_axis, bits of 2, 4 or 8, and a group_size that divides the axis. It needs
+/// packed weights of an integer dtype without unused bits, scales of f32, bf16, f16 or ZT_TYPE_F8_E8M0, and
+/// either zeros or a zero_point. Otherwise ZT_ERROR_UNSUPPORTED.
 /// Returns as zt_write_csr. Spec 1.2 section 3, spec 2 section 6.
 ZT_NODISCARD zt_status zt_write_quantized(zt_writer *writer, const char *name, size_t name_length,
     const uint64_t *shape, size_t rank, const zt_quantized_desc *desc);

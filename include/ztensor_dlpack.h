@@ -1,10 +1,9 @@
 /*
- * ztensor_dlpack.h: tensors of .zt files as tensors of NumPy, PyTorch, JAX, TVM and whatever else speaks DLPack, without
- * a copy where the file is mapped, and such tensors written to .zt files. DLPack versions 1.1 and, unversioned, 0.8.
+ * ztensor_dlpack.h: share tensors with NumPy, PyTorch, JAX, TVM and others by DLPack, versions 1.1 and, unversioned, 0.8.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * dlpack.h is not needed and may be included before or after: only its structs' names are declared here. What ztensor.h
- * says of failures, NULL and threads holds here, too.
+ * Mapped tensors are shared without a copy. Writers take DLPack tensors, too. dlpack.h is not needed; it may be included
+ * before or after. The rules on the first page of ztensor.h hold here.
  *
  * | dtype or logical type            | DLPack's code               | bits          |
  * |----------------------------------|-----------------------------|---------------|
@@ -16,7 +15,7 @@
  * | f8_e4m3fn, f8_e4m3fnuz           | 10, 11 kDLFloat8_e4m3fn(uz) | 8             |
  * | f8_e5m2, f8_e5m2fnuz             | 12, 13 kDLFloat8_e5m2(fnuz) | 8             |
  *
- * Handed out, and not taken by a writer; several elements are packed in a byte, or in three, as in the file:
+ * Shared, but not accepted by a writer; elements are packed as in the file:
  *
  * | complex32                        | 5  kDLComplex               | 32            |
  * | f8_e8m0                          | 14 kDLFloat8_e8m0fnu        | 8             |
@@ -35,45 +34,31 @@ extern "C" {
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
-/// A dense object as a DLPack tensor in the host's memory: its shape, row-major strides, byte_offset 0.
+/// Shares a dense object as a DLPack tensor in the host's memory: its shape, row-major strides, byte_offset 0.
 ///
-/// In the mapped file where zt_component_ptr would work and the bytes are 64-byte aligned: then with the flag for
-/// read-only memory, and writing to it is a fault. Else in fresh memory, decoded, with the flag for a copy; that may be
-/// written to. data is aligned to 64 bytes, not to the 256 that DLPack wishes for; it is not NULL even if there are no
-/// elements. A scalar has no dimensions.
-/// tensor: receives the tensor, NULL on failure; end it with its own deleter. It holds a reference to the file, so that
-/// it may outlive the caller's zt_close, and any thread may call the deleter.
-/// Returns ZT_ERROR_UNSUPPORTED (not dense, or a dtype or type that DLPack has not), else as zt_component_load.
-/// Threads: any.
-zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
+/// If zt_component_ptr works and the bytes are 64-byte aligned, the tensor is borrowed and has the read-only flag. Otherwise
+/// the bytes are decoded into new memory, which may be written, and the tensor has the copied flag. data is not NULL.
+/// tensor: receives the tensor, NULL on failure. End it with its own deleter, from any thread. It keeps the file open.
+/// Returns ZT_ERROR_UNSUPPORTED (not dense, or DLPack lacks the dtype or type), else as zt_component_load.
+ZT_NODISCARD zt_status zt_object_to_dlpack(const zt_object *object, struct DLManagedTensorVersioned **tensor);
 
-/// One component as a DLPack tensor of one dimension: the values, indices, scales of any object.
-///
-/// component, tensor, statuses: as zt_object_to_dlpack. Threads: any.
-zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
+/// Shares one component as a DLPack tensor of one dimension. As zt_object_to_dlpack otherwise.
+ZT_NODISCARD zt_status zt_component_to_dlpack(const zt_component *component, struct DLManagedTensorVersioned **tensor);
 
-/// zt_object_to_dlpack for consumers that know only DLPack before version 1.0.
-///
-/// That has no flags: no flag tells the consumer that mapped memory is read-only. Give it only to code that does not
-/// write, or open with ZT_MODE_READ, where memory is fresh.
-/// Threads: any.
-zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);
+/// As zt_object_to_dlpack, for consumers of DLPack before 1.0.
+/// No flag tells them that mapped memory is read-only. Use it for code that does not write, or open with ZT_MODE_READ.
+ZT_NODISCARD zt_status zt_object_to_dlpack_unversioned(const zt_object *object, struct DLManagedTensor **tensor);
 
 /// Writes a DLPack tensor as a dense object.
 ///
-/// name, name_length: UTF-8 of name_length bytes, NUL-ended if that is 0; not NULL. tensor: in the host's memory
-/// (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, of any strides: what is not row-major is packed into memory of the
-/// library first. It is used during the call and stays the caller's: its deleter is not called.
-/// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, ZT_ERROR_INVALID_ARGUMENT for dimensions that
-/// cannot be, ZT_ERROR_OUT_OF_MEMORY, else as zt_write_dense.
-/// Threads: one at a time for writer.
-zt_status zt_write_dlpack(zt_writer *writer, const char *name, size_t name_length,
+/// name, name_length: as for zt_write_dense. tensor: in the host's memory (kDLCPU, kDLCUDAHost, kDLROCMHost), lanes 1, any
+/// strides. It is used during the call; its deleter is not called.
+/// Returns ZT_ERROR_UNSUPPORTED for another device, major version or type, else as zt_write_dense.
+ZT_NODISCARD zt_status zt_write_dlpack(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensorVersioned *tensor);
 
-/// zt_write_dlpack for an unversioned tensor.
-///
-/// Threads: one at a time for writer.
-zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
+/// As zt_write_dlpack, for an unversioned tensor.
+ZT_NODISCARD zt_status zt_write_dlpack_unversioned(zt_writer *writer, const char *name, size_t name_length,
     const struct DLManagedTensor *tensor);
 
 #ifdef __cplusplus

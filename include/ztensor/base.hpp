@@ -37,7 +37,7 @@ namespace zt {
 #endif
 inline namespace ZTENSOR_MODE {
 
-/* Elements one after another; std::span of C++20 takes it as it is. */
+/* Elements one after another; converts to std::span of C++20. */
 template <class T> class span {
   public:
     constexpr span() noexcept = default;

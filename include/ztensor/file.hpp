@@ -39,7 +39,7 @@ template <class P, class F> struct verifying : progress<P> {
         return self->thrown.run([&] { return said(self->on_failure, ZT_ERROR_CANCELLED, failure{o, c, s, message}); });
     }
 };
-/* All that a listing function fills, of which 256 at a time. */
+/* Iterates over a listing function, 256 structs at a time. */
 template <class Info, class Fill> returns<std::vector<Info>> listed(Fill fill)
 {
     std::vector<Info> all;
@@ -217,12 +217,12 @@ class file {
     [[nodiscard]] iterator begin() const noexcept { return {get(), 0}; }
     [[nodiscard]] iterator end() const noexcept { return {get(), size()}; }
     [[nodiscard]] object operator[](std::size_t index) const noexcept { return zt_object_at(get(), index); }
-    /* Null if there is none of that name. */
+    /* Null if no object has that name. */
     [[nodiscard]] object find(std::string_view name) const noexcept
     {
         return zt_object_find_n(get(), name.data() ? name.data() : "", name.size());
     }
-    /* ZT_ERROR_NOT_FOUND if there is none of that name. */
+    /* ZT_ERROR_NOT_FOUND if no object has that name. */
     [[nodiscard]] returns<object> at(std::string_view name) const
     {
         const object found = find(name);

@@ -66,7 +66,7 @@ template <class T> returns<span<const T>> typed(zt_dtype dtype, zt_type type, co
 }
 } // namespace detail
 
-/* Elements that a view lends; T is checked against their dtype. */
+/* Elements borrowed by a view; T is checked against their dtype. */
 template <class T> [[nodiscard]] returns<span<const T>> elements(const zt_array &array)
 {
     return detail::typed<T>(array.dtype, array.type, array.data, array.size);
@@ -173,7 +173,7 @@ class value {
             const zt_status status = zt_value_get_u64(value_, &got);
             return out = got, status;
         } else {
-            static_assert(sizeof(T) == 8 && std::is_integral_v<T>, "no kind of value is of this type");
+            static_assert(sizeof(T) == 8 && std::is_integral_v<T>, "attributes have no values of this type");
             std::int64_t got = 0;
             const zt_status status = zt_value_get_i64(value_, &got);
             return out = got, status;
@@ -235,7 +235,7 @@ class component {
     }
     [[nodiscard]] std::uint32_t caps() const noexcept { return zt_component_caps(component_); }
 
-    /* The bytes in the mapped file: ZT_ERROR_NOT_MAPPABLE where there are none, then load(). */
+    /* The bytes in the mapped file: ZT_ERROR_NOT_MAPPABLE if they cannot be borrowed: use load(). */
     [[nodiscard]] returns<span<const std::byte>> bytes() const
     {
         const void *data = nullptr;
@@ -324,7 +324,7 @@ class object {
     {
         return zt_component_find_n(object_, role.data() ? role.data() : "", role.size());
     }
-    /* The component of a dense object; null if there is none. */
+    /* The component of a dense object; null for other formats. */
     [[nodiscard]] component data() const noexcept { return find("data"); }
     using iterator = detail::indexed<component, zt_object>;
     [[nodiscard]] iterator begin() const noexcept { return {object_, 0}; }

@@ -7,7 +7,7 @@
 namespace zt {
 inline namespace ZTENSOR_MODE {
 
-/* A request of writer::batch: a dense tensor of elements of T. What it is made of stays the caller's. */
+/* A request of writer::batch: a dense tensor of elements of T. The caller keeps the memory. */
 struct write_request : sized<zt_write_request> {
     write_request() noexcept = default;
     template <class T> write_request(const char *its_name, span<const std::uint64_t> its_shape, span<const T> elements) noexcept

@@ -110,7 +110,7 @@ pub extern "C" fn zt_component_measure(
     })
 }
 
-/// The digest as in the file, "sha256:8f4a..."; NULL if there is none. It covers the stored bytes, in zTensor
+/// The digest as in the file, "sha256:8f4a..."; NULL if absent. It covers the stored bytes, in zTensor
 /// 2 the decoded ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_digest(component: Option<&zt_component>) -> *const c_char {

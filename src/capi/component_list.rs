@@ -33,7 +33,7 @@ pub struct zt_component_info {
     pub role: *const c_char,
     /// Bytes of the role without the NUL.
     pub role_length: usize,
-    /// The digest; NULL if there is none.
+    /// The digest; NULL if absent.
     pub digest: *const c_char,
     /// First stored byte, counted from the start of its part; a multiple of 64 in a .zt file.
     pub offset: u64,

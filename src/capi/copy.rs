@@ -23,7 +23,7 @@ pub struct zt_copy_options {
     pub name: *const c_char,
     /// Bytes of the name; 0 if it is NUL-ended.
     pub name_length: usize,
-    /// The encoding; 0 for that of each component.
+    /// The encoding; 0 keeps the encoding of each component.
     pub encoding: zt_encoding,
     /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
     pub digest: zt_digest,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn zt_write_copy(
     })
 }
 
-/// Replaces all attributes of the file by those of an open file. If that is of another container, adds
+/// Replaces all attributes of the file by those of an open file. For another container it adds
 /// "ztensor.origin", from which zt convert restores it (docs/formats.md).
 /// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
 /// the file.

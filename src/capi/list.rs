@@ -35,7 +35,7 @@ pub struct zt_object_info {
     pub shape: *const u64,
     /// Number of dimensions.
     pub rank: usize,
-    /// The attributes, a map; NULL if there are none.
+    /// The attributes, a map; NULL if absent.
     pub attributes: *const zt_value,
     /// Number of components.
     pub component_count: usize,

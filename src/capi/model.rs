@@ -35,9 +35,9 @@ pub enum zt_shards_value {
 /// path is a symbolic link, the other files are looked for beside the link, then beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
-/// ZT_ERROR_CORRUPT if two tensors have one name, a tensor is not in the file that the index gives, the index
-/// leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds
-/// several models; the message lists them.
+/// ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong file or leads out of its folder, or
+/// files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message
+/// lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
     path: *const c_char,

@@ -62,7 +62,7 @@ pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
     object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
 }
 
-/// The object's attributes, a map; NULL if there are none.
+/// The object's attributes, a map; NULL if absent.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_value {
     address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
@@ -84,7 +84,7 @@ pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *
     object.owner().component_handle((entry.component_start as usize).saturating_add(index))
 }
 
-/// The component of that role ("data", "values", "scales"); NULL if there is none, which is not a failure.
+/// The component of that role ("data", "values", "scales"); NULL if absent, which is not a failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_component_find(
     object: Option<&zt_object>,

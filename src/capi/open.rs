@@ -211,8 +211,8 @@ pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     }
 }
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, that
-/// of part 0.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
+/// version of part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     let Some(file) = file else { return null() };
@@ -220,7 +220,7 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// The file's attributes, a map; NULL if there are none. Of a model, those of part 0.
+/// The file's attributes, a map; NULL if absent. Of a model, those of part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
     address(file.and_then(|f| f.file().attributes()))
@@ -238,7 +238,7 @@ pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const z
     file.map_or(null(), |f| f.object_handle(index))
 }
 
-/// The object of that name; NULL if there is none. The first one if a 0.1 file has several.
+/// The object of that name; NULL if absent. The first one if a 0.1 file has several.
 /// name: the bytes of zt_object_name, NUL-ended. For names that contain a NUL, use zt_object_find_n.
 /// A missing object is not a failure: zt_last_error stays unchanged.
 #[unsafe(no_mangle)]

@@ -22,9 +22,9 @@ pub struct zt_open_options {
     pub mode: zt_mode,
     /// 1: also check every digest, including those of whole shards. 0: check the structure.
     pub verify: u32,
-    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, 1.2 sparse indices
-    /// other than u64, and, when read or verified, bool bytes other than 0 and 1 and nonzero padding. 0:
-    /// accept them.
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
+    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
+    /// nonzero padding. 0: accept all of these.
     pub strict: u32,
     /// A hint for the whole file; the system may ignore it.
     pub advice: zt_advice,
@@ -53,7 +53,7 @@ pub struct zt_open_options {
     pub allocator: *const zt_allocator,
     /// Called on threads that the library starts for the file; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
-    /// The folder of shards; NULL: that of the file. Copied.
+    /// The folder of shards; NULL: the folder of the file. Copied.
     pub shard_folder: *const c_char,
     /// When shards are opened: one of the ZT_SHARDS_ values.
     pub shards: u32,

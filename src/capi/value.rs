@@ -313,7 +313,7 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
     address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
 }
 
-/// The value of a text key in a map, by linear search; NULL if there is none.
+/// The value of a text key in a map, by linear search; NULL if absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
     // SAFETY: "a value".

@@ -126,13 +126,13 @@ pub struct zt_quantized {
     /// Weights of a group; 0 if the file does not state it. zt.quant_group/1: 0 for one scale for each index
     /// of axis, or each weight.
     pub group_size: u64,
-    /// The attribute "packing" of a quantized_group; NULL if there is none.
+    /// The attribute "packing" of a quantized_group; NULL if absent.
     pub packing: *const c_char,
     /// The packed weights.
     pub packed_weight: zt_array,
     /// The scale of each group. With ZT_TYPE_F8_E8M0 scales are powers of two.
     pub scales: zt_array,
-    /// The zero point of each group; data is NULL if there are none.
+    /// The zero point of each group; data is NULL if absent.
     pub zeros: zt_array,
     /// Weights in an element of packed_weight; 0 if the file does not state it.
     pub weights_per_element: u64,

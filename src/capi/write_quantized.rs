@@ -30,7 +30,7 @@ pub struct zt_quantized_desc {
     pub scales: *const c_void,
     /// Bytes at scales.
     pub scales_size: u64,
-    /// The zero point of each group; NULL if there are none.
+    /// The zero point of each group; NULL if absent.
     pub zeros: *const c_void,
     /// Bytes at zeros.
     pub zeros_size: u64,
@@ -67,9 +67,9 @@ sized_struct!(zt_quantized_desc:
 /// in zt_quantized_view. Nothing is kept after the call.
 ///
 /// shape: rank dimensions of the tensor before quantization. name, name_length: as for zt_write_dense.
-/// zt.quant_group/1 needs has_axis, bits of 2, 4 or 8, a group_size that divides the axis, packed weights of
-/// an integer dtype without unused bits, scales of f32, bf16, f16 or ZT_TYPE_F8_E8M0, and either zeros or a
-/// zero_point. Otherwise ZT_ERROR_UNSUPPORTED.
+/// zt.quant_group/1 needs has_axis, bits of 2, 4 or 8, and a group_size that divides the axis. It needs
+/// packed weights of an integer dtype without unused bits, scales of f32, bf16, f16 or ZT_TYPE_F8_E8M0, and
+/// either zeros or a zero_point. Otherwise ZT_ERROR_UNSUPPORTED.
 /// Returns as zt_write_csr. Spec 1.2 section 3, spec 2 section 6.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_quantized(

@@ -92,7 +92,7 @@ pub struct zt_write_options {
     /// Called on threads that the writer starts; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
     /// 1: canonical form of zTensor 2: equal tensors and attributes give equal files. Objects must come in
-    /// the byte order of their names, streamed components in that of their roles; otherwise
+    /// the byte order of their names, streamed components in the byte order of their roles; otherwise
     /// ZT_ERROR_INVALID_ARGUMENT.
     pub canonical: u32,
     /// 1: copy components that do not match their digest or CRC-32 and count them in

@@ -6,3 +6,4 @@ mod header;
 mod layering;
 mod need;
 mod readme;
+mod words;

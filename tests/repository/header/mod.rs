@@ -156,7 +156,12 @@ fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
     let line_of = |text: &str| {
         header.lines().position(|l| l.contains(text)).unwrap_or_else(|| panic!("the header has no {text:?}"))
     };
-    let most = [("zt_open_model", 270), ("zt_tensor_find", 400), ("zt_component_ptr", 540), ("zt_object_read_as", 550)];
+    let most = [
+        ("zt_open_model", 270),
+        ("zt_tensor_find", 400),
+        ("zt_component_ptr", 540),
+        ("zt_object_read_as", 550),
+    ];
     for (name, most) in most {
         let line = line_of(&format!(" {name}("));
         assert!(line < most, "{name} stands in line {line}");
