@@ -169,6 +169,20 @@ const ZT_ADVICE_POPULATE = 4
 const ZT_ADVICE_EVICT = 6
 const ZT_ADVICE_RELEASE = 7
 
+struct zt_allocator
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    allocate::Ptr{Cvoid}
+    free::Ptr{Cvoid}
+end
+
+struct zt_thread_hooks
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    on_start::Ptr{Cvoid}
+    on_end::Ptr{Cvoid}
+end
+
 struct zt_open_options
     struct_size::Csize_t
     mode::Int32
@@ -446,20 +460,6 @@ struct zt_attribute
     count::Csize_t
     lengths::Ptr{Csize_t}
     key_length::Csize_t
-end
-
-struct zt_allocator
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    allocate::Ptr{Cvoid}
-    free::Ptr{Cvoid}
-end
-
-struct zt_thread_hooks
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    on_start::Ptr{Cvoid}
-    on_end::Ptr{Cvoid}
 end
 
 struct zt_model_info
