@@ -98,7 +98,7 @@ GO = {
     "zt_mode": ("Mode", "ZT_MODE_", "how a file's bytes are reached"), "zt_advice": ("Advice", "ZT_ADVICE_", "what will be done with bytes"),
     "zt_container": ("Container", "ZT_CONTAINER_", "how a file is laid out"), "zt_value_kind": ("Kind", "ZT_VALUE_KIND_", "what kind of thing a value is"),
     "zt_direct": ("Direct", "ZT_DIRECT_", "whether reads go past the page cache"), "zt_digest": ("Digest", "ZT_DIGEST_", "a checksum"),
-    "zt_spec": ("SpecVersion", "ZT_SPEC_", "a version of the spec to write"),
+    "zt_spec": ("Spec", "ZT_SPEC_", "a version of the spec to write"),
     "caps": ("Cap", "ZT_CAP_", "a set of what would work on a component"), "checks": ("Check", "ZT_VERIFY_", "a set of what to verify"),
 }
 
@@ -113,8 +113,8 @@ def camel(name):
 
 
 def go(h):
-    lines = ["// Generated from the headers by bindings/generate.py; do not edit.", "", "package ztensor", "", "// #include <ztensor.h>",
-             'import "C"']
+    lines = ["// Generated from the headers by bindings/generate.py; do not edit.", "", "package ztensor", "",
+             "// #include <ztensor_advanced.h>", 'import "C"']
     for alias, (name, prefix, what) in GO.items():
         values = h.enums.get(alias) or [v for v in h.constants if v.startswith(prefix)]
         base = {"uint32_t": "uint32"}.get(h.aliases.get(alias, "uint32_t"), "int32")

@@ -58,7 +58,24 @@ def read(names=("ztensor.h", "ztensor_advanced.h", "ztensor_dlpack.h")):
         for statement in statements(code.replace("ZT_NODISCARD ", " ")):
             take(header, statement)
     header.opaque = [name for name in header.opaque if name not in header.structs]
+    header.structs = in_order(header.structs)
     return header
+
+
+def in_order(structs):
+    """Each struct behind those that its fields name, which C does not ask for."""
+    ordered = {}
+
+    def put(name):
+        for _, of in structs[name] if name not in ordered else ():
+            for one in [of] if isinstance(of, str) else of[1]:
+                if (named := one.rstrip("* ")) in structs and named != name:
+                    put(named)
+        ordered.setdefault(name, structs[name])
+
+    for name in structs:
+        put(name)
+    return ordered
 
 
 def take(header, statement):

@@ -45,7 +45,7 @@ cinstall() {
     cd "$here"
     lib=$out/cinstalled/usr/lib
     for file in libztensor.so libztensor.so.1 "libztensor.so.$version" libztensor.a pkgconfig/ztensor.pc ../include/ztensor.h \
-        ../include/ztensor.hpp ../include/ztensor/file.hpp; do
+        ../include/ztensor_advanced.h ../include/ztensor.hpp ../include/ztensor/file.hpp; do
         [ -s "$lib/$file" ] || { echo "no $file"; exit 1; }
     done
     readelf -d "$lib/libztensor.so" | grep 'SONAME.*\[libztensor.so.1\]'

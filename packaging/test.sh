@@ -53,9 +53,9 @@ unpack() { tar -xJf "$tarball" -C "$out/else where" && (cd "$out/else where"/zte
 check "unpacked, sums agree" unpack
 prefix=$(ls -d "$out/else where"/ztensor-*)
 complete() {
-    for file in bin/zt lib/libztensor.so.1 lib/libztensor.a include/ztensor.h include/ztensor.hpp include/ztensor_dlpack.h \
-        lib/cmake/ztensor/ztensor-config.cmake lib/pkgconfig/ztensor.pc share/doc/ztensor/LICENSE-MIT \
-        share/doc/ztensor/LICENSE-APACHE share/doc/ztensor/THIRD-PARTY-LICENSES share/man/man1/zt.1 share/zsh/site-functions/_zt \
+    for file in bin/zt lib/libztensor.so.1 lib/libztensor.a include/ztensor.h include/ztensor_advanced.h \
+        include/ztensor.hpp include/ztensor_dlpack.h lib/cmake/ztensor/ztensor-config.cmake lib/pkgconfig/ztensor.pc \
+        share/doc/ztensor/LICENSE-MIT share/doc/ztensor/LICENSE-APACHE share/doc/ztensor/THIRD-PARTY-LICENSES share/man/man1/zt.1 share/zsh/site-functions/_zt \
         share/bash-completion/completions/zt share/fish/vendor_completions.d/zt.fish; do
         [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }
     done

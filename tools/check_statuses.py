@@ -22,7 +22,7 @@ RECORDER = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "ztensor.h"
+#include "ztensor_advanced.h"
 #include "ztensor_dlpack.h"
 
 static volatile unsigned char *seen; /* a byte for each status of each function; shared with children */
@@ -50,7 +50,7 @@ static zt_status note(unsigned function, zt_status status)
 
 def headers():
     texts = []
-    for name in ("ztensor.h", "ztensor_dlpack.h"):
+    for name in ("ztensor.h", "ztensor_advanced.h", "ztensor_dlpack.h"):
         with open(os.path.join(ROOT, "include", name), encoding="utf-8") as file:
             texts.append(file.read())
     return "\n".join(texts)
@@ -59,7 +59,7 @@ def headers():
 def docs_of(header):
     """The doc of each function, and the parameters of those that return a status."""
     docs, parameters, lines = {}, {}, []
-    joined = re.sub(r",\n    ", ", ", header)
+    joined = re.sub(r",\n    ", ", ", header).replace("ZT_NODISCARD ", "")
     for line in joined.splitlines():
         if line.startswith("///"):
             lines.append(line[3:].strip())

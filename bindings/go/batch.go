@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"
@@ -72,7 +72,7 @@ func fillRequests(m *memory, requests []Request) ([]C.zt_read_request, error) {
 		c.component, c.offset, c.length = r.Component.handle, C.uint64_t(r.Offset), C.uint64_t(r.Length)
 		if r.Count != nil {
 			// C takes as many numbers as there are dimensions.
-			rank := int(C.zt_object_rank(r.Component.object))
+			rank := int(C.zt_object_rank(r.Component.info().object))
 			if len(r.Count) != rank || r.Start != nil && len(r.Start) != rank || r.Step != nil && len(r.Step) != rank {
 				return nil, refuse(ErrInvalidArgument, "a slice needs one number for each dimension")
 			}

@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"

@@ -3,7 +3,7 @@
 #define ZTENSOR_GO_CALLBACKS_H
 
 #include <stdint.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 int32_t goProgress(uintptr_t handle, uint64_t done, uint64_t total);
 int32_t goFailure(uintptr_t handle, zt_object *object, zt_component *component, zt_status status, char *message);

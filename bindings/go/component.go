@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"
@@ -15,23 +15,36 @@ import (
 // Component is one blob of an object. It lives until its file is closed.
 type Component struct {
 	handle *C.zt_component
-	object *C.zt_object
 	kept   *lasting
+}
+
+// info is all zero of the null component.
+func (c Component) info() (i C.zt_component_info) {
+	i.struct_size = C.sizeof_zt_component_info
+	C.zt_component_get_info(c.handle, &i)
+	return i
 }
 
 // Role of the component in its object.
 func (c Component) Role() string {
-	return counted(C.zt_component_role(c.handle), C.zt_component_role_length(c.handle))
+	i := c.info()
+	return counted(i.role, i.role_length)
 }
 
 // DType is the storage type; 0 for one that is not known, which DTypeName names.
 func (c Component) DType() DType { return DType(C.zt_component_dtype(c.handle)) }
 
 // DTypeName is the name of the storage type.
-func (c Component) DTypeName() string { return C.GoString(C.zt_component_dtype_name(c.handle)) }
+func (c Component) DTypeName() string {
+	i := c.info()
+	return own(i.dtype_name, DType(i.dtype))
+}
 
 // TypeName is the name of the logical type, "" if there is none.
-func (c Component) TypeName() string { return C.GoString(C.zt_component_type_name(c.handle)) }
+func (c Component) TypeName() string {
+	i := c.info()
+	return own(i.type_name, Type(i._type))
+}
 
 // Type is the logical type; TypeNone if there is none.
 func (c Component) Type() Type { return Type(C.zt_component_type(c.handle)) }
@@ -40,7 +53,10 @@ func (c Component) Type() Type { return Type(C.zt_component_type(c.handle)) }
 func (c Component) Encoding() Encoding { return Encoding(C.zt_component_encoding(c.handle)) }
 
 // EncodingName is "raw", "zstd" or another, the file's own where it is not known.
-func (c Component) EncodingName() string { return C.GoString(C.zt_component_encoding_name(c.handle)) }
+func (c Component) EncodingName() string {
+	i := c.info()
+	return own(i.encoding_name, Encoding(i.encoding))
+}
 
 // Digest as it is written, "" if there is none.
 func (c Component) Digest() string { return C.GoString(C.zt_component_digest(c.handle)) }
@@ -49,13 +65,13 @@ func (c Component) Digest() string { return C.GoString(C.zt_component_digest(c.h
 func (c Component) Caps() Cap { return Cap(C.zt_component_caps(c.handle)) }
 
 // Part is the file of a model that it is in, where Offset counts from.
-func (c Component) Part() int { return int(C.zt_component_part(c.handle)) }
+func (c Component) Part() int { return int(c.info().part) }
 
 // Offset of the stored bytes in the file.
-func (c Component) Offset() uint64 { return uint64(C.zt_component_offset(c.handle)) }
+func (c Component) Offset() uint64 { return uint64(c.info().offset) }
 
 // StoredSize is how many bytes it takes in the file.
-func (c Component) StoredSize() uint64 { return uint64(C.zt_component_stored_size(c.handle)) }
+func (c Component) StoredSize() uint64 { return uint64(c.info().stored_size) }
 
 // UnknownSize is what Size gives where the file does not declare it: Measure finds out.
 const UnknownSize = uint64(C.ZT_UNKNOWN_SIZE)
@@ -171,11 +187,6 @@ func (c Component) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	return len(p), end
-}
-
-// Verify checks the digest; ErrUnsupported if there is none.
-func (c Component) Verify() error {
-	return call(func() C.zt_status { return C.zt_component_verify(c.handle) })
 }
 
 // Element is a Go type that a dtype has.

@@ -2,7 +2,7 @@
 
 package ztensor
 
-// #include <ztensor.h>
+// #include <ztensor_advanced.h>
 import "C"
 
 // DType is a storage type; ztensor.h says more of each.
@@ -179,16 +179,16 @@ const (
 	DigestXXH3    Digest = C.ZT_DIGEST_XXH3
 )
 
-// SpecVersion is a version of the spec to write; ztensor.h says more of each.
-type SpecVersion uint32
+// Spec is a version of the spec to write; ztensor.h says more of each.
+type Spec uint32
 
-// Values of SpecVersion.
+// Values of Spec.
 const (
-	SpecVersionDefault SpecVersion = C.ZT_SPEC_DEFAULT
-	SpecVersion0_1_0   SpecVersion = C.ZT_SPEC_0_1_0
-	SpecVersion1_1_0   SpecVersion = C.ZT_SPEC_1_1_0
-	SpecVersion1_2_0   SpecVersion = C.ZT_SPEC_1_2_0
-	SpecVersion2       SpecVersion = C.ZT_SPEC_2
+	SpecDefault Spec = C.ZT_SPEC_DEFAULT
+	Spec0_1_0   Spec = C.ZT_SPEC_0_1_0
+	Spec1_1_0   Spec = C.ZT_SPEC_1_1_0
+	Spec1_2_0   Spec = C.ZT_SPEC_1_2_0
+	Spec2       Spec = C.ZT_SPEC_2
 )
 
 // Cap is a set of what would work on a component; ztensor.h says more of each.

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 
@@ -72,36 +72,18 @@ func (m *memory) attribute(key string, value any) (*C.zt_attribute, error) {
 	return c, nil
 }
 
-func (w *Writer) giveAttribute(key string, value any, give func(m *memory, key *C.char, a *C.zt_attribute) C.zt_status) error {
+// SetAttribute sets an attribute of the file or, if one is named, of the object between Begin and End or one that the
+// file had before an append: a bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a Value of
+// an open file, anything that encoding/json takes, or Removed, which takes it away.
+func (w *Writer) SetAttribute(key string, value any, object ...string) error {
 	var m memory
 	defer m.free()
 	a, err := m.attribute(key, value)
 	if err != nil {
 		return err
 	}
-	return w.call(func() C.zt_status { return give(&m, m.text(key), a) })
-}
-
-// SetAttribute sets an attribute of the file: a bool, int64, uint64, float64, string, []byte, []string, what NumbersOf makes, a
-// Value of an open file, anything that encoding/json takes, or Removed, which takes it away.
-func (w *Writer) SetAttribute(key string, value any) error {
-	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_write_set_attribute(w.handle, k, a)
-	})
-}
-
-// SetOpenObjectAttribute sets an attribute of the object between Begin and End.
-func (w *Writer) SetOpenObjectAttribute(key string, value any) error {
-	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_write_set_open_object_attribute(w.handle, k, a)
-	})
-}
-
-// SetObjectAttribute sets an attribute of an object that the file had before an append.
-func (w *Writer) SetObjectAttribute(name, key string, value any) error {
-	return w.giveAttribute(key, value, func(m *memory, k *C.char, a *C.zt_attribute) C.zt_status {
-		return C.zt_write_set_object_attribute(w.handle, m.text(name), C.size_t(len(name)), k, a)
-	})
+	name, length := m.optional(object)
+	return w.call(func() C.zt_status { return C.zt_write_attribute(w.handle, name, length, m.text(key), a) })
 }
 
 // RemoveObject takes an object away that the file had before an append; another of that name may be written.

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdint.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 static inline zt_status zt_go_report(void *add, void *names, const char *name) { return ((zt_name_callback)add)(names, name); }
 */
@@ -42,7 +42,7 @@ func goProgress(handle C.uintptr_t, done, total C.uint64_t) (stop C.int32_t) {
 func goFailure(handle C.uintptr_t, object *C.zt_object, component *C.zt_component, said C.zt_status, message *C.char) (stop C.int32_t) {
 	w := of[*watcher](handle)
 	panicked := w.guarded(func() {
-		if !w.failure(Failure{Object{object, w.kept}, Component{component, object, w.kept}, refuse(Status(said), C.GoString(message))}) {
+		if !w.failure(Failure{Object{object, w.kept}, Component{component, w.kept}, refuse(Status(said), C.GoString(message))}) {
 			stop = 1
 		}
 	})

@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 
@@ -29,7 +29,12 @@ func (f *File) Close() error {
 func (f *File) Version() string { return C.GoString(C.zt_file_version(f.handle)) }
 
 // Size in bytes, of all parts.
-func (f *File) Size() uint64 { return uint64(C.zt_file_size(f.handle)) }
+func (f *File) Size() (size uint64) {
+	for _, part := range f.Parts() {
+		size += part.Size
+	}
+	return size
+}
 
 // Mode that the file is in: what came of ModeAuto.
 func (f *File) Mode() Mode { return Mode(C.zt_file_mode(f.handle)) }
@@ -68,13 +73,18 @@ type Part struct {
 	Container Container
 }
 
+func partOf(file *C.zt_file, part C.size_t) Part {
+	var i C.zt_part_info
+	i.struct_size = C.sizeof_zt_part_info
+	C.zt_part_get_info(file, part, &i)
+	return Part{C.GoString(i.path), uint64(i.size), Container(i.container)}
+}
+
 // Parts of the model; of a file, itself.
 func (f *File) Parts() []Part {
 	parts := make([]Part, int(C.zt_part_count(f.handle)))
 	for i := range parts {
-		at := C.size_t(i)
-		path := C.GoString(C.zt_part_path(f.handle, at))
-		parts[i] = Part{path, uint64(C.zt_part_size(f.handle, at)), Container(C.zt_file_container(f.handle, at))}
+		parts[i] = partOf(f.handle, C.size_t(i))
 	}
 	return parts
 }
@@ -195,7 +205,7 @@ func (f *File) ListObjects() ([]ObjectInfo, error) {
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
 			all = append(all, ObjectInfo{Object{c.object, f.kept}, counted(c.name, c.name_length), shape(c.shape, c.rank), Format(c.format),
-				int(c.component_count), Component{c.component, c.object, f.kept}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
+				int(c.component_count), Component{c.component, f.kept}, uint64(c.offset), uint64(c.stored_size), uint64(c.size),
 				DType(c.dtype), Type(c._type), Encoding(c.encoding)})
 		}
 	}
@@ -220,7 +230,7 @@ func (f *File) ListComponents(of *Object) ([]ComponentInfo, error) {
 		}
 		for i := range infos[:int(filled)] {
 			c := &infos[i]
-			all = append(all, ComponentInfo{Component{c.component, c.object, f.kept}, Object{c.object, f.kept}, counted(c.role, c.role_length),
+			all = append(all, ComponentInfo{Component{c.component, f.kept}, Object{c.object, f.kept}, counted(c.role, c.role_length),
 				C.GoString(c.digest), int(c.part), uint64(c.offset), uint64(c.stored_size), uint64(c.size), DType(c.dtype),
 				Type(c._type), Encoding(c.encoding)})
 		}

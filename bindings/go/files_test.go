@@ -291,7 +291,7 @@ func TestFailuresAndStops(t *testing.T) {
 	stopped("repair", err)
 	copied, err := Create(path+".copy", &WriterOptions{Watch: stop})
 	if err == nil {
-		if err = copied.Copy(a); err == nil {
+		if err = copied.Copy(a, nil); err == nil {
 			_, err = copied.Finish()
 		}
 		copied.Abort()
@@ -331,12 +331,12 @@ func TestFailuresAndStops(t *testing.T) {
 	if !errors.As(err, &e) || e.Rule != "digest-mismatch" || calls != 1 {
 		t.Error(err, calls)
 	}
-	if err := a.Verify(); !errors.Is(err, ErrDigestMismatch) {
+	if _, err := f.Verify(&VerifyOptions{Object: &a}); !errors.Is(err, ErrDigestMismatch) {
 		t.Error(err)
 	}
 	b, _ := f.Object("b")
 	part := b.Components()[0]
-	for _, o := range []VerifyOptions{{Object: &b}, {Component: &part, Checks: CheckDigests}} {
+	for _, o := range []VerifyOptions{{Object: &b}, {Component: &part, Checks: CheckRequireDigests}} {
 		if r, err := f.Verify(&o); err != nil || r.Components != 1 {
 			t.Error(r, err)
 		}
@@ -463,7 +463,7 @@ func (c manyAtOnce) Close() error { c.closed.Add(1); return nil }
 
 func TestGroupsOfCodesIn2(t *testing.T) {
 	var written bytes.Buffer
-	w, err := NewWriter(&written, &WriterOptions{SpecVersion: SpecVersion2})
+	w, err := NewWriter(&written, &WriterOptions{Spec: Spec2})
 	must(t, err)
 	scales := DataOf("", []uint16{0x3c00, 0x3c00})
 	scales.DType = DTypeF16
@@ -489,7 +489,7 @@ func TestGroupsOfCodesIn2(t *testing.T) {
 
 func TestLinksIntoShards(t *testing.T) {
 	folder := t.TempDir()
-	options := &WriterOptions{SpecVersion: SpecVersion2}
+	options := &WriterOptions{Spec: Spec2}
 	w, err := Create(filepath.Join(folder, "m-base.zt"), options)
 	must(t, err)
 	must(t, w.WriteBatch([]Dense{{"x", []uint64{2}, DataOf("", []int16{1, 2})}}))
@@ -536,7 +536,7 @@ func TestObjectsOfAllKinds(t *testing.T) {
 		PackedWeight: DataOf("", []uint32{1, 2}), Scales: scales}))
 	must(t, w.WriteBatch([]Dense{{"n\x00n", []uint64{2}, DataOf("", []int16{1, 2})}, {"empty", []uint64{0}, DataOf("", []int16{})}}))
 	must(t, w.Begin(Description{Name: "pieces", Format: FormatDense, Shape: []uint64{4}, Attributes: map[string]any{"n": 1}}))
-	must(t, w.SetOpenObjectAttribute("unit", "m"))
+	must(t, w.SetAttribute("unit", "m", "pieces"))
 	must(t, w.BeginComponent(Data{Role: "data", DType: DTypeU8}))
 	_, err = io.WriteString(w, "abcd")
 	must(t, err)
@@ -613,9 +613,9 @@ func TestEditing(t *testing.T) {
 	must(t, w.RemoveObject("a"))
 	must(t, WriteDense(w, "a", []uint64{1}, []float32{9}))
 	must(t, w.RenameObject("b", "b\x00b"))
-	must(t, w.SetObjectAttribute("c", "unit", "m"))
-	must(t, w.SetObjectAttribute("c", "gone", true))
-	must(t, w.SetObjectAttribute("c", "gone", Removed))
+	must(t, w.SetAttribute("unit", "m", "c"))
+	must(t, w.SetAttribute("gone", true, "c"))
+	must(t, w.SetAttribute("gone", Removed, "c"))
 	if err := w.RemoveObject("b"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
@@ -643,9 +643,9 @@ func TestEditing(t *testing.T) {
 	must(t, err)
 	must(t, w.CopyAttributes(f))
 	must(t, w.SetAttribute("again", tag))
-	must(t, w.Copy(c))
-	must(t, w.Copy(c, "d\x00d"))
-	must(t, w.CopyAs(c, As{EncodingZstd, DigestSHA256, DTypeF16}, "half"))
+	must(t, w.Copy(c, nil))
+	must(t, w.Copy(c, nil, "d\x00d"))
+	must(t, w.Copy(c, &CopyOptions{EncodingZstd, DigestSHA256, DTypeF16}, "half"))
 	finish(t, w)
 	g := opened(t, path+".copy")
 	half, err := g.Object("half")

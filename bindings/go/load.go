@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"
@@ -187,7 +187,7 @@ func (l *Load) PartStats() (all []LoadPartStats, err error) {
 		}
 		for i := range infos[:int(filled)] {
 			s := &infos[i]
-			path := C.GoString(C.zt_part_path(s.file, C.size_t(s.part)))
+			path := partOf(s.file, C.size_t(s.part)).Path
 			all = append(all, LoadPartStats{path, int(s.part), uint64(s.stored_bytes), uint64(s.direct_bytes), C.GoString(s.reason)})
 		}
 	}

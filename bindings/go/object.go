@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 
@@ -13,9 +13,17 @@ type Object struct {
 	kept   *lasting
 }
 
+// info is all zero of the null object.
+func (o Object) info() (i C.zt_object_info) {
+	i.struct_size = C.sizeof_zt_object_info
+	C.zt_object_get_info(o.handle, &i)
+	return i
+}
+
 // Name of the object.
 func (o Object) Name() string {
-	return counted(C.zt_object_name(o.handle), C.zt_object_name_length(o.handle))
+	i := o.info()
+	return counted(i.name, i.name_length)
 }
 
 func shape(from *C.uint64_t, rank C.size_t) []uint64 {
@@ -34,7 +42,10 @@ func (o Object) ElementCount() uint64 { return uint64(C.zt_object_element_count(
 func (o Object) Format() Format { return Format(C.zt_object_format(o.handle)) }
 
 // FormatName is "dense", "sparse_csr" or another, the file's own where it is not known.
-func (o Object) FormatName() string { return C.GoString(C.zt_object_format_name(o.handle)) }
+func (o Object) FormatName() string {
+	i := o.info()
+	return own(i.format_name, Format(i.format))
+}
 
 // Attributes as encoding/json gives them; nil if there are none.
 func (o Object) Attributes() (map[string]any, error) { return attributes(o.Value()) }
@@ -46,7 +57,7 @@ func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 func (o Object) Components() []Component {
 	components := make([]Component, int(C.zt_component_count(o.handle)))
 	for i := range components {
-		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i)), o.handle, o.kept}
+		components[i] = Component{C.zt_component_at(o.handle, C.size_t(i)), o.kept}
 	}
 	return components
 }
@@ -58,7 +69,7 @@ func (o Object) Component(role string) (Component, error) {
 	if found == nil {
 		return Component{}, refuse(ErrNotFound, "object "+o.Name()+" has no component "+role)
 	}
-	return Component{found, o.handle, o.kept}, nil
+	return Component{found, o.kept}, nil
 }
 
 // ReadSlice reads count elements from start on in each dimension, step apart (nil: 1), of a dense object.
@@ -70,11 +81,6 @@ func (o Object) ReadSlice(start, count, step []uint64, dst []byte) error {
 	return call(func() C.zt_status {
 		return C.zt_object_read_slice(o.handle, numbers(start), numbers(count), numbers(step), pointer(dst), C.size_t(len(dst)))
 	})
-}
-
-// Verify checks digests and contents of the components, and how they fit each other.
-func (o Object) Verify() error {
-	return call(func() C.zt_status { return C.zt_object_verify(o.handle) })
 }
 
 // Array is a component of a view: bytes that live until the file is closed.

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 
@@ -203,37 +203,32 @@ func (w *Writer) End() error {
 	return w.call(func() C.zt_status { return C.zt_write_end(w.handle) })
 }
 
-// name for a copy: NULL for the same name.
-func (m *memory) newName(name []string) (*C.char, C.size_t) {
+// optional name: NULL for none.
+func (m *memory) optional(name []string) (*C.char, C.size_t) {
 	if len(name) == 0 {
 		return nil, 0
 	}
 	return m.text(name[0]), C.size_t(len(name[0]))
 }
 
-// Copy copies an object of an open file, of any container, as it is stored; under a new name, if one is given.
-func (w *Writer) Copy(from Object, newName ...string) error {
-	var m memory
-	defer m.free()
-	name, length := m.newName(newName)
-	return w.call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, name, length) })
-}
-
-// As is what CopyAs changes; zero values leave it as it is.
-type As struct {
+// CopyOptions of Copy. What is zero stays as it is stored; anything else has the object written anew.
+type CopyOptions struct {
 	Encoding Encoding
 	Digest   Digest
-	Floats   DType
+	DType    DType // Of floats.
 }
 
-// CopyAs copies an object, written anew; under a new name, if one is given.
-func (w *Writer) CopyAs(from Object, as As, newName ...string) error {
+// Copy copies an object of an open file, of any container; under a new name, if one is given. options may be nil.
+func (w *Writer) Copy(from Object, options *CopyOptions, newName ...string) error {
 	var m memory
 	defer m.free()
-	name, length := m.newName(newName)
-	return w.call(func() C.zt_status {
-		return C.zt_write_copy_as(w.handle, from.handle, name, length, C.zt_encoding(as.Encoding), C.zt_digest(as.Digest), C.zt_dtype(as.Floats))
-	})
+	o := &sized[C.zt_copy_options](&m, 1)[0]
+	o.name, o.name_length = m.optional(newName)
+	if options != nil {
+		o.encoding, o.digest = C.zt_encoding(options.Encoding), C.zt_digest(options.Digest)
+		o.dtype = C.zt_dtype(options.DType)
+	}
+	return w.call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, o) })
 }
 
 // AddShard makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-name.zt.
@@ -249,7 +244,7 @@ func (w *Writer) AddShard(name string, file *File) error {
 func (w *Writer) Link(from Object, newName ...string) error {
 	var m memory
 	defer m.free()
-	name, length := m.newName(newName)
+	name, length := m.optional(newName)
 	return w.call(func() C.zt_status { return C.zt_write_link(w.handle, from.handle, name, length) })
 }
 

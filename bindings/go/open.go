@@ -1,7 +1,7 @@
 package ztensor
 
 /*
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 
 static zt_status open_by_handle(uintptr_t handle, uint64_t offset, uint64_t length, const zt_open_options *o, zt_file **f)

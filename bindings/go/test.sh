@@ -10,7 +10,7 @@ lib=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 golden=$here/../golden
-printf 'Name: ztensor\nDescription: zTensor files\nVersion: 0.9.0\nCflags: -I%s\nLibs: -L%s -lztensor\n' \
+printf 'Name: ztensor\nDescription: zTensor files\nVersion: 1.0.0\nCflags: -I%s\nLibs: -L%s -lztensor\n' \
     "$here/../../include" "$lib" >"$out/ztensor.pc"
 export PKG_CONFIG_PATH="$out" LD_LIBRARY_PATH="$lib" GOCACHE="$out/cache" GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPROXY=off
 export CGO_LDFLAGS_ALLOW='.*'

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 
@@ -13,6 +13,14 @@ func (t Type) String() string      { return C.GoString(C.zt_type_name(C.zt_type(
 func (f Format) String() string    { return C.GoString(C.zt_format_name(C.zt_format(f))) }
 func (e Encoding) String() string  { return C.GoString(C.zt_encoding_name(C.zt_encoding(e))) }
 func (c Container) String() string { return C.GoString(C.zt_container_name(C.zt_container(c))) }
+
+// own name of the file, where the library has none.
+func own(name *C.char, known interface{ String() string }) string {
+	if name != nil {
+		return C.GoString(name)
+	}
+	return known.String()
+}
 
 // Size of an element in bytes.
 func (d DType) Size() int { return int(C.zt_dtype_size(C.zt_dtype(d))) }

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"

@@ -2,7 +2,7 @@ package ztensor
 
 /*
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 #include "callbacks.h"
 */
 import "C"
@@ -15,7 +15,7 @@ import (
 
 // WriterOptions of Create. The zero value has the defaults: 1.2, raw, CRC-32C; ztensor.h says more of each.
 type WriterOptions struct {
-	SpecVersion    SpecVersion
+	Spec           Spec
 	Encoding       Encoding // Of what says nothing else.
 	Level          int      // Of zstd; 0 for the default.
 	Digest         Digest   // Of what says nothing else.
@@ -35,7 +35,7 @@ func (o *WriterOptions) c(m *memory) (*C.zt_write_options, *watcher) {
 	if o == nil {
 		return made, nil
 	}
-	made.spec = C.zt_spec(o.SpecVersion)
+	made.spec = C.zt_spec(o.Spec)
 	made.encoding = C.zt_encoding(o.Encoding)
 	made.zstd_level = C.int32_t(o.Level)
 	made.digest = C.zt_digest(o.Digest)

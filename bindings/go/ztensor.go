@@ -12,7 +12,7 @@ package ztensor
 /*
 #cgo pkg-config: ztensor
 #include <stdlib.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 */
 import "C"
 

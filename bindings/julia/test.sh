@@ -11,7 +11,7 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 golden=$here/../golden
 julia=${JULIA:-$(command -v julia || sh "$here/get.sh" "$out/debian")} || { echo "julia: skipped: there is no Julia"; exit 0; }
-export LIBZTENSOR="$lib/libztensor.so.0" JULIA_DEPOT_PATH="$out/depot" JULIA_LOAD_PATH="$here/src:@stdlib"
+export LIBZTENSOR="$lib/libztensor.so.1" JULIA_DEPOT_PATH="$out/depot" JULIA_LOAD_PATH="$here/src:@stdlib"
 run() { "$julia" --startup-file=no --depwarn=error "$@"; }
 
 run "$here/test/runtests.jl" >"$out/log" 2>&1 || { cat "$out/log"; echo "julia: 0 passed, 1 failed"; exit 1; }

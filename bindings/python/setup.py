@@ -1,4 +1,4 @@
-"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.0 pip wheel bindings/python
+"""A wheel of the package with the shared library inside: LIBZTENSOR=path/to/libztensor.so.1 pip wheel bindings/python
 
 LIBZTENSOR_NOTICES is a folder with licenses/ and sboms/ of what is in the library; they go into the wheel's metadata.
 """
@@ -21,9 +21,9 @@ class WithLibrary(build_py):
         library = os.environ.get("LIBZTENSOR", "")
         if not os.path.isfile(library):
             given = f"LIBZTENSOR={library} is no file" if library else "LIBZTENSOR is not set"
-            sys.exit(f"libztensor: {given}; it has to be the path of libztensor.so.0, which `make libs` builds and packages install")
+            sys.exit(f"libztensor: {given}; it has to be the path of libztensor.so.1, which `make libs` builds and packages install")
         super().run()
-        shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.0")
+        shutil.copyfile(library, Path(self.build_lib) / "libztensor/libztensor.so.1")
 
 
 class Compiled(Distribution):

@@ -3,7 +3,7 @@
 const std = @import("std");
 
 pub const c = @cImport({
-    @cInclude("ztensor.h");
+    @cInclude("ztensor_advanced.h");
     @cInclude("ztensor_dlpack.h");
 });
 
@@ -94,6 +94,13 @@ pub fn statusName(failure: Error) [:0]const u8 {
 pub fn sized(comptime T: type) T {
     var made = std.mem.zeroes(T);
     made.struct_size = @sizeOf(T);
+    return made;
+}
+
+/// A struct that a function fills.
+pub fn filled(comptime T: type, comptime function: anytype, arguments: anytype) Error!T {
+    var made = sized(T);
+    try check(@call(.auto, function, arguments ++ .{&made}));
     return made;
 }
 

@@ -18,10 +18,8 @@ pub const Cache = struct {
         c.zt_cache_free(self.handle);
     }
     /// Pins a slice; a negative timeout waits as long as it takes.
-    pub fn get(self: Cache, slice: *const c.zt_read_request, timeout_ns: i64) Error!Slice {
-        var made = Slice{ .cache = self, .slice = base.sized(c.zt_cache_pin) };
-        try base.check(c.zt_cache_get(self.handle, slice, timeout_ns, &made.slice));
-        return made;
+    pub fn get(self: Cache, slice: *const c.zt_read_request, timeout_ns: i64) Error!Pin {
+        return .{ .cache = self, .pin = try base.filled(c.zt_cache_pin, c.zt_cache_get, .{ self.handle, slice, timeout_ns }) };
     }
     pub fn prefetch(self: Cache, slices: []const c.zt_read_request, priority: u32) Error!void {
         try base.check(c.zt_cache_prefetch(self.handle, slices.ptr, slices.len, priority));
@@ -35,21 +33,19 @@ pub const Cache = struct {
         try base.check(c.zt_cache_cancel(self.handle));
     }
     pub fn stats(self: Cache) Error!c.zt_cache_stats {
-        var found = base.sized(c.zt_cache_stats);
-        try base.check(c.zt_cache_get_stats(self.handle, &found));
-        return found;
+        return base.filled(c.zt_cache_stats, c.zt_cache_get_stats, .{self.handle});
     }
 };
 
 /// A slice that is pinned, until `unpin`.
-pub const Slice = struct {
+pub const Pin = struct {
     cache: Cache,
-    slice: c.zt_cache_pin,
+    pin: c.zt_cache_pin,
 
-    pub fn bytes(self: Slice) []const u8 {
-        return base.borrowed(self.slice.data, self.slice.size);
+    pub fn bytes(self: Pin) []const u8 {
+        return base.borrowed(self.pin.data, self.pin.size);
     }
-    pub fn unpin(self: *Slice) Error!void {
-        try base.check(c.zt_cache_unpin(self.cache.handle, &self.slice));
+    pub fn unpin(self: *Pin) Error!void {
+        try base.check(c.zt_cache_unpin(self.cache.handle, &self.pin));
     }
 };

@@ -60,9 +60,6 @@ pub const File = struct {
     pub fn version(self: File) [:0]const u8 {
         return base.text(c.zt_file_version(self.handle)).?;
     }
-    pub fn size(self: File) u64 {
-        return c.zt_file_size(self.handle);
-    }
     pub fn mode(self: File) c.zt_mode {
         return c.zt_file_mode(self.handle);
     }
@@ -70,40 +67,28 @@ pub const File = struct {
         return .{ .handle = c.zt_file_attributes(self.handle) orelse return null };
     }
     pub fn identity(self: File) Error!c.zt_identity {
-        var found = base.sized(c.zt_identity);
-        try base.check(c.zt_file_identity(self.handle, &found));
-        return found;
+        return base.filled(c.zt_identity, c.zt_file_identity, .{self.handle});
     }
 
     pub fn partCount(self: File) usize {
         return c.zt_part_count(self.handle);
     }
-    /// Null where it was not opened by a path.
-    pub fn partPath(self: File, part: usize) ?[:0]const u8 {
-        return base.text(c.zt_part_path(self.handle, part));
+    /// Its path, which is null where it was not opened by one, its size and its container.
+    pub fn part(self: File, index: usize) Error!c.zt_part_info {
+        return base.filled(c.zt_part_info, c.zt_part_get_info, .{ self.handle, index });
     }
-    pub fn partSize(self: File, part: usize) u64 {
-        return c.zt_part_size(self.handle, part);
-    }
-    pub fn partIdentity(self: File, part: usize) Error!c.zt_identity {
-        var found = base.sized(c.zt_identity);
-        try base.check(c.zt_part_identity(self.handle, part, &found));
-        return found;
+    pub fn partIdentity(self: File, index: usize) Error!c.zt_identity {
+        return base.filled(c.zt_identity, c.zt_part_identity, .{ self.handle, index });
     }
     /// What is not shown of a model.
     pub fn modelInfo(self: File) Error!c.zt_model_info {
-        var found = base.sized(c.zt_model_info);
-        try base.check(c.zt_model_get_info(self.handle, &found));
-        return found;
-    }
-    pub fn container(self: File, part: usize) c.zt_container {
-        return c.zt_file_container(self.handle, part);
+        return base.filled(c.zt_model_info, c.zt_model_get_info, .{self.handle});
     }
     /// All bytes of a part in the mapped file.
-    pub fn bytes(self: File, part: usize) Error![]const u8 {
+    pub fn bytes(self: File, index: usize) Error![]const u8 {
         var data: ?*const anyopaque = null;
         var n: u64 = 0;
-        try base.check(c.zt_file_bytes(self.handle, part, &data, &n));
+        try base.check(c.zt_file_bytes(self.handle, index, &data, &n));
         return base.borrowed(data, @intCast(n));
     }
 
@@ -138,22 +123,17 @@ pub const File = struct {
     pub fn verify(self: File) Error!c.zt_verify_report {
         return self.verifyWith(base.sized(c.zt_verify_options));
     }
-    /// options: context, and the functions that `callbacks.progress` and `callbacks.failed` make of its type.
+    /// options: what of the file, and its checks; context, and the functions that `callbacks.progress` and
+    /// `callbacks.failed` make of its type.
     pub fn verifyWith(self: File, options: c.zt_verify_options) Error!c.zt_verify_report {
-        var report = base.sized(c.zt_verify_report);
-        try base.check(c.zt_verify(self.handle, &options, &report));
-        return report;
+        return base.filled(c.zt_verify_report, c.zt_verify, .{ self.handle, &options });
     }
     pub fn readBatch(self: File, requests: []const c.zt_read_request, options: c.zt_read_options) Error!c.zt_read_stats {
-        var stats = base.sized(c.zt_read_stats);
-        try base.check(c.zt_read_batch(self.handle, requests.ptr, requests.len, &options, &stats));
-        return stats;
+        return base.filled(c.zt_read_stats, c.zt_read_batch, .{ self.handle, requests.ptr, requests.len, &options });
     }
 };
 
 /// Cuts an unfinished append back; see zt_repair.
 pub fn repair(path: [:0]const u8, options: c.zt_repair_options) Error!c.zt_repair_report {
-    var report = base.sized(c.zt_repair_report);
-    try base.check(c.zt_repair(path, &options, &report));
-    return report;
+    return base.filled(c.zt_repair_report, c.zt_repair, .{ path, &options });
 }

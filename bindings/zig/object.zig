@@ -10,14 +10,20 @@ const Error = base.Error;
 pub const Component = struct {
     handle: *const c.zt_component,
 
+    /// All that is known of it without touching its bytes.
+    pub fn info(self: Component) c.zt_component_info {
+        return base.filled(c.zt_component_info, c.zt_component_get_info, .{self.handle}) catch unreachable;
+    }
     pub fn role(self: Component) []const u8 {
-        return c.zt_component_role(self.handle)[0..c.zt_component_role_length(self.handle)];
+        const of = self.info();
+        return of.role[0..of.role_length];
     }
     pub fn dtype(self: Component) c.zt_dtype {
         return c.zt_component_dtype(self.handle);
     }
     pub fn dtypeName(self: Component) [:0]const u8 {
-        return base.text(c.zt_component_dtype_name(self.handle)).?;
+        const of = self.info();
+        return base.text(of.dtype_name) orelse types.dtypeName(of.dtype).?;
     }
     /// The logical type's number.
     pub fn logicalType(self: Component) c.zt_type {
@@ -25,13 +31,15 @@ pub const Component = struct {
     }
     /// The logical type; null if there is none.
     pub fn typeName(self: Component) ?[:0]const u8 {
-        return base.text(c.zt_component_type_name(self.handle));
+        const of = self.info();
+        return base.text(of.type_name) orelse types.typeName(of.type);
     }
     pub fn encoding(self: Component) c.zt_encoding {
         return c.zt_component_encoding(self.handle);
     }
     pub fn encodingName(self: Component) [:0]const u8 {
-        return base.text(c.zt_component_encoding_name(self.handle)).?;
+        const of = self.info();
+        return base.text(of.encoding_name) orelse types.encodingName(of.encoding).?;
     }
     pub fn digest(self: Component) ?[:0]const u8 {
         return base.text(c.zt_component_digest(self.handle));
@@ -42,13 +50,13 @@ pub const Component = struct {
     }
     /// The file of a model that it is in, where `offset` counts from.
     pub fn part(self: Component) usize {
-        return c.zt_component_part(self.handle);
+        return self.info().part;
     }
     pub fn offset(self: Component) u64 {
-        return c.zt_component_offset(self.handle);
+        return self.info().offset;
     }
     pub fn storedSize(self: Component) u64 {
-        return c.zt_component_stored_size(self.handle);
+        return self.info().stored_size;
     }
     /// Decoded bytes; c.ZT_UNKNOWN_SIZE where the file does not say: `measure` finds out.
     pub fn size(self: Component) u64 {
@@ -105,9 +113,6 @@ pub const Component = struct {
     pub fn advise(self: Component, advice: c.zt_advice) Error!void {
         try base.check(c.zt_component_advise(self.handle, advice));
     }
-    pub fn verify(self: Component) Error!void {
-        try base.check(c.zt_component_verify(self.handle));
-    }
     /// A DLPack tensor of one dimension, with its own deleter.
     pub fn toDlpack(self: Component) Error!*c.struct_DLManagedTensorVersioned {
         var made: ?*c.struct_DLManagedTensorVersioned = null;
@@ -144,8 +149,13 @@ fn elementsIn(comptime T: type, bytes: []const u8) Error![]const T {
 pub const Object = struct {
     handle: *const c.zt_object,
 
+    /// All that is known of it without touching its bytes.
+    pub fn info(self: Object) c.zt_object_info {
+        return base.filled(c.zt_object_info, c.zt_object_get_info, .{self.handle}) catch unreachable;
+    }
     pub fn name(self: Object) []const u8 {
-        return c.zt_object_name(self.handle)[0..c.zt_object_name_length(self.handle)];
+        const of = self.info();
+        return of.name[0..of.name_length];
     }
     pub fn shape(self: Object) []const u64 {
         const rank = c.zt_object_rank(self.handle);
@@ -158,7 +168,8 @@ pub const Object = struct {
         return c.zt_object_format(self.handle);
     }
     pub fn formatName(self: Object) [:0]const u8 {
-        return base.text(c.zt_object_format_name(self.handle)).?;
+        const of = self.info();
+        return base.text(of.format_name) orelse types.formatName(of.format).?;
     }
     pub fn attributes(self: Object) ?Value {
         return .{ .handle = c.zt_object_attributes(self.handle) orelse return null };
@@ -194,24 +205,16 @@ pub const Object = struct {
     }
     /// A dense object, in the mapped file, or decoded once into memory of the file.
     pub fn tensor(self: Object) Error!c.zt_tensor {
-        return self.view(c.zt_tensor, c.zt_tensor_view);
+        return base.filled(c.zt_tensor, c.zt_tensor_view, .{self.handle});
     }
     pub fn csr(self: Object) Error!c.zt_csr {
-        return self.view(c.zt_csr, c.zt_csr_view);
+        return base.filled(c.zt_csr, c.zt_csr_view, .{self.handle});
     }
     pub fn coo(self: Object) Error!c.zt_coo {
-        return self.view(c.zt_coo, c.zt_coo_view);
+        return base.filled(c.zt_coo, c.zt_coo_view, .{self.handle});
     }
     pub fn quantized(self: Object) Error!c.zt_quantized {
-        return self.view(c.zt_quantized, c.zt_quantized_view);
-    }
-    fn view(self: Object, comptime T: type, comptime function: anytype) Error!T {
-        var made = base.sized(T);
-        try base.check(function(self.handle, &made));
-        return made;
-    }
-    pub fn verify(self: Object) Error!void {
-        try base.check(c.zt_object_verify(self.handle));
+        return base.filled(c.zt_quantized, c.zt_quantized_view, .{self.handle});
     }
     /// A DLPack tensor with its own deleter; keeps the file open.
     pub fn toDlpack(self: Object) Error!*c.struct_DLManagedTensorVersioned {

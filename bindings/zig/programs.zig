@@ -49,8 +49,8 @@ fn read(out: anytype, path: [:0]const u8, name: [:0]const u8) !void {
 fn write(path: [:0]const u8) !void {
     const w = try zt.Writer.create(path, zt.sized(zt.c.zt_write_options));
     errdefer w.abort();
-    try w.setAttribute("producer", .{ .string = "bindings" });
-    try w.setAttribute("layers", .{ .i64 = 3 });
+    try w.setAttribute(null, "producer", .{ .string = "bindings" });
+    try w.setAttribute(null, "layers", .{ .i64 = 3 });
     try w.dense(f32, "weight", &.{ 2, 3 }, &.{ 0, 0.5, 1, 1.5, 2, 2.5 });
     try w.dense(zt.BF16, "half", &.{4}, @ptrCast(&[_]u16{ 0x3f80, 0x4000, 0x4040, 0x4080 }));
     var numbers: [1000]i32 = undefined;

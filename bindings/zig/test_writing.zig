@@ -51,7 +51,7 @@ test "written to a sink, read by a source" {
     quantized.scales_dtype = c.ZT_DTYPE_F16;
     try w.quantized("q", &.{ 2, 8 }, quantized);
     try w.beginObject("pieces", c.ZT_FORMAT_DENSE, &.{4});
-    try w.setOpenObjectAttribute("unit", .{ .string = "m" });
+    try w.setAttribute("pieces", "unit", .{ .string = "m" });
     try w.addComponent(.{ .role = "data", .dtype = c.ZT_DTYPE_U8, .data = &.{} });
     try w.addData("ab");
     try w.addData("cd");
@@ -97,19 +97,19 @@ test "attributes of every kind, edited and copied" {
     defer std.fs.cwd().deleteFile(path) catch {};
     defer std.fs.cwd().deleteFile(twin) catch {};
     const w = try zt.Writer.create(path, zt.sized(c.zt_write_options));
-    try w.setAttribute("null", .null);
-    try w.setAttribute("bool", .{ .bool = true });
-    try w.setAttribute("i64", .{ .i64 = -5 });
-    try w.setAttribute("u64", .{ .u64 = std.math.maxInt(u64) });
-    try w.setAttribute("f64", .{ .f64 = 0.5 });
-    try w.setAttribute("k\x00", .{ .string = "" });
-    try w.setAttribute("bytes", .{ .bytes = "\x00\xff" });
-    try w.setAttribute("json", .{ .json = "{\"$tag\":[7,[1,2]]}" });
-    try w.setAttribute("numbers", zt.Attribute.numbers(f32, &.{ 0.5, 1 }));
-    try w.setAttribute("strings", .{ .strings = &.{ "one", "two" } });
-    try w.setAttribute("gone", .{ .i64 = 1 });
-    try w.setAttribute("gone", .remove);
-    try expectError(error.NotFound, w.setAttribute("gone", .remove));
+    try w.setAttribute(null, "null", .null);
+    try w.setAttribute(null, "bool", .{ .bool = true });
+    try w.setAttribute(null, "i64", .{ .i64 = -5 });
+    try w.setAttribute(null, "u64", .{ .u64 = std.math.maxInt(u64) });
+    try w.setAttribute(null, "f64", .{ .f64 = 0.5 });
+    try w.setAttribute(null, "k\x00", .{ .string = "" });
+    try w.setAttribute(null, "bytes", .{ .bytes = "\x00\xff" });
+    try w.setAttribute(null, "json", .{ .json = "{\"$tag\":[7,[1,2]]}" });
+    try w.setAttribute(null, "numbers", zt.Attribute.numbers(f32, &.{ 0.5, 1 }));
+    try w.setAttribute(null, "strings", .{ .strings = &.{ "one", "two" } });
+    try w.setAttribute(null, "gone", .{ .i64 = 1 });
+    try w.setAttribute(null, "gone", .remove);
+    try expectError(error.NotFound, w.setAttribute(null, "gone", .remove));
     for ([_][]const u8{ "a", "b", "c" }) |name| try w.dense(f32, name, &.{2}, &.{ 1, 2 });
     _ = try w.finish();
 
@@ -117,9 +117,9 @@ test "attributes of every kind, edited and copied" {
     try edits.removeObject("a");
     try edits.dense(f32, "a", &.{1}, &.{9});
     try edits.renameObject("b", "b\x00b");
-    try edits.setObjectAttribute("c", "unit", .{ .string = "m" });
-    try edits.setObjectAttribute("c", "gone", .{ .bool = false });
-    try edits.setObjectAttribute("c", "gone", .remove);
+    try edits.setAttribute("c", "unit", .{ .string = "m" });
+    try edits.setAttribute("c", "gone", .{ .bool = false });
+    try edits.setAttribute("c", "gone", .remove);
     try expectError(error.NotFound, edits.removeObject("b"));
     _ = try edits.finish();
 
@@ -135,10 +135,14 @@ test "attributes of every kind, edited and copied" {
 
     const copies = try zt.Writer.create(twin, zt.sized(c.zt_write_options));
     try copies.copyAttributes(file);
-    try copies.setAttribute("again", .{ .value = all.find("numbers").? });
+    try copies.setAttribute(null, "again", .{ .value = all.find("numbers").? });
     try copies.copy(file.find("c").?, null);
     try copies.copy(file.find("c").?, "d\x00d");
-    try copies.copyAs(file.find("c").?, "half", c.ZT_ENCODING_ZSTD, c.ZT_DIGEST_SHA256, c.ZT_DTYPE_F16);
+    var as_half = zt.sized(c.zt_copy_options);
+    as_half.encoding = c.ZT_ENCODING_ZSTD;
+    as_half.digest = c.ZT_DIGEST_SHA256;
+    as_half.dtype = c.ZT_DTYPE_F16;
+    try copies.copyWith(file.find("c").?, "half", as_half);
     const tensor = try file.find("c").?.toDlpack();
     try copies.dlpack("by dlpack", tensor);
     const flat = try file.find("c").?.find("data").?.toDlpack();

@@ -131,9 +131,7 @@ pub const Writer = struct {
         return .{ .handle = made.? };
     }
     pub fn finish(self: Writer) Error!c.zt_write_summary {
-        var summary = base.sized(c.zt_write_summary);
-        try base.check(c.zt_write_finish(self.handle, &summary));
-        return summary;
+        return base.filled(c.zt_write_summary, c.zt_write_finish, .{self.handle});
     }
     pub fn abort(self: Writer) void {
         c.zt_write_abort(self.handle);
@@ -191,23 +189,22 @@ pub const Writer = struct {
     pub fn addData(self: Writer, data: []const u8) Error!void {
         try base.check(c.zt_write_data(self.handle, data.ptr, data.len));
     }
-    pub fn setOpenObjectAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
-        const desc = attribute.desc(key);
-        try base.check(c.zt_write_set_open_object_attribute(self.handle, base.start(key), &desc));
-    }
     pub fn endObject(self: Writer) Error!void {
         try base.check(c.zt_write_end(self.handle));
     }
 
     /// As it is stored; new_name: null for the same.
     pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
-        const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
-        try base.check(c.zt_write_copy(self.handle, from.handle, name, if (new_name) |n| n.len else 0));
+        try self.copyWith(from, new_name, base.sized(c.zt_copy_options));
     }
-    /// Written anew; see zt_write_copy_as.
-    pub fn copyAs(self: Writer, from: Object, new_name: ?[]const u8, encoding: c.zt_encoding, digest: c.zt_digest, floats: c.zt_dtype) Error!void {
-        const name: [*c]const u8 = if (new_name) |n| base.start(n) else null;
-        try base.check(c.zt_write_copy_as(self.handle, from.handle, name, if (new_name) |n| n.len else 0, encoding, digest, floats));
+    /// Written anew with what options say of encoding, digest and dtype.
+    pub fn copyWith(self: Writer, from: Object, new_name: ?[]const u8, options: c.zt_copy_options) Error!void {
+        var named = options;
+        if (new_name) |name| {
+            named.name = base.start(name);
+            named.name_length = name.len;
+        }
+        try base.check(c.zt_write_copy(self.handle, from.handle, &named));
     }
     /// Of zTensor 2: an open file becomes a shard, and its objects are added with their bytes staying there.
     pub fn addShard(self: Writer, name: []const u8, file: File) Error!void {
@@ -221,21 +218,19 @@ pub const Writer = struct {
     pub fn copyAttributes(self: Writer, from: File) Error!void {
         try base.check(c.zt_write_copy_attributes(self.handle, from.handle));
     }
-    pub fn setAttribute(self: Writer, key: []const u8, attribute: Attribute) Error!void {
+    /// of: null for the file, else the name of the object that is open, or of one that the file had before an append.
+    pub fn setAttribute(self: Writer, of: ?[]const u8, key: []const u8, attribute: Attribute) Error!void {
         const desc = attribute.desc(key);
-        try base.check(c.zt_write_set_attribute(self.handle, base.start(key), &desc));
+        const name: [*c]const u8 = if (of) |n| base.start(n) else null;
+        try base.check(c.zt_write_attribute(self.handle, name, if (of) |n| n.len else 0, base.start(key), &desc));
     }
 
-    /// Of an append: an object of the file is taken away, gets another name, or another attribute.
+    /// Of an append: an object of the file is taken away, or gets another name.
     pub fn removeObject(self: Writer, name: []const u8) Error!void {
         try base.check(c.zt_write_remove(self.handle, base.start(name), name.len));
     }
     pub fn renameObject(self: Writer, name: []const u8, new_name: []const u8) Error!void {
         try base.check(c.zt_write_rename(self.handle, base.start(name), name.len, base.start(new_name), new_name.len));
-    }
-    pub fn setObjectAttribute(self: Writer, name: []const u8, key: []const u8, attribute: Attribute) Error!void {
-        const desc = attribute.desc(key);
-        try base.check(c.zt_write_set_object_attribute(self.handle, base.start(name), name.len, base.start(key), &desc));
     }
 
     fn objectDesc(name: []const u8, format: c.zt_format, shape: []const u64) c.zt_object_desc {

@@ -15,7 +15,7 @@ use super::types::{
 use super::value_record::zt_value;
 use crate::error::{fail, Result};
 use crate::model::manifest::{Component, Format, Manifest, Object};
-use std::ffi::c_char;
+use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
@@ -208,6 +208,8 @@ impl<'f> InfoWriter<'f> {
             encoding: component.map_or(0, |c| encoding_number(c.encoding)),
             format_name: match object.format {
                 Format::Other(name) => self.texts.wrapping_add(name.start()).cast(),
+                // Blocks have a name for each type, which zt_format_name cannot know.
+                Format::Blocks(_) => object.format.c_name().map_or(null(), CStr::as_ptr),
                 _ => null(),
             },
         }

@@ -6,7 +6,7 @@ the file's, from 0. What is borrowed lives as long as its File, which everything
 """
 module ZTensor
 
-const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.0")
+const libztensor = get(ENV, "LIBZTENSOR", "libztensor.so.1")
 
 include("declarations.jl")
 include("base.jl")

@@ -46,6 +46,13 @@ function put(at::Ptr{T}, name::Symbol, value) where {T}
     unsafe_store!(Ptr{fieldtype(T, i)}(at + fieldoffset(T, i)), convert(fieldtype(T, i), value))
 end
 
+"A struct that a function fills."
+function got(::Type{T}, call, of...) where {T}
+    made = sized(T)
+    check(call(of..., made))
+    return made
+end
+
 text(p) = p == C_NULL ? nothing : unsafe_string(p)
 text(p, length) = p == C_NULL ? nothing : unsafe_string(Ptr{UInt8}(p), length)
 
@@ -92,6 +99,10 @@ dtype_name(number) = text(zt_dtype_name(number))
 type_name(number) = text(zt_type_name(number))
 format_name(number) = text(zt_format_name(number))
 encoding_name(number) = text(zt_encoding_name(number))
+"What a component is called by the file, where the library does not know the name."
+names_of(i) = (dtype = own(i.dtype_name, dtype_name(i.dtype)), logical_type = own(i.type_name, type_name(i.type_)),
+    encoding = own(i.encoding_name, encoding_name(i.encoding)))
+own(name, known) = name == C_NULL ? known : text(name)
 "Bytes of an element of a dtype."
 dtype_size(name::AbstractString) = Int(zt_dtype_size(dtype_number(name)))
 

@@ -55,8 +55,4 @@ end
 "Drops what was prefetched and is not being read."
 cancel(cache::Cache) = check(zt_cache_cancel(live(cache)))
 "What the cache has, and what it did."
-function stats(cache::Cache)
-    found = sized(zt_cache_stats)
-    check(zt_cache_get_stats(live(cache), found))
-    return report(found)
-end
+stats(cache::Cache) = report(got(zt_cache_stats, zt_cache_get_stats, live(cache)))

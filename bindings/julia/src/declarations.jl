@@ -3,7 +3,7 @@
 const ZT_VERSION_MAJOR = 0
 const ZT_VERSION_MINOR = 9
 const ZT_VERSION_PATCH = 0
-const ZT_ABI_VERSION = 0
+const ZT_ABI_VERSION = 1
 const ZT_CAP_MAP = 1
 const ZT_CAP_READ = 2
 const ZT_CAP_RANGE = 4
@@ -168,6 +168,20 @@ const ZT_ADVICE_WILLNEED = 3
 const ZT_ADVICE_POPULATE = 4
 const ZT_ADVICE_EVICT = 6
 const ZT_ADVICE_RELEASE = 7
+
+struct zt_allocator
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    allocate::Ptr{Cvoid}
+    free::Ptr{Cvoid}
+end
+
+struct zt_thread_hooks
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    on_start::Ptr{Cvoid}
+    on_end::Ptr{Cvoid}
+end
 
 struct zt_open_options
     struct_size::Csize_t
@@ -446,20 +460,6 @@ struct zt_attribute
     count::Csize_t
     lengths::Ptr{Csize_t}
     key_length::Csize_t
-end
-
-struct zt_allocator
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    allocate::Ptr{Cvoid}
-    free::Ptr{Cvoid}
-end
-
-struct zt_thread_hooks
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    on_start::Ptr{Cvoid}
-    on_end::Ptr{Cvoid}
 end
 
 struct zt_model_info

@@ -98,32 +98,24 @@ live(file::File) = file.handle == C_NULL ? throw(ArgumentError("the file is clos
 
 version(file::File) = text(zt_file_version(live(file)))
 "Bytes of the file, of all its parts."
-Base.filesize(file::File) = Int(zt_file_size(live(file)))
+Base.filesize(file::File) = sum(part.size for part in parts(file))
 "What came of :auto, else what was asked for."
 mode(file::File) = symbol(MODES, zt_file_mode(live(file)))
 attribute_values(file::File) = value_or_nothing(file, zt_file_attributes(live(file)))
 "The files that it is of: path (nothing where it was not opened by one), size, container."
-parts(file::File) = map(1:Int(zt_part_count(live(file)))) do i
-    container = zt_file_container(file.handle, i - 1)
-    (path = text(zt_part_path(file.handle, i - 1)), size = Int(zt_part_size(file.handle, i - 1)), container = symbol(CONTAINERS, container))
+parts(file::File) = [part_of(live(file), i - 1) for i in 1:Int(zt_part_count(live(file)))]
+function part_of(file, number)
+    i = got(zt_part_info, zt_part_get_info, file, number)[]
+    return (path = text(i.path), size = Int(i.size), container = symbol(CONTAINERS, i.container))
 end
 container(file::File) = parts(file)[1].container
 container_name(container::Symbol) = text(zt_container_name(chosen(CONTAINERS, container)))
-function identity_by(call)
-    found = sized(zt_identity)
-    check(call(found))
-    return report(found)
-end
 "What changes when the file does: for caches."
-identity(file::File) = identity_by(found -> zt_file_identity(live(file), found))
+identity(file::File) = report(got(zt_identity, zt_file_identity, live(file)))
 "The same of one of the files of a model, from 1."
-identity(file::File, part::Integer) = identity_by(found -> zt_part_identity(live(file), part - 1, found))
+identity(file::File, part::Integer) = report(got(zt_identity, zt_part_identity, live(file), part - 1))
 "What is not shown of a model: passed_over, files in its folder, and unlisted, tensors that its index names nowhere."
-function model_info(file::File)
-    found = sized(zt_model_info)
-    check(zt_model_get_info(live(file), found))
-    return report(found)
-end
+model_info(file::File) = report(got(zt_model_info, zt_model_get_info, live(file)))
 "All bytes of a part in the mapped file, until it is closed."
 function borrowed(file::File, part::Integer = 1)
     data, size = Ref{Ptr{Cvoid}}(C_NULL), Ref{UInt64}(0)
@@ -168,14 +160,15 @@ end
 "What is known of every component, or those of an object, without touching their bytes."
 components(file::File, of = nothing) = map(listed((at...) -> zt_component_list(live(file), of === nothing ? C_NULL : of.handle, at...), zt_component_info)) do i
     (component = Component(file, i.component), object = Object(file, i.object), role = text(i.role, i.role_length),
-        dtype = dtype_name(i.dtype), logical_type = type_name(i.type_), encoding = encoding_name(i.encoding), digest = text(i.digest),
-        part = Int(i.part) + 1, offset = Int(i.offset), stored_size = Int(i.stored_size), bytes = known(i.size))
+        names_of(i)..., digest = text(i.digest), part = Int(i.part) + 1, offset = Int(i.offset),
+        stored_size = Int(i.stored_size), bytes = known(i.size))
 end
 
 """
-Checks every digest and all contents; what was looked at. progress: a function of (done, total); on_failure: of
-(object, component, error), called for each failure, where object and component may be nothing. Both may return false to stop; then
-the call uses one thread. checks: of :digests, :contents, :padding, :shards and :require_digests.
+Checks every digest and all contents, of the file or of one object or component; what was looked at. progress: a
+function of (done, total); on_failure: of (object, component, error), called for each failure, where object and component
+may be nothing. Both may return false to stop; then the call uses one thread. checks: of :digests, :contents, :padding,
+:shards and :require_digests, which fails for bytes without a digest.
 """
 function verify(file::File; checks = (), threads = 0, progress = nothing, on_failure = nothing, object = nothing, component = nothing)
     wrapped = on_failure === nothing ? nothing : (o, c, status, message) -> on_failure(o == C_NULL ? nothing : Object(file, o),

@@ -47,7 +47,7 @@ function Base.close(load::Load)
 end
 "What was read of each file, or part of a model, so far, and why so; before it is closed."
 part_stats(load::Load) = map(listed((at...) -> zt_load_get_part_stats(live(load), at...), zt_load_part_stats)) do s
-    (path = text(zt_part_path(s.file, s.part)), part = Int(s.part) + 1, stored_bytes = Int(s.stored_bytes),
+    (path = part_of(s.file, s.part).path, part = Int(s.part) + 1, stored_bytes = Int(s.stored_bytes),
         direct_bytes = Int(s.direct_bytes), reason = text(s.reason))
 end
 "What iterates gets ZT_ERROR_CANCELLED."

@@ -11,10 +11,11 @@ struct Component
     handle::Ptr{Cvoid}
 end
 
-name(o::Object) = text(zt_object_name(o.handle), zt_object_name_length(o.handle))
+info(o::Object) = got(zt_object_info, zt_object_get_info, o.handle)[]
+name(o::Object) = (i = info(o); text(i.name, i.name_length))
 ":dense, :sparse_csr, ... or :other, which format_name names."
 format(o::Object) = symbol(FORMATS, zt_object_format(o.handle))
-format_name(o::Object) = text(zt_object_format_name(o.handle))
+format_name(o::Object) = (i = info(o); own(i.format_name, format_name(i.format)))
 "The dimensions as the file has them, outermost first."
 shape(o::Object) = Int.(unsafe_wrap(Array, zt_object_shape(o.handle), Int(zt_object_rank(o.handle))))
 "The dimensions as Julia has them: the file's in reverse."
@@ -33,18 +34,17 @@ function Base.getindex(o::Object, role::AbstractString)
     found = get(o, role, nothing)
     return found === nothing ? throw(KeyError(role)) : found
 end
-"Checks digests and contents of its components, and how they fit each other."
-verify(o::Object) = check(zt_object_verify(o.handle))
 
-role(c::Component) = text(zt_component_role(c.handle), zt_component_role_length(c.handle))
-dtype(c::Component) = text(zt_component_dtype_name(c.handle))
-logical_type(c::Component) = text(zt_component_type_name(c.handle))
-encoding(c::Component) = text(zt_component_encoding_name(c.handle))
+info(c::Component) = got(zt_component_info, zt_component_get_info, c.handle)[]
+role(c::Component) = (i = info(c); text(i.role, i.role_length))
+dtype(c::Component) = names_of(info(c)).dtype
+logical_type(c::Component) = names_of(info(c)).logical_type
+encoding(c::Component) = names_of(info(c)).encoding
 digest(c::Component) = text(zt_component_digest(c.handle))
 "The part of a model that it is in, from 1, where offset counts from 0."
-part(c::Component) = Int(zt_component_part(c.handle)) + 1
-offset(c::Component) = Int(zt_component_offset(c.handle))
-stored_size(c::Component) = Int(zt_component_stored_size(c.handle))
+part(c::Component) = Int(info(c).part) + 1
+offset(c::Component) = Int(info(c).offset)
+stored_size(c::Component) = Int(info(c).stored_size)
 "What would work: a set of :map, :read, :range, :direct, :verify and :page_exclusive."
 caps(c::Component) = Set(key for (key, bit) in CAPS if zt_component_caps(c.handle) & bit != 0)
 "Decoded bytes, found out where the file does not declare them."
@@ -61,8 +61,6 @@ function measure(c::Component; progress = nothing)
 end
 "Says what will be done with the stored bytes: :willneed, :evict, :lock, ..."
 advise(c::Component, advice::Symbol) = check(zt_component_advise(c.handle, chosen(ADVICE, advice)))
-"Checks the digest; an error if there is none."
-verify(c::Component) = check(zt_component_verify(c.handle))
 
 function filled(body, n)
     made = Vector{UInt8}(undef, n)
@@ -78,7 +76,7 @@ read_range(c::Component, offset, n) = filled(made -> zt_component_read_range(c.h
 "Fills an array of the component's bytes."
 Base.read!(c::Component, dst::Array) = (check(zt_component_read(c.handle, dst, sizeof(dst))); dst)
 
-element_type(c::Component) = element_type(dtype(c), logical_type(c))
+element_type(c::Component) = (i = names_of(info(c)); element_type(i.dtype, i.logical_type))
 
 "The fields of zt_read_options."
 function reading(watcher; threads, verify, direct)
@@ -134,31 +132,26 @@ function kept(file, a::zt_array)
     a.data == C_NULL && return nothing
     return kept(file, a.data, a.size, element_type(dtype_name(a.dtype), type_name(a.type_)))
 end
-function view_of(o::Object, call, ::Type{T}) where {T}
-    made = sized(T)
-    check(call(o.handle, made))
-    return made[]
-end
 
 "A dense object as an array that the file keeps: decoded at most once, however often it is asked for."
 function tensor(o::Object)
-    v = view_of(o, zt_tensor_view, zt_tensor)
+    v = got(zt_tensor, zt_tensor_view, o.handle)[]
     return kept(o.file, v.data, v.size, element_type(dtype_name(v.dtype), type_name(v.type_)), size(o))
 end
 "The parts of a sparse_csr object, checked; indices and indptr count from 0."
 function csr(o::Object)
-    v = view_of(o, zt_csr_view, zt_csr)
+    v = got(zt_csr, zt_csr_view, o.handle)[]
     return (rows = Int(v.rows), columns = Int(v.columns), values = kept(o.file, v.values), indices = kept(o.file, v.indices),
         indptr = kept(o.file, v.indptr))
 end
 "The parts of a sparse_coo object, checked; coords has a column for each dimension of the file's, from 0."
 function coo(o::Object)
-    v = view_of(o, zt_coo_view, zt_coo)
+    v = got(zt_coo, zt_coo_view, o.handle)[]
     return (shape = shape(o), values = kept(o.file, v.values), coords = reshape(kept(o.file, v.coords), Int(v.nnz), Int(v.rank)))
 end
 "The parts of a quantized_group, zt.quant_group/1 or zt.mx/1 object, checked to fit each other; axis counts as in the file."
 function quantized(o::Object)
-    v = view_of(o, zt_quantized_view, zt_quantized)
+    v = got(zt_quantized, zt_quantized_view, o.handle)[]
     return (shape = shape(o), bits = Int(v.bits), group_size = Int(v.group_size), packing = text(v.packing),
         packed_weight = kept(o.file, v.packed_weight), scales = kept(o.file, v.scales), zeros = kept(o.file, v.zeros),
         weights_per_element = Int(v.weights_per_element), axis = Int(v.axis), zero_point = v.zero_point,

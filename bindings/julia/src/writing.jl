@@ -161,17 +161,24 @@ function write_quantized(w::Writer, name, shape, packed_weight::Array, scales::A
     GC.@preserve kept done(zt_write_quantized(live(w), named(name)..., UInt64[shape...], length(shape), sized(zt_quantized_desc; fields...)), w)
 end
 
-new_named(name) = name === nothing ? (C_NULL, 0) : named(name)
-"Copies an object of an open file, of any container, as it is stored."
-copy_object(w::Writer, from::Object, name = nothing) = done(zt_write_copy(live(w), from.handle, new_named(name)...), w)
-"The same, written anew; floats: the dtype of floats, \"f16\"."
-copy_object_as(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, floats = nothing) =
-    done(zt_write_copy_as(live(w), from.handle, new_named(name)..., chosen(ENCODINGS, encoding), chosen(DIGESTS, digest),
-            floats === nothing ? ZT_DTYPE_OTHER : dtype_number(floats)), w)
+optional(name) = name === nothing ? (C_NULL, 0) : named(name)
+"""
+Copies an object of an open file, of any container, as it is stored; or written anew with another encoding, digest,
+or dtype of its floats, "f16".
+"""
+function copy_object(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, dtype = nothing)
+    text, length = optional(name)
+    options = sized(zt_copy_options; name_length = length, encoding = chosen(ENCODINGS, encoding),
+        digest = chosen(DIGESTS, digest), dtype = dtype === nothing ? ZT_DTYPE_OTHER : dtype_number(dtype))
+    GC.@preserve text options begin
+        name === nothing || put(Base.unsafe_convert(Ptr{zt_copy_options}, options), :name, pointer(text))
+        done(zt_write_copy(live(w), from.handle, options), w)
+    end
+end
 "Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."
 add_shard(w::Writer, name, file::File) = done(zt_write_shard(live(w), named(name)..., live(file)), w)
 "Adds an object of a file that add_shard made a shard; its bytes stay there."
-link_object(w::Writer, from::Object, name = nothing) = done(zt_write_link(live(w), from.handle, new_named(name)...), w)
+link_object(w::Writer, from::Object, name = nothing) = done(zt_write_link(live(w), from.handle, optional(name)...), w)
 "Sets all attributes of the file to those of an open file."
 copy_attributes(w::Writer, from::File) = done(zt_write_copy_attributes(live(w), live(from)), w)
 
@@ -202,13 +209,13 @@ function give(call, key, value::Vector{String})
     GC.@preserve value starts lengths call(text, sized(zt_attribute; key_length = sizeof(text), kind = ZT_ATTRIBUTE_KIND_STRINGS,
         data = pointer(starts), count = length(value), lengths = pointer(lengths)))
 end
-"An attribute of the file: nothing, a Bool, number, String, vector of numbers (also bytes) or of String, Json, a Value of an open file, or Removed()."
-set_attribute(w::Writer, key, value) = give((k, a) -> done(zt_write_set_attribute(live(w), k, a), w), key, value)
-"An attribute of the object that write_object writes piece by piece."
-set_open_object_attribute(w::Writer, key, value) = give((k, a) -> done(zt_write_set_open_object_attribute(live(w), k, a), w), key, value)
-"Of an append: an attribute of an object that the file had."
-set_object_attribute(w::Writer, name, key, value) =
-    give((k, a) -> done(zt_write_set_object_attribute(live(w), named(name)..., k, a), w), key, value)
+"""
+An attribute of the file or, by its name, of the object that write_object writes piece by piece or one that the file had
+before an append: nothing, a Bool, number, String, vector of numbers (also bytes) or of String, Json, a Value of an open
+file, or Removed().
+"""
+set_attribute(w::Writer, key, value; object = nothing) =
+    give((k, a) -> done(zt_write_attribute(live(w), optional(object)..., k, a), w), key, value)
 "Of an append: takes an object of the file away; another of that name may be written."
 remove_object(w::Writer, name) = done(zt_write_remove(live(w), named(name)...), w)
 "Of an append: gives an object of the file another name."

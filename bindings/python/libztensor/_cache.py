@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from . import _declarations as c
 from ._file import Read, requests_of
-from ._library import Handle, InvalidState, check, lib, options, report
+from ._library import Handle, InvalidState, check, filled, lib, options, report
 
 
 class Cache(Handle):
@@ -75,9 +75,7 @@ class Cache(Handle):
     @property
     def stats(self) -> dict[str, Any]:
         """What the cache has, and what it did."""
-        found = options(c.zt_cache_stats)
-        check(lib.zt_cache_get_stats(self._live(), ctypes.byref(found)))
-        return report(found)
+        return report(filled(lib.zt_cache_get_stats, c.zt_cache_stats, self._live()))
 
     def close(self) -> None:
         """Ends the cache; what is pinned is gone."""

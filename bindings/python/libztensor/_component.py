@@ -14,9 +14,9 @@ from typing import Any, Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
 from ._elements import Loaded, Retained, array, stored_dtype
-from ._library import Handle, address, check, chosen, lib, options, text
+from ._library import (Handle, check, chosen, dtype_name, encoding_name, field_text, filled, lib, options, text,
+                       type_name)
 
-_role = address("zt_component_role")
 DIRECT = {"auto": c.ZT_DIRECT_AUTO, "never": c.ZT_DIRECT_NEVER, "always": c.ZT_DIRECT_ALWAYS}
 ADVICE = {name[len("ZT_ADVICE_"):].lower(): number for name, number in vars(c).items() if name.startswith("ZT_ADVICE_")}
 
@@ -50,23 +50,30 @@ def read_options(carrier: Carrier, threads: int, verify: bool, direct: str, prog
                    progress=carrier.progress(progress), **more)
 
 
+def names_of(info) -> tuple[str, Optional[str], str]:
+    """Of a zt_component_info what its dtype, type and encoding are called: by the file, where the library has no name."""
+    return (text(info.dtype_name) or dtype_name(info.dtype), text(info.type_name) or type_name(info.type),
+            text(info.encoding_name) or encoding_name(info.encoding))
+
+
 class Component(Handle):
     """One blob of an object. Keeps its file open."""
 
-    def __init__(self, file: Any, handle: int, of: int) -> None:
-        self._file, self._handle, self._of = file, handle, of
+    def __init__(self, file: Any, handle: int) -> None:
+        self._file, self._handle = file, handle
 
     def _summary(self) -> str:
         return f"{self.role!r}: {self.type or self.dtype}, {self.encoding}"
 
-    role: str = property(lambda s: ctypes.string_at(_role(s._live()), lib.zt_component_role_length(s._handle)).decode())
-    dtype: str = property(lambda s: text(lib.zt_component_dtype_name(s._live())))
-    type: Optional[str] = property(lambda s: text(lib.zt_component_type_name(s._live())))
-    encoding: str = property(lambda s: text(lib.zt_component_encoding_name(s._live())))
+    _info = property(lambda s: filled(lib.zt_component_get_info, c.zt_component_info, s._live()))
+    role: str = property(lambda s: field_text(s._info, "role"))
+    dtype: str = property(lambda s: names_of(s._info)[0])
+    type: Optional[str] = property(lambda s: names_of(s._info)[1])
+    encoding: str = property(lambda s: names_of(s._info)[2])
     digest: Optional[str] = property(lambda s: text(lib.zt_component_digest(s._live())))
-    offset: int = property(lambda s: lib.zt_component_offset(s._live()))
-    part: int = property(lambda s: lib.zt_component_part(s._live()))
-    stored_size: int = property(lambda s: lib.zt_component_stored_size(s._live()))
+    offset: int = property(lambda s: s._info.offset)
+    part: int = property(lambda s: s._info.part)
+    stored_size: int = property(lambda s: s._info.stored_size)
     caps: Caps = property(lambda s: Caps(lib.zt_component_caps(s._live())))
 
     @property
@@ -84,11 +91,6 @@ class Component(Handle):
     def _live(self):
         self._file._live()
         return self._handle
-
-    def _rank(self) -> int:
-        """Dimensions of its object."""
-        self._file._live()
-        return lib.zt_object_rank(self._of)
 
     def read(self) -> bytes:
         """The decoded bytes, in the host's byte order."""
@@ -122,7 +124,7 @@ class Component(Handle):
         """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
         memory, and outlives the file. What NumPy has no elements for comes as it is stored. progress(done, total) may return
         False to stop."""
-        dtype = stored_dtype(self.dtype, self.type)
+        dtype = stored_dtype(*names_of(self._info)[:2])
         data, size, check_it = ctypes.c_void_p(), ctypes.c_size_t(), verify and Caps.VERIFY in self.caps
         if lib.zt_component_ptr(self._live(), ctypes.byref(data), ctypes.byref(size)) == c.ZT_OK:
             if check_it:
@@ -148,10 +150,6 @@ class Component(Handle):
     def advise(self, advice: str) -> None:
         """Says what will be done with the stored bytes: "willneed", "evict", "lock", ...; Unsupported where it cannot be."""
         check(lib.zt_component_advise(self._live(), chosen(ADVICE, advice, "advice")))
-
-    def verify(self) -> None:
-        """Checks the digest; Unsupported if there is none."""
-        check(lib.zt_component_verify(self._live()))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)

@@ -6,7 +6,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_
 ZT_VERSION_MAJOR = 0
 ZT_VERSION_MINOR = 9
 ZT_VERSION_PATCH = 0
-ZT_ABI_VERSION = 0
+ZT_ABI_VERSION = 1
 ZT_CAP_MAP = 1
 ZT_CAP_READ = 2
 ZT_CAP_RANGE = 4
@@ -187,6 +187,24 @@ zt_spec = c_uint32
 zt_status = c_int32
 zt_type = c_int32
 zt_value_kind = c_int32
+
+
+class zt_allocator(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
+        ("free", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_size_t)),
+    ]
+
+
+class zt_thread_hooks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
+        ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
+    ]
 zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 
 
@@ -506,24 +524,6 @@ class zt_attribute(Structure):
         ("count", c_size_t),
         ("lengths", POINTER(c_size_t)),
         ("key_length", c_size_t),
-    ]
-
-
-class zt_allocator(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("context", c_void_p),
-        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
-        ("free", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_size_t)),
-    ]
-
-
-class zt_thread_hooks(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("context", c_void_p),
-        ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
-        ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
     ]
 
 

@@ -9,8 +9,9 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
-from ._component import ADVICE, Component, buffer_of, end_capsules, read_options
-from ._library import AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text, lib, options, remote_options, report, sized, text
+from ._component import ADVICE, Component, buffer_of, end_capsules, names_of, read_options
+from ._library import (AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text,
+                       filled, lib, options, remote_options, report, sized, text)
 from ._library import remote as remote_library
 from ._object import Object, numbers
 from ._value import Value, attributes
@@ -169,9 +170,9 @@ class File(Handle, Mapping[str, Object]):
         return self
 
     version: str = property(lambda s: text(lib.zt_file_version(s._live())))
-    size: int = property(lambda s: lib.zt_file_size(s._live()))
+    size: int = property(lambda s: sum(part.size for part in s.parts))
     mode: str = property(lambda s: {number: name for name, number in _MODES.items()}[lib.zt_file_mode(s._live())])
-    container: str = property(lambda s: s.parts[0].container)
+    container: str = property(lambda s: part_of(s._live(), 0).container)
     attributes: dict[str, Any] = property(lambda s: attributes(s, lib.zt_file_attributes(s._live())))
 
     @property
@@ -183,10 +184,7 @@ class File(Handle, Mapping[str, Object]):
     @property
     def parts(self) -> list[Part]:
         """The files that it is of."""
-        path = lambda i: lib.zt_part_path(self._live(), i)  # noqa: E731
-        return [Part(None if path(i) is None else os.fsdecode(path(i)), lib.zt_part_size(self._live(), i),
-                     text(lib.zt_container_name(lib.zt_file_container(self._live(), i))))
-                for i in range(lib.zt_part_count(self._live()))]
+        return [part_of(self._live(), i) for i in range(lib.zt_part_count(self._live()))]
 
     def bytes(self, part: int = 0) -> memoryview:
         """All bytes of a part in the mapped file: until close()."""
@@ -196,7 +194,7 @@ class File(Handle, Mapping[str, Object]):
         return whole if self.mode == "private" else whole.toreadonly()
 
     def _summary(self) -> str:
-        path = self.parts[0].path
+        path = part_of(self._live(), 0).path
         return (f"{path!r}: " if path is not None else "") + f"{self.container}, {len(self)} objects"
 
     def _live(self):
@@ -244,46 +242,38 @@ class File(Handle, Mapping[str, Object]):
         of = None if object is None else object._live()
 
         def made(info) -> ComponentInfo:
-            part = Component(self, info.component, info.object)
-            name = lambda named, number, own: text(named(number)) or own  # noqa: E731
-            return ComponentInfo(part, Object(self, info.object), field_text(info, "role"),
-                                 name(lib.zt_dtype_name, info.dtype, part.dtype), name(lib.zt_type_name, info.type, part.type),
-                                 name(lib.zt_encoding_name, info.encoding, part.encoding), text(info.digest), info.part,
-                                 info.offset, info.stored_size, None if info.size == c.ZT_UNKNOWN_SIZE else info.size)
+            return ComponentInfo(Component(self, info.component), Object(self, info.object), field_text(info, "role"),
+                                 *names_of(info), text(info.digest), info.part, info.offset, info.stored_size,
+                                 None if info.size == c.ZT_UNKNOWN_SIZE else info.size)
 
         return listed(self._live, lambda file, *to: lib.zt_component_list(file, of, *to), c.zt_component_info, made)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What changes when the file does: for caches."""
-        found = options(c.zt_identity)
-        check(lib.zt_file_identity(self._live(), ctypes.byref(found)))
-        return report(found)
+        return report(filled(lib.zt_file_identity, c.zt_identity, self._live()))
 
     @property
     def model_info(self) -> dict[str, Any]:
         """What is not shown of a model: passed_over counts files in its folder, unlisted tensors that its index names
         nowhere."""
-        found = options(c.zt_model_info)
-        check(lib.zt_model_get_info(self._live(), ctypes.byref(found)))
-        return report(found)
+        return report(filled(lib.zt_model_get_info, c.zt_model_info, self._live()))
 
     def part_identity(self, part: int) -> dict[str, Any]:
         """The same of one of the files of a model."""
-        found = options(c.zt_identity)
-        check(lib.zt_part_identity(self._live(), part, ctypes.byref(found)))
-        return report(found)
+        return report(filled(lib.zt_part_identity, c.zt_identity, self._live(), part))
 
     def verify(self, progress: Progress = None, *, on_failure: Optional[Callable[[Failure], Any]] = None,
                checks: Iterable[str] = (), threads: int = 0, object: Optional[Object] = None,
                component: Optional[Component] = None) -> dict[str, Any]:
-        """Checks every digest and all contents; what was looked at. checks: of "digests", "contents", "padding", "shards" and
-        "require digests", which fails for bytes without a digest. progress(done, total) may return False to stop.
-        on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
+        """Checks every digest and all contents, of the file or of one object or component; what was looked at. checks: of
+        "digests", "contents", "padding", "shards" and "require digests", which fails for bytes without a digest.
+        progress(done, total) may return False to stop. on_failure is called for each failure, and may return False to stop; the first one is raised either way."""
         carrier = Carrier()
 
         def failed(_, of, part, status, message):
-            found = Failure(Object(self, of) if of else None, Component(self, part, of) if part else None, failure(status, message))
+            found = Failure(Object(self, of) if of else None, Component(self, part) if part else None,
+                            failure(status, message))
             return int(on_failure(found) is False)
 
         wanted = options(c.zt_verify_options, checks=sum(chosen(_CHECKS, one, "check") for one in checks), threads=threads,
@@ -322,6 +312,13 @@ class File(Handle, Mapping[str, Object]):
         return report(stats)
 
 
+def part_of(file, number: int) -> Part:
+    """What is known of a part of an open file."""
+    info = filled(lib.zt_part_get_info, c.zt_part_info, file, number)
+    path = None if info.path is None else os.fsdecode(info.path)
+    return Part(path, info.size, text(lib.zt_container_name(info.container)))
+
+
 def requests_of(reads: Iterable[Read]) -> tuple:
     """What C is asked for, and the targets that are to be kept."""
     reads, targets = list(reads), []
@@ -333,8 +330,10 @@ def requests_of(reads: Iterable[Read]) -> tuple:
         for name in ("start", "count", "step"):
             given = getattr(read, name)
             if given is not None:
-                if len(given) != read.component._rank():
-                    raise InvalidArgument(f"{name} needs one number for each dimension, of which there are {read.component._rank()}, not {len(given)}")
+                rank = lib.zt_object_rank(read.component._info.object)
+                if len(given) != rank:
+                    raise InvalidArgument(f"{name} needs one number for each dimension, of which there are {rank}, not "
+                                          f"{len(given)}")
                 setattr(request, name, numbers(given))
         if read.target is not None:
             targets.append(buffer_of(read.target))

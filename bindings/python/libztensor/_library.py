@@ -22,14 +22,9 @@ class _Functions:
     def __getattr__(self, name: str):
         if name not in c.FUNCTIONS:
             raise AttributeError(f"libztensor has no function {name}")
-        found = self.another(name)
-        self.__dict__[name] = found
-        return found
-
-    def another(self, name: str):
-        """The same function once more, whose types can be changed."""
         found = self._library[name]
         found.restype, found.argtypes = c.FUNCTIONS[name]
+        self.__dict__[name] = found
         return found
 
 
@@ -40,7 +35,7 @@ def _chosen(variable: str, name: str) -> str:
 
 
 def _load() -> _Functions:
-    chosen = _chosen("LIBZTENSOR", {"darwin": "libztensor.0.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.0"))
+    chosen = _chosen("LIBZTENSOR", {"darwin": "libztensor.1.dylib", "win32": "ztensor.dll"}.get(sys.platform, "libztensor.so.1"))
     library = _Functions(ctypes.CDLL(chosen))
     if library.zt_abi_version() != c.ZT_ABI_VERSION:
         raise ImportError(f"{chosen} has ABI {library.zt_abi_version()}, this package needs {c.ZT_ABI_VERSION}")
@@ -68,7 +63,7 @@ def remote_options(**given):
 @functools.cache
 def remote():
     """libztensor_remote: $LIBZTENSOR_REMOTE, beside this package, or where the system has it."""
-    name = {"darwin": "libztensor_remote.0.dylib", "win32": "ztensor_remote.dll"}.get(sys.platform, "libztensor_remote.so.0")
+    name = {"darwin": "libztensor_remote.1.dylib", "win32": "ztensor_remote.dll"}.get(sys.platform, "libztensor_remote.so.1")
     chosen = _chosen("LIBZTENSOR_REMOTE", name)
     try:
         library = ctypes.CDLL(chosen)
@@ -241,6 +236,13 @@ def options(kind, /, **fields):
     return made
 
 
+def filled(function: Callable, kind, /, *of):
+    """A struct that a function fills."""
+    made = kind(ctypes.sizeof(kind))
+    check(function(*of, ctypes.byref(made)))
+    return made
+
+
 def report(struct) -> dict[str, Any]:
     """The fields of a struct that was filled."""
     values = {name: getattr(struct, name) for name, _ in struct._fields_[1:]}
@@ -266,18 +268,19 @@ def text(pointer: Optional[bytes]) -> Optional[str]:
     return None if pointer is None else pointer.decode()
 
 
-def address(function: str) -> Callable:
-    """A function that gives a string, to give its address instead: ctypes ends a string at its first NUL, and a name may
-    hold one."""
-    found = lib.another(function)
-    found.restype = ctypes.c_void_p
-    return found
-
-
 def field_text(struct, name: str) -> Optional[str]:
-    """A field of text with its length beside it; see address."""
-    place = ctypes.c_void_p.from_buffer(struct, getattr(type(struct), name).offset).value
-    return None if place is None else ctypes.string_at(place, getattr(struct, name + "_length")).decode(errors="surrogateescape")
+    """A field of text with its length beside it. Bytes that are not UTF-8 come as surrogates, as in names of files."""
+    found, length = getattr(struct, name), getattr(struct, name + "_length")
+    if found is not None and len(found) != length:  # it holds a NUL, at which ctypes ends a string
+        found = ctypes.string_at(ctypes.c_void_p.from_buffer(struct, getattr(type(struct), name).offset).value, length)
+    return None if found is None else found.decode(errors="surrogateescape")
+
+
+# What numbers are called; None for those without a name.
+dtype_name = functools.cache(lambda number: text(lib.zt_dtype_name(number)))
+type_name = functools.cache(lambda number: text(lib.zt_type_name(number)))
+encoding_name = functools.cache(lambda number: text(lib.zt_encoding_name(number)))
+format_name = functools.cache(lambda number: text(lib.zt_format_name(number)))
 
 
 def block_of(type: str) -> tuple[int, int]:

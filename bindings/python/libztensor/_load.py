@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
 from ._component import DIRECT, buffer_of
-from ._file import Read, listed, requests_of
+from ._file import Read, listed, part_of, requests_of
 from ._library import Handle, InvalidState, ZTensorError, check, chosen, failure, lib, options, report, text
 
 _ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN, "largest": c.ZT_LOAD_ORDER_LARGEST}
@@ -123,8 +122,9 @@ class Load(Handle):
 
     def part_stats(self) -> list[PartStats]:
         """PartStats of each file and part that it reads, so far; before close()."""
-        path = lambda s: lib.zt_part_path(s.file, s.part)  # noqa: E731
-        made = lambda s: PartStats(path(s) and os.fsdecode(path(s)), s.part, s.stored_bytes, s.direct_bytes, text(s.reason))  # noqa: E731
+        def made(s) -> PartStats:
+            return PartStats(part_of(s.file, s.part).path, s.part, s.stored_bytes, s.direct_bytes, text(s.reason))
+
         return list(listed(self._live, lib.zt_load_get_part_stats, c.zt_load_part_stats, made))
 
     def close(self) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
-from ._component import Component, Unversioned, versioned
+from ._component import Component, Unversioned, names_of, versioned
 from ._elements import Retained, array, numpy_dtype, stored_dtype
-from ._library import Handle, InvalidArgument, NotFound, Unsupported, address, check, dtype_number, lib, options, sized, text
+from ._library import (Handle, InvalidArgument, NotFound, Unsupported, check, dtype_name, dtype_number, field_text,
+                       filled, format_name, lib, sized, text, type_name)
 from ._value import Value, attributes
-
-_name = address("zt_object_name")
 
 
 class Csr(NamedTuple):
@@ -55,14 +54,19 @@ class Object(Handle, Mapping[str, Component]):
     def __init__(self, file: Any, handle: int) -> None:
         self._file, self._handle = file, handle
 
-    name: str = property(lambda s: ctypes.string_at(_name(s._live()), lib.zt_object_name_length(s._handle)).decode(errors="surrogateescape"))
-    format: str = property(lambda s: text(lib.zt_object_format_name(s._live())))
+    _info = property(lambda s: filled(lib.zt_object_get_info, c.zt_object_info, s._live()))
+    name: str = property(lambda s: field_text(s._info, "name"))
     attributes: dict[str, Any] = property(lambda s: attributes(s._file, lib.zt_object_attributes(s._live())))
     element_count: int = property(lambda s: lib.zt_object_element_count(s._live()))
 
     def _live(self):
         self._file._live()
         return self._handle
+
+    @property
+    def format(self) -> str:
+        info = self._info
+        return text(info.format_name) or format_name(info.format)
 
     @property
     def attribute_values(self) -> Optional[Value]:
@@ -82,13 +86,13 @@ class Object(Handle, Mapping[str, Component]):
         return lib.zt_component_count(self._live())
 
     def __iter__(self) -> Iterator[str]:
-        return (Component(self._file, lib.zt_component_at(self._live(), i), self._handle).role for i in range(len(self)))
+        return (Component(self._file, lib.zt_component_at(self._live(), i)).role for i in range(len(self)))
 
     def __getitem__(self, role: str) -> Component:
         found = lib.zt_component_find_n(self._live(), *sized(role))
         if not found:
             raise NotFound(f"object {self.name!r} has no component {role!r}")
-        return Component(self._file, found, self._handle)
+        return Component(self._file, found)
 
     def numpy(self, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy."""
@@ -99,46 +103,34 @@ class Object(Handle, Mapping[str, Component]):
     def tensor(self) -> Any:
         """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked
         for."""
-        view = options(c.zt_tensor)
-        check(lib.zt_tensor_view(self._live(), ctypes.byref(view)))
-        part = self["data"]
-        dtype = stored_dtype(part.dtype, part.type)
+        view, part = filled(lib.zt_tensor_view, c.zt_tensor, self._live()), self["data"]
+        dtype = stored_dtype(*names_of(part._info)[:2])
         return array(Retained(self._file), view.data, view.size, part._read_only(view.data), dtype, view.shape[:view.rank])
 
     def _viewed(self, view) -> Any:
         """An array of a view, which keeps the file."""
         if not view.data:
             return None
-        name = text(lib.zt_type_name(view.type)) or text(lib.zt_dtype_name(view.dtype))
-        dtype = stored_dtype(text(lib.zt_dtype_name(view.dtype)), name)
+        dtype = stored_dtype(dtype_name(view.dtype), type_name(view.type))
         count = view.size // dtype.itemsize
         return array(Retained(self._file), view.data, count * dtype.itemsize, self._file.mode != "private", dtype, (count,))
 
-    def _view(self, function, kind):
-        view = options(kind)
-        check(function(self._live(), ctypes.byref(view)))
-        return view
-
     def csr(self) -> Csr:
         """A sparse_csr object, whose structure was checked."""
-        view = self._view(lib.zt_csr_view, c.zt_csr)
+        view = filled(lib.zt_csr_view, c.zt_csr, self._live())
         return Csr((view.rows, view.columns), *map(self._viewed, (view.values, view.indices, view.indptr)))
 
     def coo(self) -> Coo:
         """A sparse_coo object, whose structure was checked."""
-        view = self._view(lib.zt_coo_view, c.zt_coo)
+        view = filled(lib.zt_coo_view, c.zt_coo, self._live())
         return Coo(self.shape, self._viewed(view.values), self._viewed(view.coords).reshape(view.rank, view.nnz))
 
     def quantized(self) -> Quantized:
         """A quantized_group, zt.quant_group/1 or zt.mx/1 object, whose parts were checked to fit each other."""
-        view = self._view(lib.zt_quantized_view, c.zt_quantized)
+        view = filled(lib.zt_quantized_view, c.zt_quantized, self._live())
         parts = map(self._viewed, (view.packed_weight, view.scales, view.zeros))
         return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts, view.weights_per_element,
                          view.axis, view.zero_point, bool(view.msb_first), bool(view.zeros_packed))
-
-    def verify(self) -> None:
-        """Checks digests and contents of its components, and how they fit each other."""
-        check(lib.zt_object_verify(self._live()))
 
     def size_as(self, dtype: str) -> int:
         """Bytes of all numbers as elements of another dtype; Unsupported if the object is not one array of numbers."""

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from . import _declarations as c
-from ._library import Handle, InvalidArgument, NotFound, check, dtype_number, lib, sized, text
+from ._library import Handle, InvalidArgument, NotFound, check, dtype_name, dtype_number, lib, sized
 
 
 class Tag(NamedTuple):
@@ -16,8 +16,8 @@ class Tag(NamedTuple):
     value: Any
 
 
-_KINDS = {number: name[len("ZT_VALUE_"):].lower() for name, number in vars(c).items()
-          if name.startswith("ZT_VALUE_")}
+_KINDS = {number: name[len("ZT_VALUE_KIND_"):].lower() for name, number in vars(c).items()
+          if name.startswith("ZT_VALUE_KIND_")}
 _ARRAY_BY_FIRST = {c.ZT_VALUE_KIND_INT: "i64"}
 
 
@@ -39,7 +39,7 @@ class Value(Handle):
     @property
     def dtype(self) -> Optional[str]:
         """The dtype that the container states of a number or the elements of an array; None where it states none."""
-        return text(lib.zt_dtype_name(lib.zt_value_dtype(self._live())))
+        return dtype_name(lib.zt_value_dtype(self._live()))
 
     def __len__(self) -> int:
         return lib.zt_value_count(self._live())

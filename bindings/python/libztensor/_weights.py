@@ -10,14 +10,15 @@ import operator
 import os
 import warnings
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import _declarations as c
 from . import _safetensors
+from ._component import names_of
 from ._elements import Retained, type_numbers
 from ._file import File, listed
-from ._library import AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, lib, options, sized, text
+from ._library import (AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name, field_text,
+                       filled, format_name, lib, options, sized, type_name)
 from ._object import numbers
 from ._writer import Writer
 
@@ -63,9 +64,9 @@ def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
 
     def made(info) -> Optional[Weight]:
         if info.format in _ARRAYS or _is_unknown(info):
-            return _weight(_name(info), info, several)
+            return _weight(field_text(info, "name"), info, several)
         if refuse:
-            raise no_array(_name(info), info.format)
+            raise no_array(field_text(info, "name"), info.format)
         return None
 
     return filter(None, listed(file._live, lib.zt_object_list, c.zt_object_info, made))
@@ -77,15 +78,15 @@ def _is_unknown(info) -> bool:
 
 
 def no_array(name: str, format: int) -> Unsupported:
-    return Unsupported(f"{name!r} is {text(lib.zt_format_name(format))}, no array: libztensor.open gives its components")
+    return Unsupported(f"{name!r} is {format_name(format)}, no array: libztensor.open gives its components")
 
 
 @functools.cache
 def _element(dtype: int, type: int) -> tuple:
     """What elements are called, and how many of them are in how many bytes if these are blocks. Those of a type that is unknown are
     as they are stored."""
-    known = text(lib.zt_type_name(type))
-    return (known, block_of(known)) if known else (text(lib.zt_dtype_name(dtype)), (1, 0))
+    known = type_name(type)
+    return (known, block_of(known)) if known else (dtype_name(dtype), (1, 0))
 
 
 def _weight(name: str, info, several: bool) -> Weight:
@@ -102,18 +103,16 @@ def _weight(name: str, info, several: bool) -> Weight:
         shape = (*shape[:-1], row // elements * width) if block else (size,)
         if element == "f4_e2m1":  # a row that ends within a byte has no type that shows it
             kind = PAIRS if block else element
-    part = lib.zt_component_part(info.component) if several else 0
+    part = component_info(info.component).part if several else 0
     is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(info.component) & c.ZT_CAP_READ
     if not element or encoding == c.ZT_ENCODING_OTHER or not is_read:
-        element = text(lib.zt_component_dtype_name(info.component)) or "unknown"
+        element = names_of(component_info(info.component))[0] or "unknown"
         return Weight(name, info.object, "", element, tuple(info.shape[:info.rank]), info.component, 0, part, info.offset, None)
     return Weight(name, info.object, kind, element, shape, info.component, size, part, info.offset, block)
 
 
-def _name(info) -> str:
-    """Its name; bytes that are no UTF-8 come as Python's surrogates, as in names of files."""
-    place = ctypes.c_void_p.from_buffer(info, c.zt_object_info.name.offset).value
-    return ctypes.string_at(place, info.name_length).decode(errors="surrogateescape") if place else ""
+def component_info(component: int):
+    return filled(lib.zt_component_get_info, c.zt_component_info, component)
 
 
 def weight(file: File, name: str) -> Weight:
@@ -124,11 +123,7 @@ def weight(file: File, name: str) -> Weight:
     found = lib.zt_object_find_n(file._live(), encoded, len(encoded))
     if not found:
         raise NotFound(f"there is no tensor {name!r}")
-    part = lib.zt_component_find_n(found, *sized("data"))
-    info = SimpleNamespace(object=found, format=lib.zt_object_format(found), shape=lib.zt_object_shape(found),
-                           rank=lib.zt_object_rank(found), component=part, dtype=lib.zt_component_dtype(part), type=lib.zt_component_type(part),
-                           size=lib.zt_component_size(part), offset=lib.zt_component_offset(part),
-                           encoding=lib.zt_component_encoding(part))
+    info = filled(lib.zt_object_get_info, c.zt_object_info, found)
     if info.format not in _ARRAYS and not _is_unknown(info):
         raise no_array(name, info.format)
     return _weight(name, info, True)
@@ -137,7 +132,7 @@ def weight(file: File, name: str) -> Weight:
 def _refuse(of: Weight) -> None:
     """Refuses a tensor that cannot be read."""
     if not of.type:
-        encoding = text(lib.zt_component_encoding_name(of.component))
+        encoding = names_of(component_info(of.component))[2]
         what = f"its type {of.element!r} is unknown" if encoding == "raw" else f"its type is {of.element!r}, its encoding {encoding!r}"
         raise Unsupported(f"{of.name!r} cannot be read: {what}; skip_unreadable=True leaves it out")
 

@@ -12,7 +12,8 @@ from ._callbacks import Carrier, Progress, sink
 from ._component import taken
 from ._elements import types
 from ._file import File
-from ._library import AnyPath, Handle, InvalidArgument, InvalidState, Unsupported, check, chosen, lib, options, report, sized
+from ._library import (AnyPath, Handle, InvalidArgument, InvalidState, Unsupported, chosen, dtype_number, lib, options,
+                       report, sized)
 from ._object import Object, numbers
 from ._value import Value
 
@@ -21,7 +22,6 @@ _DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_
             "xxh3": c.ZT_DIGEST_XXH3}
 _VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0,
              "2": c.ZT_SPEC_2}
-_FLOATS = {None: c.ZT_DTYPE_OTHER, "f64": c.ZT_DTYPE_F64, "f32": c.ZT_DTYPE_F32, "f16": c.ZT_DTYPE_F16, "bf16": c.ZT_DTYPE_BF16}
 _FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT_FORMAT_DENSE, c.ZT_FORMAT_QUANTIZED_GROUP + 1)}
 
 
@@ -109,7 +109,7 @@ class Writer(Handle):
         """Begins an object that is written piece by piece, in a ``with`` block."""
         whole = _object(name, format, shape, attributes)
         self._check(lib.zt_write_begin(self._live(), ctypes.byref(whole)))
-        return OpenObject(self)
+        return OpenObject(self, name)
 
     def add_csr(self, name: str, shape: Sequence[int], values: Any, indices: Any, indptr: Any) -> None:
         """Writes a sparse_csr object, whose structure is checked."""
@@ -154,16 +154,15 @@ class Writer(Handle):
         self._check(call(self._live(), *sized(name), place))
         del capsule  # until here
 
-    def copy(self, source: Object, new_name: Optional[str] = None) -> None:
-        """Copies an object of an open file, of any container, as it is stored."""
-        self._check(lib.zt_write_copy(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
-
-    def copy_as(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
-                digest: Optional[str] = None, floats: Optional[str] = None) -> None:
-        """Copies an object, written anew with another encoding, digest, or dtype of its floats."""
-        name = (None, 0) if new_name is None else sized(new_name)
-        self._check(lib.zt_write_copy_as(self._live(), source._live(), *name, chosen(_ENCODINGS, encoding, "encoding"),
-                                              chosen(_DIGESTS, digest, "digest"), chosen(_FLOATS, floats, "floats")))
+    def copy(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
+             digest: Optional[str] = None, dtype: Optional[str] = None) -> None:
+        """Copies an object of an open file, of any container, as it is stored; or written anew with another encoding,
+        digest, or dtype of its floats."""
+        name, length = _optional(new_name)
+        wanted = options(c.zt_copy_options, name=name, name_length=length, encoding=chosen(_ENCODINGS, encoding, "encoding"),
+                         digest=chosen(_DIGESTS, digest, "digest"),
+                         dtype=c.ZT_DTYPE_OTHER if dtype is None else dtype_number(dtype))
+        self._check(lib.zt_write_copy(self._live(), source._live(), ctypes.byref(wanted)))
 
     def add_shard(self, name: str, file: File) -> None:
         """Makes an open file of zTensor 2 a shard of the one that is written; readers look for it as STEM-NAME.zt."""
@@ -171,33 +170,23 @@ class Writer(Handle):
 
     def link(self, source: Object, new_name: Optional[str] = None) -> None:
         """Adds an object of a file that add_shard made a shard; its bytes stay there."""
-        self._check(lib.zt_write_link(self._live(), source._live(), *((None, 0) if new_name is None else sized(new_name))))
+        self._check(lib.zt_write_link(self._live(), source._live(), *_optional(new_name)))
 
     def copy_attributes(self, source: File) -> None:
         """Sets all attributes of the file to those of an open file, of any container."""
         self._check(lib.zt_write_copy_attributes(self._live(), source._live()))
 
-    def set_attribute(self, key: str, value: Any) -> None:
-        """An attribute of the file: anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
-        self._give_attribute(lib.zt_write_set_attribute, (), key, value)
-
-    def set_object_attribute(self, name: str, key: str, value: Any) -> None:
-        """The same of an object that the file had before an append."""
-        self._give_attribute(lib.zt_write_set_object_attribute, sized(name), key, value)
-
-    def remove_attribute(self, key: str) -> None:
-        """Takes an attribute of the file away."""
-        self._give_attribute(lib.zt_write_set_attribute, (), key, _REMOVE)
-
-    def remove_object_attribute(self, name: str, key: str) -> None:
-        """Takes an attribute of an object away that the file had before an append."""
-        self._give_attribute(lib.zt_write_set_object_attribute, sized(name), key, _REMOVE)
-
-    def _give_attribute(self, call, of, key: str, value: Any) -> None:
+    def set_attribute(self, key: str, value: Any, *, object: Optional[str] = None) -> None:
+        """An attribute of the file, or of the object of that name, which is being written or was there before an append:
+        anything that JSON has, bytes, a NumPy array of numbers, or a Value of an open file."""
         attribute, keep = _attribute(value)
         name, attribute.key_length = sized(key)
-        self._check(call(self._live(), *of, name, ctypes.byref(attribute)))
+        self._check(lib.zt_write_attribute(self._live(), *_optional(object), name, ctypes.byref(attribute)))
         del keep  # until here
+
+    def remove_attribute(self, key: str, *, object: Optional[str] = None) -> None:
+        """Takes an attribute away; see set_attribute."""
+        self.set_attribute(key, _REMOVE, object=object)
 
     def remove_object(self, name: str) -> None:
         """Takes an object away that the file had before an append; another of that name may be written."""
@@ -236,8 +225,8 @@ class Writer(Handle):
 class OpenObject(Handle):
     """An object that is written piece by piece."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, writer: Writer, name: str) -> None:
+        self._writer, self._name = writer, name
 
     def component(self, role: str, dtype: Any, *, size: int = 0, encoding: Optional[str] = None, digest: Optional[str] = None) -> None:
         """Begins a component of elements of a NumPy dtype; size: its bytes, if that is known."""
@@ -256,7 +245,7 @@ class OpenObject(Handle):
 
     def set_attribute(self, key: str, value: Any) -> None:
         """An attribute of the object; see Writer.set_attribute."""
-        self._writer._give_attribute(lib.zt_write_set_open_object_attribute, (), key, value)
+        self._writer.set_attribute(key, value, object=self._name)
 
     def __enter__(self) -> "OpenObject":
         return self
@@ -267,6 +256,11 @@ class OpenObject(Handle):
 
 
 _REMOVE = object()
+
+
+def _optional(name: Optional[str]) -> tuple:
+    """A name and its length; NULL for None."""
+    return (None, 0) if name is None else sized(name)
 
 
 def _u64(array):

@@ -41,7 +41,7 @@ while IFS= read -r line; do
     case $line in '#'* | '') ;; *) set -- "$@" --deselect "tests/${line%% : *}" ;; esac
 done <"$here/cannot_apply.txt"
 cd "$suite"
-LIBZTENSOR=$lib/libztensor.so.0 PYTHONPATH=$here/standin:$here/..:$out/packages:$torch "$python" -m pytest -q -rs -p no:cacheprovider "$@" \
+LIBZTENSOR=$lib/libztensor.so.1 PYTHONPATH=$here/standin:$here/..:$out/packages:$torch "$python" -m pytest -q -rs -p no:cacheprovider "$@" \
     tests/test_simple.py tests/test_handle.py tests/test_multithreaded.py tests/test_threadable.py tests/test_pread_backend.py \
     tests/test_pt_model.py tests/test_pt_comparison.py >"$out/pytest.log" 2>&1 || true
 cat "$out/pytest.log"

@@ -128,6 +128,8 @@ def test_attributes_as_python_has_them(path):
                 o.write(b"a")
                 o.write(np.array([98], "uint8"))
                 o.set_attribute("unit", "m")
+                with pytest.raises(libztensor.InvalidState):
+                    w.set_attribute("unit", "m", object="other")
     with libztensor.open(path) as f:
         got = f.attributes
         assert got["words"] == ["a\0b", ""] and got["tagged"] == libztensor.Tag(5, [([1], 2)]) and got["huge"] == -2**64
@@ -161,6 +163,13 @@ def test_failures_one_by_one(abc):
         assert f.verify(object=f["b"])["components"] == 1 and f.verify(component=f["b"]["data"], checks=["digests"])["bytes"] == 256
         with pytest.raises(libztensor.DigestMismatch):
             f.verify(component=f["c"]["data"])
+    with libztensor.create(abc, digest="none") as w:
+        w.add("a", np.zeros(3))
+    with libztensor.open(abc) as f:
+        part = f["a"]["data"]
+        assert f.verify(component=part)["digests_absent"] == 1
+        with pytest.raises(libztensor.Unsupported):
+            f.verify(component=part, checks=["require digests"])
     with pytest.raises(libztensor.NoFile) as caught:
         libztensor.open(abc.with_name("none"))
     assert caught.value.os_error != 0 and caught.value.rule == ""
@@ -187,7 +196,7 @@ def test_progress_of_everything_may_stop_it(abc, path):
             w.copy(f["a"])
         grown = []
         with libztensor.create(twin, progress=lambda done, total: grown.append(done)) as w:
-            w.copy_as(f["a"], encoding="zstd", digest="sha256", floats="f16")
+            w.copy(f["a"], encoding="zstd", digest="sha256", dtype="f16")
         assert grown and libztensor.open(twin)["a"].numpy().dtype == np.float16
     with pytest.raises(libztensor.Cancelled):
         libztensor.open(abc, verify=True, progress=stop)
