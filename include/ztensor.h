@@ -422,7 +422,8 @@ struct zt_object_info {
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
     zt_encoding encoding; ///< The encoding.
-    const char *format_name; ///< The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
+    /// If format is ZT_FORMAT_OTHER, the file's own name; of blocks "gguf.q4_0/1" and the like; else NULL.
+    const char *format_name;
 };
 
 /// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and

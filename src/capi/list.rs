@@ -55,7 +55,7 @@ pub struct zt_object_info {
     pub r#type: zt_type,
     /// The encoding.
     pub encoding: zt_encoding,
-    /// The file's own name of the format if format is ZT_FORMAT_OTHER, else NULL.
+    /// If format is ZT_FORMAT_OTHER, the file's own name; of blocks "gguf.q4_0/1" and the like; else NULL.
     pub format_name: *const c_char,
 }
 
