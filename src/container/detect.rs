@@ -30,7 +30,6 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
             Detected::Other => continue,
             Detected::NeedsHead(_) => return Ok(found),
             Detected::Frame(frame) => frame.container,
-            Detected::Front(container) | Detected::Scattered(container) => *container,
         };
         let others = super::row(container).map_or(&[][..], |row| row.may_be);
         let bits = others.iter().fold(container.bit(), |bits, other| bits | other.bit());

@@ -8,7 +8,7 @@ use super::lazy_sizes::LazySizes;
 use super::model_info::ModelInfo;
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
-use crate::container::Capabilities;
+use crate::container::{Capabilities, Validated};
 use crate::error::{fail, Error, Result};
 use crate::load::FrameIndexCache;
 use crate::memory::{DecodedCache, HostAllocator};
@@ -29,7 +29,7 @@ pub struct File {
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
     /// The joint manifest of all parts: their objects and components in the order of the parts.
-    pub(super) manifest: Manifest,
+    pub(super) manifest: Validated,
     pub(super) names: NameIndex,
     pub(super) strict: bool,
     pub(super) max_decoded_size: Option<u64>,

@@ -1,7 +1,7 @@
 //! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first
 //! read.
 
-use super::ends::ReadEnds;
+use super::input::ReadEnds;
 use super::manifest::read_after_ends;
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};

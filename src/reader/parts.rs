@@ -1,11 +1,11 @@
 //! The files that an open [`super::File`] consists of: one, or the parts of a model.
 
-use super::ends::ReadEnds;
 use super::identity::{self, Identity};
+use super::input::ReadEnds;
 use super::lazy_shard::{LazyShard, OpenedShard};
 use super::open_options::Mode;
 use super::recovery::{record_of, Prefix};
-use crate::container::{self, AppendRecord, Capabilities, Detected, Frame, Limits};
+use crate::container::{self, AppendRecord, Capabilities, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::manifest::{Container, Manifest, Position, TextId};
@@ -171,7 +171,7 @@ impl FilePart {
                 let old = Prefix { source, size: frame.file_size };
                 let mut ends = ReadEnds::read(&old, &Limits::default())?;
                 let found = ends.detect(&old, &Limits { manifest_size: u64::MAX, ..Limits::default() });
-                Ok(matches!(found, Ok(Detected::Frame(found)) if found == *frame))
+                Ok(matches!(found, Ok(found) if found == *frame))
             }
             None => Ok(identity::manifest_hash(source, frame)? == self.find_manifest_hash()?),
         }

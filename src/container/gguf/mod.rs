@@ -16,8 +16,8 @@ mod tests;
 pub mod types;
 
 use super::capabilities::{Capabilities, FOREIGN};
-use super::frame::{Detected, Ends, Limits};
-use super::row::{Decode, Row};
+use super::frame::{Detected, Ends, Frame, Limits};
+use super::row::Row;
 use super::ztensor_1;
 use crate::error::Result;
 use crate::model::manifest::Container;
@@ -31,7 +31,8 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
     may_be: &[],
-    decode: Some(Decode::Front(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: None,
     origin: Some(origin::origin),
     ends: None,
@@ -43,7 +44,7 @@ pub(crate) const ROW: Row = Row {
 /// What ends as a `.zt` file does is one that lost its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::footer::MAGIC) {
-        true => Ok(Detected::Front(Container::Gguf)),
+        true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
         false => Ok(Detected::Other),
     }
 }

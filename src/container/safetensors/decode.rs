@@ -2,6 +2,7 @@
 
 use super::dtypes;
 use crate::container::frame::{Frame, Limits, TRAILING_HELP};
+use crate::container::input::Input;
 use crate::container::json::{PassedKeys, Scan};
 use crate::container::tables::{add, add_name, add_text, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -14,7 +15,13 @@ use crate::model::sort::sort;
 use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
 
 /// Reads a header.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Safetensors);
     manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header has no version

@@ -9,7 +9,7 @@ mod origin;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{over_limit, Detected, Ends, Frame, Limits};
-use super::row::{Decode, Row};
+use super::row::Row;
 use crate::error::{broken, Result, Rule};
 use crate::model::manifest::Container;
 
@@ -28,7 +28,8 @@ pub(crate) const ROW: Row = Row {
     },
     detect: Some(detect),
     may_be: &[],
-    decode: Some(Decode::Whole(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: None,
     origin: Some(origin::origin),
     ends: None,

@@ -9,7 +9,7 @@ use super::tree::{walk, Visit};
 use super::values::{Heap, Id, Reason, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Limits};
-use crate::container::regions::Regions;
+use crate::container::input::Input;
 use crate::container::tables::{add, add_layout, add_name, add_text, push};
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -25,22 +25,22 @@ use std::fmt::Display;
 /// Reads an archive that has a pickle.
 pub fn decode(
     mut directory: Directory,
-    regions: &mut dyn Regions,
+    frame: &mut Frame,
+    input: &mut dyn Input,
     limits: &Limits,
     budget: &Budget,
-) -> Result<(Frame, Manifest)> {
-    directory.visit(regions, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
+) -> Result<Manifest> {
+    directory.visit(input, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
     let archive = Archive::find(&directory, budget)?;
-    archive.check_version(regions)?;
-    let big_endian = archive.is_big_endian(regions)?;
+    archive.check_version(input)?;
+    let big_endian = archive.is_big_endian(input)?;
     let size = archive.pickle.size;
     if size > limits.manifest_size {
         return Err(over_limit(size, limits));
     }
     budget.raise(limits.memory_for(archive.pickle.stored_size));
-    let file_size = regions.file_size();
     let mut inflated = Vec::new();
-    let bytes = archive.bytes(archive.pickle, regions, &mut inflated)?;
+    let bytes = archive.bytes(archive.pickle, input, &mut inflated)?;
     let in_pickle = |e: Error| directory.blame(archive.pickle, e);
     let (heap, root) = pickle::read(bytes, budget).map_err(in_pickle)?;
     let mut manifest = Manifest::default();
@@ -63,15 +63,9 @@ pub fn decode(
     heap.release();
     archive.release();
     budget.give_back(inflated.capacity() as u64);
-    let range = directory.range.clone();
-    let frame = Frame {
-        container: Container::Torch,
-        data: 0..range.start,
-        manifest: range,
-        file_size,
-        manifest_hash: None,
-    };
-    Ok((frame, manifest))
+    frame.container = Container::Torch;
+    (frame.data, frame.manifest) = (0..directory.range.start, directory.range);
+    Ok(manifest)
 }
 
 /// The refusal of a pickle without a tensor that names a function or class which has no meaning here.

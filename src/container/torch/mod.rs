@@ -25,7 +25,7 @@ pub(crate) use decode::decode;
 
 use super::capabilities::{Capabilities, SharedBytes, FOREIGN};
 use super::frame::{Detected, Ends, Limits};
-use super::row::{Decode, Row};
+use super::row::Row;
 use super::zip::Directory;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
@@ -43,10 +43,11 @@ pub(crate) const ROW: Row = Row {
     },
     detect: Some(refuse_other_forms),
     may_be: &[],
-    decode: Some(Decode::Scattered(|regions, limits, budget| {
-        let directory = Directory::read(regions, limits, budget)?;
-        decode(directory, regions, limits, budget)
-    })),
+    decode: Some(|frame, input, limits, budget| {
+        let directory = Directory::read(input, limits, budget)?;
+        decode(directory, frame, input, limits, budget)
+    }),
+    has_own_rules: false,
     encode: None,
     origin: None,
     ends: None,

@@ -8,7 +8,7 @@ use super::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{Decode, Encode, Row};
+use crate::container::row::{Encode, Row};
 use crate::container::write_rules::NO_RULES;
 use crate::digest::{Algorithm, DigestOf};
 use crate::model::manifest::{Container, Encoding};
@@ -57,7 +57,8 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(footer::detect),
     may_be: &[],
-    decode: Some(Decode::Whole(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: Some(Encode {
         header: footer::MAGIC,
         manifest: encode::encode_manifest,

@@ -7,6 +7,7 @@ use crate::container::cbor::packed;
 use crate::container::cbor::tables::{add, expect, push_rare_names};
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::frame::{Frame, Limits};
+use crate::container::input::Input;
 use crate::error::{broken, fail, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -38,8 +39,13 @@ fn dtype_by_name(name: &str) -> Option<NamedDtype> {
 }
 
 /// Reads a 1.1 or 1.2 manifest.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
-    decode_dialect(frame, bytes, limits, budget, &DIALECT)
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    decode_dialect(frame, input.read(frame.manifest.clone())?, limits, budget, &DIALECT)
 }
 
 /// Reads a 1.x manifest.

@@ -14,7 +14,7 @@ use super::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{Decode, Encode, Row};
+use crate::container::row::{Encode, Row};
 use crate::container::write_rules::NO_RULES;
 use crate::digest::{Algorithm, DigestOf};
 use crate::model::manifest::{Container, Encoding};
@@ -95,7 +95,8 @@ pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
     detect: Some(footer::detect),
     may_be: &[Container::V1_1],
-    decode: Some(Decode::Whole(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: Some(ENCODE),
     origin: None,
     ends: Some(footer::SEARCH),
@@ -112,7 +113,8 @@ pub(crate) const ROW_1_0: Row = Row {
     capabilities: CAPABILITIES_1_0,
     detect: None,
     may_be: &[],
-    decode: Some(Decode::Whole(v1_0::decode)),
+    decode: Some(v1_0::decode),
+    has_own_rules: false,
     encode: None,
     origin: None,
     ends: None,

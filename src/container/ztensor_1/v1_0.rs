@@ -7,6 +7,7 @@ use super::dialect::Dialect;
 use super::footer::footer_missing;
 use crate::container::cbor::fields::Decoder;
 use crate::container::frame::{Frame, Limits};
+use crate::container::input::Input;
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
@@ -20,7 +21,13 @@ fn dtype_by_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
 
 /// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
 /// it 1.0.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
     if !has_tensors(frame, bytes, budget)? {
         return Err(footer_missing(frame.file_size));
     }

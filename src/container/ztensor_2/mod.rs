@@ -26,7 +26,7 @@ mod write_rules;
 use super::capabilities::{
     AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
-use super::row::{Canonical, Decode, Encode, Row};
+use super::row::{Canonical, Encode, Row};
 use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
 use crate::model::manifest::{Container, Encoding};
@@ -71,7 +71,8 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(ends::detect),
     may_be: &[],
-    decode: Some(Decode::Checked(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: true,
     encode: Some(Encode {
         header: ends::MAGIC,
         manifest: encode::encode_manifest,
