@@ -2,7 +2,7 @@
 
 use super::passed_keys::PassedKeys;
 use crate::container::tables::extend;
-use crate::error::{broken, Error, Result, Rule};
+use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;
 
 /// How deep an ignored value may nest.
@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 127;
 /// A position in the text.
 pub struct Scan<'a> {
     bytes: &'a [u8],
-    /// What messages call the text.
+    /// What messages call the text; empty for an argument of a call.
     what: &'static str,
     at: usize,
     budget: &'a Budget,
@@ -21,7 +21,8 @@ pub struct Scan<'a> {
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
-    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`.
+    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`, and the argument of a call
+    /// where that is empty.
     pub fn new(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Result<Scan<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(Scan { bytes, what, at: 0, budget }),
@@ -32,7 +33,16 @@ impl<'a> Scan<'a> {
     /// An error of the syntax, here.
     #[cold]
     pub fn wrong(&self, what: &str) -> Error {
-        broken!(Rule::JsonSyntax, "byte {} of {}: {what}", self.at, self.what)
+        match self.what {
+            "" => fail!(InvalidArgument, "JSON, byte {}: {what}", self.at),
+            text => broken!(Rule::JsonSyntax, "byte {} of {text}: {what}", self.at),
+        }
+    }
+
+    /// The next byte behind white space, which is passed.
+    pub fn next_byte(&mut self) -> Option<u8> {
+        self.space();
+        self.peek()
     }
 
     #[inline(always)]
@@ -105,7 +115,7 @@ impl<'a> Scan<'a> {
         self.space();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.wrong("text follows its object")),
+            Some(_) => Err(self.wrong("text follows the value")),
         }
     }
 
@@ -270,8 +280,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A number or a word.
-    fn scalar(&mut self) -> Result<()> {
+    /// A number, or one of `true`, `false` and `null`.
+    pub fn scalar(&mut self) -> Result<Text<'a>> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let end =
             rest.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
@@ -279,7 +289,7 @@ impl<'a> Scan<'a> {
         match matches!(word, b"true" | b"false" | b"null") || is_number(word) {
             true => {
                 self.at = self.at.saturating_add(word.len());
-                Ok(())
+                Ok(word)
             }
             false => Err(self.wrong("expected a value")),
         }
