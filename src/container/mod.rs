@@ -30,48 +30,46 @@ mod edits;
 mod frame;
 mod gguf;
 mod input;
+mod interface;
 pub mod json;
 mod npz;
-mod other_files;
 mod refusals;
-mod row;
 mod safetensors;
 mod shard_index;
 mod tables;
 mod torch;
 mod validate;
-mod write_rules;
 mod zip;
 mod ztensor_0_1;
 mod ztensor_1;
 mod ztensor_2;
 
 pub use capabilities::Capabilities;
+pub use capabilities::{Quantized, QuantizedForm};
+pub(crate) use detect::is_zero;
 pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub use frame::{Detected, Ends, Frame, Limits};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
 pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
-pub use gguf::split::SPLIT_KEYS;
+pub use gguf::keys::SPLIT_KEYS;
 pub use gguf::tensors::MAX_RANK as GGUF_MAX_RANK;
-pub use gguf::{kind::Kind as GgufKind, types::type_number as gguf_type_number};
+pub use gguf::{cursor::Kind as GgufKind, tensors::type_number as gguf_type_number};
 pub use input::{InMemory, Input, OnRange};
 pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
-pub(crate) use other_files::is_zero;
-pub use safetensors::dtypes::name as safetensors_dtype;
+pub use safetensors::decode::dtype_name as safetensors_dtype;
 pub use shard_index::ShardIndex;
 pub use validate::Validated;
-pub use write_rules::{Quantized, QuantizedForm};
-pub use ztensor_1::append_record::AppendRecord;
-pub(crate) use ztensor_1::append_record::HEAD_BYTES;
+pub use ztensor_1::ends::AppendRecord;
+pub(crate) use ztensor_1::ends::HEAD_BYTES;
 
 use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
-use row::{Canonical, ContentDigest, Encode, Row};
-pub use row::{EndSearch, OriginOf, PossibleEnd, Split};
+use interface::{Canonical, ContentDigest, Encode, Row};
+pub use interface::{EndSearch, OriginOf, PossibleEnd, Split};
 use std::ffi::CStr;
 
 /// What is written where nothing else is asked for.
@@ -171,8 +169,8 @@ pub fn version_to_write(number: u32) -> Option<Container> {
 }
 
 /// The manifest of a file that was detected to be framed so, checked against every rule that the manifest and
-/// the file's size can show; and its frame, as decoding shows it. What the manifest takes is charged to `budget`,
-/// which holds more the longer the manifest is.
+/// the file's size can show; and its frame, as decoding shows it. What the manifest takes is charged to
+/// `budget`, which holds more the longer the manifest is.
 pub fn decode(
     mut frame: Frame,
     input: &mut dyn Input,

@@ -1,10 +1,10 @@
 //! The metadata of a file to the tables of a manifest.
 
 use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
-use super::key_map::KeyMap;
+use super::keys::KeyMap;
 use super::keys::Keys;
 use super::tensors::{self, Info};
-use super::types::{Type, Types};
+use super::tensors::{Type, Types};
 use crate::container::frame::{Frame, Limits};
 use crate::container::input::Input;
 use crate::container::tables::{add, add_name, add_text, expect, push};

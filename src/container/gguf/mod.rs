@@ -3,21 +3,17 @@
 //! How long they are stands nowhere: they are read item by item, over a window that moves through the file
 //! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
 
-mod cursor;
+pub mod cursor;
 mod decode;
-mod key_map;
 pub mod keys;
-pub mod kind;
 mod origin;
-pub mod split;
 pub mod tensors;
 #[cfg(test)]
 mod tests;
-pub mod types;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Limits};
-use super::row::Row;
+use super::interface::Row;
 use super::ztensor_1;
 use crate::error::Result;
 use crate::model::manifest::Container;
@@ -36,14 +32,14 @@ pub(crate) const ROW: Row = Row {
     encode: None,
     origin: Some(origin::origin),
     ends: None,
-    split: Some(split::split),
+    split: Some(keys::split),
     content_digest: None,
     canonical: None,
 };
 
 /// What ends as a `.zt` file does is one that lost its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::footer::MAGIC) {
+    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::ends::MAGIC) {
         true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
         false => Ok(Detected::Other),
     }

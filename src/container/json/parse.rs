@@ -240,7 +240,8 @@ enum Number {
     Float(f64),
 }
 
-/// An integer from -2^64 to 2^64-1, or a float if there is a fraction or an exponent; none if it does not fit.
+/// An integer from -2^64 to 2^64-1, or a float if there is a fraction or an exponent; none if it does not
+/// fit.
 fn parse_number(digits: &[u8]) -> Option<Number> {
     let digits = std::str::from_utf8(digits).ok()?;
     if digits.contains(['.', 'e', 'E']) {

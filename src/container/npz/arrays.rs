@@ -1,6 +1,6 @@
 //! Arrays to the tables of a manifest.
 
-use super::descr::Kind;
+use super::header::Kind;
 use super::header::{self, Front, Header};
 use crate::codec::inflate_front;
 use crate::container::clashes;

@@ -6,7 +6,6 @@
 //! not arrays.
 
 mod arrays;
-mod descr;
 pub mod header;
 mod literal;
 #[cfg(test)]
@@ -15,7 +14,7 @@ mod tests;
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Limits};
 use super::input::Input;
-use super::row::Row;
+use super::interface::Row;
 use super::torch;
 use super::zip::{self, Directory};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-use super::descr::Kind;
+use super::header::Kind;
 use super::header::{self, Front, Header};
 use crate::container::frame::{Frame, Limits};
 use crate::container::input::InMemory;

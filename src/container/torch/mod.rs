@@ -6,9 +6,7 @@
 //! functions that it may name are arithmetic on those. docs/torch.md says what is read.
 
 mod archive;
-mod attributes;
 mod calls;
-mod cursor;
 mod decode;
 mod element;
 mod globals;
@@ -25,7 +23,7 @@ pub(crate) use decode::decode;
 
 use super::capabilities::{Capabilities, SharedBytes, FOREIGN};
 use super::frame::{Detected, Ends, Limits};
-use super::row::Row;
+use super::interface::Row;
 use super::zip::Directory;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;

@@ -1,7 +1,7 @@
 //! The directory of an archive: what each member is and where its local header stands.
 
 use super::end::{self, End};
-use super::fields::{zip64_item, Fields};
+use super::end::{zip64_item, Fields};
 use crate::container::frame::{over_limit, Limits};
 use crate::container::input::Input;
 use crate::container::tables::{extend, push};

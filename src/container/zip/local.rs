@@ -1,7 +1,7 @@
 //! The local headers of an archive's members, compared with its directory.
 
 use super::directory::{Directory, Member, DESCRIPTOR};
-use super::fields::{zip64_item, Fields};
+use super::end::{zip64_item, Fields};
 use crate::container::input::Input;
 use crate::container::tables::push;
 use crate::error::{broken, Result, Rule};

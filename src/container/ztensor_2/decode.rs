@@ -5,12 +5,12 @@
 //! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is
 //! refused is checked for it once more, as a whole.
 
-use super::fields::{key, text};
+use super::names::{key, text};
 use super::parts::parts;
-use super::{blobs, deterministic, layouts, names, shards};
+use super::{blobs, deterministic, layouts, names};
 use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::literal::is_lower_hex;
 use crate::container::cbor::tables::{add, expect};
+use crate::container::cbor::template::is_lower_hex;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Limits};
@@ -69,7 +69,7 @@ fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest>
         }
         check_item(&d.cursor, 1)?;
         match key {
-            Some((SHARDS, _)) => shards::table(&mut d)?,
+            Some((SHARDS, _)) => blobs::shard_table(&mut d)?,
             Some((_, b"attributes")) => {
                 check_attributes(&d).map_err(|e| e.within(format_args!("the file")))?;
                 d.manifest.attributes = d.attributes()?;
