@@ -1,5 +1,5 @@
-//! What a manifest is decoded from: a source, both ends of which are read first, and then what a container asks
-//! for, in as few reads as possible.
+//! What a manifest is decoded from: a source, both ends of which are read first, and then what a container
+//! asks for, in as few reads as possible.
 
 use crate::container::{self, Detected, Frame, Input, Limits, OnRange, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};
@@ -115,8 +115,8 @@ impl ReadEnds {
         }
     }
 
-    /// The bytes of `range` that are in the tail, if more of it was read than a container is detected by: all,
-    /// or the last of them.
+    /// The bytes of `range` that are in the tail, if more of it was read than a container is detected by:
+    /// all, or the last of them.
     fn in_tail(&self, range: &Range<u64>) -> Option<&[u8]> {
         let from = usize::try_from(range.start.max(self.tail_start).checked_sub(self.tail_start)?).ok()?;
         let to = usize::try_from(range.end.checked_sub(self.tail_start)?).ok()?;
@@ -134,8 +134,8 @@ pub struct SourceInput<'s> {
     ends: &'s ReadEnds,
     budget: &'s Budget,
     buffer: AlignedBuffer,
-    /// Where in the file the bytes of the buffer begin; none at the largest number, where it has those of several
-    /// ranges.
+    /// Where in the file the bytes of the buffer begin; none at the largest number, where it has those of
+    /// several ranges.
     start: u64,
 }
 

@@ -1,12 +1,16 @@
-//! Reads, decodes and checks the manifest of a source.
+//! Reads, decodes and checks the manifest of a source; numbers that change with it, and the bytes that it has
+//! no use for.
 
-use super::identity::hash;
 use super::input::{ReadEnds, SourceInput};
-use crate::container::{self, AppendRecord, Frame, Input, Limits, Validated};
+use crate::container::{self, AppendRecord, Frame, Input, Limits, Validated, HEADER_SIZE};
+use crate::digest::{compute, Algorithm, Digest};
 use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::memory::Budget;
-use crate::source::ByteSource;
+use crate::model::manifest::Component;
+use crate::model::sort::sort;
+use crate::source::{with_range, ByteSource};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's
 /// bytes.
@@ -69,4 +73,70 @@ pub fn unfinished(end: u64, file_size: u64) -> Error {
         "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
          if nobody is appending to it now"
     )
+}
+
+/// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave
+/// no gap.
+pub(super) fn gaps(
+    components: &[Component],
+    hidden: &[Range<u64>],
+    frame: &Frame,
+) -> Result<Vec<Range<u64>>> {
+    let mut taken: Vec<(u64, u64)> = Vec::new();
+    taken.try_reserve_exact(components.len().saturating_add(hidden.len()).saturating_add(2))?;
+    taken.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    taken.extend(hidden.iter().map(|range| (range.start, range.end)));
+    let (manifest, end) = (&frame.manifest, frame.data.end);
+    taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
+    sort(&mut taken);
+    taken.push((end, end));
+    let mut gaps = Vec::new();
+    let mut at = HEADER_SIZE;
+    for (start, end) in taken {
+        if start > at {
+            gaps.try_reserve(1)?;
+            gaps.push(at..start);
+        }
+        at = at.max(end);
+    }
+    Ok(gaps)
+}
+
+/// Numbers that change when the content of a file does, as far as its manifest shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Bytes of the file.
+    pub size: u64,
+    /// When it was changed last, in nanoseconds since 1970; 0 where it is not known.
+    pub modified: i64,
+    /// First byte of the manifest.
+    pub manifest_offset: u64,
+    /// The XXH3 of the manifest, of 64 bits.
+    pub manifest_hash: u64,
+    /// [`ByteSource::identity`] of the file; 0 if the source has none.
+    pub source: u64,
+}
+
+/// [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file says it.
+pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
+    match frame.manifest_hash {
+        Some(hash) => Ok(hash), // the file says it, and it was checked
+        None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
+    }
+}
+
+/// One number from [`ByteSource::identity`] of two parts; 0 if both are 0.
+pub(super) fn combine(one: u64, other: u64) -> u64 {
+    match u128::from(one) << 64 | u128::from(other) {
+        0 => 0,
+        both => hash(&both.to_be_bytes()),
+    }
+}
+
+/// The XXH3 of 64 bits.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    match compute(Algorithm::Xxh3, bytes) {
+        Digest::Xxh3(hash) => hash,
+        _ => 0,
+    }
 }

@@ -1,19 +1,19 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::download::unfinished_download;
 use super::file::File;
+use super::file::ModelInfo;
 use super::index::NameIndex;
 use super::input::ReadEnds;
-use super::known::SourceChecks;
-use super::lazy_shard::ShardOpener;
+use super::lazy_shard::{OpenedFile, ShardOpener};
 use super::lazy_sizes::LazySizes;
 use super::manifest::read_after_ends;
-use super::model_info::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
+use super::shared_bytes::SourceChecks;
+use super::store::unfinished_download;
 use super::store::{with_mode, FileSystem, Store};
-use super::{file, recovery, short_frames, structure};
+use super::{file, recovery, structure};
 use crate::container::{Frame, Limits, Validated};
 use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::load::FrameIndexCache;
@@ -66,7 +66,7 @@ impl File {
             let (modified, source) = source.map_err(named)?;
             if let Some(found) = looks.look(source.as_ref()) {
                 let (mut part, manifest) = part_of(source, found, label)?;
-                part.modified = modified;
+                part.file.modified = modified;
                 return File::of_one(part, manifest, None, None, budget, options);
             }
         }
@@ -128,7 +128,7 @@ impl File {
         options: &OpenOptions,
     ) -> Result<File> {
         let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget).map_err(|e| {
-            match label.as_deref().unwrap_or(&parts.first.label) {
+            match label.as_deref().unwrap_or(&parts.first.file.label) {
                 "" => e,
                 label => e.within(format_args!("{label}")),
             }
@@ -161,7 +161,7 @@ impl File {
             file.open_shards(store, options)?;
         }
         if let Some(sizes) = &file.lazy_sizes {
-            short_frames::check_short_frames(&file, &sizes.aliases)?;
+            structure::check_short_frames(&file, &sizes.aliases)?;
         }
         if options.strict {
             structure::check_strict_metadata(&file)?;
@@ -202,7 +202,7 @@ pub(super) fn open_part(
         let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
         if let Some(found) = looks.look(opened.source.as_ref()) {
             let (mut part, manifest) = part_of(opened.source, found, opened.label.unwrap_or(label))?;
-            (part.modified, part.path) = (opened.modified, opened.path);
+            (part.file.modified, part.file.path) = (opened.modified, opened.path);
             return Ok((part, manifest));
         }
     }
@@ -234,7 +234,8 @@ fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(
         Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
-    let mut part = FilePart::new(source, frame, container, label);
+    let mut part =
+        FilePart::new(OpenedFile { source, frame, label, path: Vec::new(), modified: 0 }, container);
     part.version = manifest.version_text;
     part.keep_manifest_hash(hash);
     Ok((part, manifest))

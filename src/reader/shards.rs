@@ -1,11 +1,11 @@
 //! The shards of an open file: where they are looked for, and when they are opened.
 
 use super::file::File;
-use super::lazy_shard::{ExpectedShard, LazyShard, OpenedShard};
+use super::lazy_shard::{ExpectedShard, LazyShard, OpenedFile};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::store::{follow, Store, MAX_LINKS};
-use crate::container::MAX_SHARDS;
+use crate::container::{Frame, MAX_SHARDS};
 use crate::digest::{parse_of, DigestOf};
 use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::io::path;
@@ -62,15 +62,11 @@ pub fn add_shards<'p>(
             let texts = label.len().saturating_mul(2).saturating_add(c_path.len());
             budget.charge(texts as u64, "the paths of the shards")?;
             let lazy_shard = LazyShard::new(Position::after(at)?, path, options.shard_folder.is_some());
-            let source = try_box(Elsewhere)?;
-            parts.push(FilePart::unopened_shard(
-                source,
-                container,
-                entry.size,
-                label,
-                c_path,
-                try_box(lazy_shard)?,
-            ));
+            let (source, frame) = (try_box(Elsewhere)?, Frame::of_unknown_manifest(container, entry.size));
+            let file = OpenedFile { source, frame, label, path: c_path, modified: 0 };
+            let mut shard = FilePart::new(file, container);
+            shard.lazy_shard = Some(try_box(lazy_shard)?);
+            parts.push(shard);
         }
     }
     Ok(())
@@ -147,7 +143,7 @@ impl File {
         }
     }
 
-    fn open_shard<'f>(&'f self, part: &'f FilePart) -> Result<Option<&'f OpenedShard>> {
+    fn open_shard<'f>(&'f self, part: &'f FilePart) -> Result<Option<&'f OpenedFile>> {
         let store = self.shards.store.as_deref().map(|store| store as &dyn Store);
         self.open_shard_by(store, part)
     }
@@ -156,7 +152,7 @@ impl File {
         &'f self,
         store: Option<&dyn Store>,
         part: &'f FilePart,
-    ) -> Result<Option<&'f OpenedShard>> {
+    ) -> Result<Option<&'f OpenedFile>> {
         let Some(lazy_shard) = &part.lazy_shard else { return Ok(None) };
         if let Some(opened) = lazy_shard.opened() {
             return Ok(Some(opened));

@@ -1,14 +1,11 @@
 //! Models of several files: their manifests are read on several threads, then joined to one [`File`].
 
-mod below;
 mod files;
 mod finder;
 mod folder;
-mod forms;
 mod indexes;
 mod listing;
 mod numbered;
-mod roots;
 
 pub use files::check_is_one_file;
 pub use numbered::part_of_set;
@@ -19,8 +16,8 @@ use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::{Manifest, Object};
 use crate::reader::file::File;
+use crate::reader::file::ModelInfo;
 use crate::reader::index::NameIndex;
-use crate::reader::model_info::ModelInfo;
 use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
 use crate::reader::parts::{FilePart, Parts};
