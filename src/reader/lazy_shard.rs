@@ -97,13 +97,13 @@ impl LazyShard {
         store: Option<&dyn Store>,
         expected: &ExpectedShard<'_>,
         opener: &ShardOpener,
-    ) -> Result<(&OpenedFile, bool)> {
-        if let Some(opened) = self.opened.get() {
-            return Ok((opened, false));
+    ) -> Result<bool> {
+        if self.opened().is_some() {
+            return Ok(false);
         }
         let failure = self.failure.lock();
-        if let Some(opened) = self.opened.get() {
-            return Ok((opened, false));
+        if self.opened().is_some() {
+            return Ok(false);
         }
         let Some(store) = store else {
             return Err(failure.as_ref().map_or_else(shards_disabled, Error::again));
@@ -111,10 +111,7 @@ impl LazyShard {
         let opened = self.read(store, expected, opener)?;
         opener.budget.lock().charge(opened.memory(), "an open shard")?;
         drop(self.opened.set(opened)); // no other thread is here
-        let opened = self.opened.get();
-        opened
-            .map(|opened| (opened, true))
-            .ok_or_else(|| fail!(Internal, "a shard that was opened is not there"))
+        Ok(true)
     }
 
     /// Keeps a failure that is returned when the shard is read, after the store has gone.

@@ -10,6 +10,7 @@ use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::network::is_remote;
 use crate::source::{with_range, ByteSource};
+use crate::threads;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,15 @@ const DEFAULT_THREADS: usize = 4;
 /// From so many parts on they are worth a thread.
 const MIN_THREADED: usize = 8;
 
+/// Threads that open so many files, where the caller wants so many or leaves it to us (0).
+pub fn threads_to_open(store: &dyn Store, wanted: usize, files: usize) -> usize {
+    match wanted {
+        _ if threads::is_worker() => 1,
+        0 => store.threads(files),
+        wanted => threads::count(wanted),
+    }
+}
+
 /// The file system, whose files are reached that way.
 #[derive(Clone, Copy)]
 pub(super) struct FileSystem(pub(super) Mode);
@@ -102,7 +112,7 @@ impl Store for FileSystem {
     fn threads(&self, files: usize) -> usize {
         match files < MIN_THREADED {
             true => 1,
-            false => crate::threads::count(0).min(DEFAULT_THREADS),
+            false => threads::count(0).min(DEFAULT_THREADS),
         }
     }
 }

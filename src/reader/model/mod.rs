@@ -22,7 +22,7 @@ use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
 use crate::reader::parts::{FilePart, Parts};
 use crate::reader::shards::{add_shards, ShardStore};
-use crate::reader::store::{FileSystem, Store};
+use crate::reader::store::{threads_to_open, FileSystem, Store};
 use crate::threads;
 use files::model_files;
 use finder::ModelFiles;
@@ -158,11 +158,7 @@ fn join_all(
 fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let ReadContext { store, paths, options, budget, .. } = *context;
     let count = paths.len();
-    let threads = match options.threads {
-        _ if threads::is_worker() => 1,
-        0 => store.threads(count),
-        wanted => threads::count(wanted),
-    };
+    let threads = threads_to_open(store, options.threads, count);
     let before = budget.held();
     match read_by(threads.min(count), context) {
         // Whether several at once fit in the memory depends on their order: one after the other does not.
