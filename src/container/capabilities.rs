@@ -1,5 +1,5 @@
-//! What a container can represent, and which rules its files keep. Whoever asks what may be done with a file
-//! asks here, and never which version it is.
+//! What a container can represent, which rules its files keep, and what it asks of what is written. Whoever
+//! asks what may be done with a file asks here, and never which version it is.
 
 use crate::digest::{Algorithm, DigestOf};
 use crate::error::{broken, Cause, Error, Result, Rule};

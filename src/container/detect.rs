@@ -1,4 +1,5 @@
-//! Which container a file is, detected by its content, and where its manifest stands.
+//! Which container a file is, detected by its content, and where its manifest stands. Of files that are not
+//! models, or that are not read here: what they are, and what helps.
 //!
 //! | container | first bytes | last bytes |
 //! |---|---|---|

@@ -1,4 +1,5 @@
-//! An open file: what its manifest says, and where its bytes come from. A model of several files is one, too.
+//! An open file: what its manifest says, where its bytes come from, and what tells it from others. A model of
+//! several files is one, too.
 
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;

@@ -7,6 +7,9 @@
 //! the file, and all bytes that its manifest has no use for are zero; in every other case the caller decides.
 //! Some containers keep every old end when they are appended to: they have no record, and the last place is
 //! the answer.
+//!
+//! Whether bytes in front of such a place are one CBOR map is found without decoding them: by the heads of
+//! items only, up to the first one that shows that they are not.
 
 use super::index::NameIndex;
 use super::manifest;

@@ -1,4 +1,5 @@
-//! Where the files of a model are: on this system, or where functions of the caller reach.
+//! Where the files of a model are: on this system, or where functions of the caller reach; and what a
+//! download that is not complete looks like.
 
 use super::open_options::Mode;
 use crate::container::is_zero;

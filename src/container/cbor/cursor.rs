@@ -1,4 +1,5 @@
-//! Where a reader of CBOR is in its input: heads, texts and byte strings.
+//! Where a reader of CBOR is in its input: heads, texts and byte strings, and whole items that are stepped
+//! over by their heads.
 
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;

@@ -1,4 +1,5 @@
-//! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need.
+//! Tables of a manifest that is being read. They grow by as much as the rest of it seems to need. What many
+//! objects have in common, shapes and attribute maps, is kept once.
 
 use super::cursor::Cursor;
 use crate::error::Result;

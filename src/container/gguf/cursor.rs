@@ -1,5 +1,5 @@
 //! Where a reader of GGUF is in the bytes that it was given so far: whole fields, or a stop that says what is
-//! missing.
+//! missing; and what a value is, by its number.
 
 use crate::error::{broken, fail, Error, Rule};
 use crate::model::dtype::Dtype;

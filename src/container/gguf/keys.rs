@@ -1,5 +1,8 @@
-//! The keys of a file and their values, in as many steps as it takes to have their bytes. Arrays in arrays
-//! are kept in a list of their own, so that the stack does not depend on the file.
+//! The keys of a file and their values, in as many steps as it takes to have their bytes, as its attribute
+//! map: in their order, with the types that the file states. Arrays in arrays are kept in a list of their
+//! own, so that the stack does not depend on the file.
+//!
+//! A file that is one of several says so by llama.cpp's `split.no`, `split.count`, `split.tensors.count`.
 
 use super::cursor::{Cursor, Kind, Read, Stop};
 use crate::container::interface::Split;

@@ -1,4 +1,5 @@
-//! The descriptions of a file's tensors, in as many steps as it takes to have their bytes.
+//! The descriptions of a file's tensors, in as many steps as it takes to have their bytes; their types, by
+//! their numbers in ggml.
 
 use super::cursor::{Cursor, Read, Stop};
 use crate::error::{broken, Error, Quoted, Rule};

@@ -1,4 +1,4 @@
-//! The front of an array: version, length of the header, the header.
+//! The front of an array: version, length of the header, the header; types of elements as NumPy names them.
 
 use super::literal::Literal;
 use crate::container::tables::{extend, push};

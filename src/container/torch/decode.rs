@@ -1,4 +1,4 @@
-//! A checkpoint to the tables of a manifest.
+//! A checkpoint to the tables of a manifest: its tensors, and its plain values as attributes of the file.
 
 use super::archive::Archive;
 use super::element::Element;

@@ -1,4 +1,4 @@
-//! The values of a pickle that are made of no others: numbers, texts, bytes.
+//! Where a reader is in a pickle, and the values that are made of no others: numbers, texts, bytes.
 
 use super::opcodes as op;
 use super::values::{Span, Value};

@@ -1,4 +1,5 @@
-//! The end of an archive: where its directory stands and how many members that has.
+//! The end of an archive: where its directory stands and how many members that has. Numbers of a record, one
+//! after the other.
 
 use crate::container::frame::{Limits, TRAILING_HELP};
 use crate::container::input::Input;

@@ -1,5 +1,21 @@
-//! The end of a file, which says where its manifest is, and the record in its head that keeps the end that it
-//! had before an append.
+//! The ends of a 1.x file: the magic at the front; the manifest's size (u64, little-endian) at the end and,
+//! from 1.1 on, the magic once more; and in the head a record of the end that it had before an append.
+//!
+//! The append record: what an append writes to the head of a 1.x file before anything else.
+//!
+//! Bytes 8 to 64 of a 1.x file are padding that no component may cover, and zero in a finished file whose
+//! data or manifest begins behind them. An append keeps 32 of them in use until its new end is on the disk:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8..16 | `ZTAPPEND` |
+//! | 16..24 | where the file ended before (u64, little-endian) |
+//! | 24..32 | where its manifest began |
+//! | 32..36 | CRC-32C of that manifest and its footer |
+//! | 36..40 | CRC-32C of bytes 8 to 36 |
+//!
+//! A tensor's bytes begin at 64 or later, so nothing that is appended can be taken for a record. Readers that
+//! do not know it pass over it, as over any padding.
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{frame, over_limit, Detected, Ends, Frame, Limits, ALIGNMENT};

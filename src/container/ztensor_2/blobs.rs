@@ -1,4 +1,5 @@
-//! Where blobs may be (spec 2 section 3.1).
+//! Where blobs may be (spec 2 section 3.1), and the table of shards: other files that have blobs of parts
+//! (section 8.1).
 
 use super::names::{key, text};
 use super::{ends, names};

@@ -1,4 +1,5 @@
-//! The canonical form (spec 2 section 10): same tensors and attributes, same bytes.
+//! The canonical form (spec 2 section 10): same tensors and attributes, same bytes. It does not allow unknown
+//! keys and empty maps.
 //!
 //! What the manifest shows: blobs have equal bytes where their digests say so. Whether names are in normal
 //! form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.

@@ -1,5 +1,8 @@
 //! A manifest to its bytes (spec 2 section 3): deterministic CBOR, objects and parts in the order of their
 //! keys, without fields that are absent.
+//!
+//! Of a file that grows or is edited, what an edit does not change is copied byte for byte from the old
+//! manifest, unknown keys included.
 
 use super::{layouts, names};
 use crate::container::capabilities::Capabilities;

@@ -1,6 +1,9 @@
 //! The rules of 2 that are not checked when a file is opened: of layouts, because real files leave parts and
 //! attributes out (COO, groups of codes, MX, GGUF's blocks: spec 2 sections 6.3 to 6.6), and of what is
 //! written, so that no object is written that a reader refuses (sections 3 to 6).
+//!
+//! Codes with scales are written as the layout `zt.quant_group/1` (section 6.4), which has more attributes
+//! than a quantized_group, and stricter ones.
 
 use super::deterministic::MAX_DEPTH;
 use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};

@@ -1,4 +1,5 @@
-//! The files of a model of which an index, or the name of one of several numbered files, is known.
+//! The files of a model of which an index, the name of one of several numbered files, or a shard is known:
+//! `STEM.zt` names its shards `STEM-NAME.zt`.
 
 use super::indexes::{sets_of, Indexes};
 use super::listing::{listed, Listing};
