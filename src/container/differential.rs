@@ -1,8 +1,10 @@
 //! What the tests of fast paths need: files, and what they hold, to be compared with a fast path and without.
 
 use super::frame::{Detected, Ends, Limits};
-use super::{decode, detect, Validated};
+use super::input::InMemory;
+use super::{decode, detect};
 use crate::error::{fail, Result};
+use crate::memory::Budget;
 use crate::model::manifest::{Manifest, TextArena};
 use std::fmt::Write;
 use std::path::Path;
@@ -29,14 +31,16 @@ fn files(folder: &Path, found: &mut Vec<Vec<u8>>) {
 /// What a file holds, or what is wrong with it.
 pub fn outcome(file: &[u8]) -> String {
     let ends = Ends { file_size: file.len() as u64, head: file, tail: file };
-    meaning(match detect(ends, &Limits::default()) {
+    let manifest = match detect(ends, &Limits::default()) {
         Ok(Detected::Frame(frame)) => {
-            let bytes = &file[frame.manifest.start as usize..frame.manifest.end as usize];
-            decode(&frame, bytes, &Limits::default()).map(Validated::into_inner)
+            let (limits, budget) = (Limits::default(), Budget::new(Limits::default().memory_for(0)));
+            decode(frame, &mut InMemory::file(file), &limits, &budget)
+                .map(|(_, manifest)| manifest.into_inner())
         }
         Ok(_) => Err(fail!(Internal, "no frame")),
         Err(error) => Err(error),
-    })
+    };
+    meaning(manifest)
 }
 
 /// All that a manifest says, but not which texts and attributes are kept once and which more often.

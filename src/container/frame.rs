@@ -45,13 +45,8 @@ pub struct Ends<'a> {
 pub enum Detected {
     /// It is another one.
     Other,
-    /// It is this one, and its manifest stands there.
+    /// It is this one, and its manifest stands there: nowhere, where only decoding it tells.
     Frame(Frame),
-    /// It is this one; its manifest is in front, and reading it tells where it ends.
-    Front(Container),
-    /// It is this one, or the other one that its archives may be; its manifest is at places all over the
-    /// file.
-    Scattered(Container),
     /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More
     /// than there were, and no more than the file has.
     NeedsHead(u64),
@@ -104,6 +99,11 @@ impl Frame {
     /// The frame of a `.zt` file: the data is in front of the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
+    }
+
+    /// The frame of a file of which only decoding tells where its manifest stands.
+    pub fn of_unknown_manifest(container: Container, file_size: u64) -> Frame {
+        Frame { container, manifest: 0..0, data: 0..file_size, file_size, manifest_hash: None }
     }
 
     /// The frame of a file whose data begins behind its manifest and goes to its end.

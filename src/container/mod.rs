@@ -29,51 +29,47 @@ mod differential;
 mod edits;
 mod frame;
 mod gguf;
+mod input;
+mod interface;
 pub mod json;
 mod npz;
-mod other_files;
 mod refusals;
-mod regions;
-mod row;
 mod safetensors;
 mod shard_index;
 mod tables;
 mod torch;
 mod validate;
-mod window;
-mod write_rules;
 mod zip;
 mod ztensor_0_1;
 mod ztensor_1;
 mod ztensor_2;
 
 pub use capabilities::Capabilities;
+pub use capabilities::{Quantized, QuantizedForm};
+pub(crate) use detect::is_zero;
 pub(crate) use detect::END_BYTES;
 pub use edits::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub use frame::{Detected, Ends, Frame, Limits};
 pub(crate) use frame::{HEADER_SIZE, MAX_SHARDS};
 pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
-pub use gguf::split::SPLIT_KEYS;
+pub use gguf::keys::SPLIT_KEYS;
 pub use gguf::tensors::MAX_RANK as GGUF_MAX_RANK;
-pub use gguf::{kind::Kind as GgufKind, types::type_number as gguf_type_number};
+pub use gguf::{cursor::Kind as GgufKind, tensors::type_number as gguf_type_number};
+pub use input::{InMemory, Input, OnRange};
 pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
-pub(crate) use other_files::is_zero;
-pub use regions::{OnRegion, Regions};
-pub use safetensors::dtypes::name as safetensors_dtype;
+pub use safetensors::decode::dtype_name as safetensors_dtype;
 pub use shard_index::ShardIndex;
 pub use validate::Validated;
-pub use window::Window;
-pub use write_rules::{Quantized, QuantizedForm};
-pub use ztensor_1::append_record::AppendRecord;
-pub(crate) use ztensor_1::append_record::HEAD_BYTES;
+pub use ztensor_1::ends::AppendRecord;
+pub(crate) use ztensor_1::ends::HEAD_BYTES;
 
 use crate::digest::{Algorithm, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::OwnedValue;
-use row::{Canonical, ContentDigest, Decode, Encode, Row};
-pub use row::{EndSearch, OriginOf, PossibleEnd, Split};
+use interface::{Canonical, ContentDigest, Encode, Row};
+pub use interface::{EndSearch, OriginOf, PossibleEnd, Split};
 use std::ffi::CStr;
 
 /// What is written where nothing else is asked for.
@@ -172,68 +168,31 @@ pub fn version_to_write(number: u32) -> Option<Container> {
     capabilities.into_iter().find(|row| row.number == Some(number)).map(|row| row.container)
 }
 
-/// The manifest in `bytes`, which are those of `frame.manifest`, checked against every rule that
-/// the manifest and the file's size can show.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits) -> Result<Validated> {
-    decode_within(frame, bytes, limits, &Budget::new(limits.memory_for(bytes.len() as u64)))
-}
-
-/// Decodes a manifest; what it takes is charged to `budget`.
-pub(crate) fn decode_within(
-    frame: &Frame,
-    bytes: &[u8],
+/// The manifest of a file that was detected to be framed so, checked against every rule that the manifest and
+/// the file's size can show; and its frame, as decoding shows it. What the manifest takes is charged to
+/// `budget`, which holds more the longer the manifest is.
+pub fn decode(
+    mut frame: Frame,
+    input: &mut dyn Input,
     limits: &Limits,
     budget: &Budget,
-) -> Result<Validated> {
-    match row(frame.container).and_then(|row| row.decode.as_ref()) {
-        Some(Decode::Whole(decode)) => {
-            validate_within(decode(frame, bytes, limits, budget)?, frame, limits, budget)
-        }
-        Some(Decode::Checked(decode)) => decode(frame, bytes, limits, budget),
-        _ => Err(fail!(Internal, "files of {} have no manifest of known size", frame.container.name())),
+) -> Result<(Frame, Validated)> {
+    let unread = || fail!(Internal, "files of {} are not read", frame.container.name());
+    let row = row(frame.container).ok_or_else(unread)?;
+    let decode = row.decode.ok_or_else(unread)?;
+    budget.raise(limits.memory_for(frame.manifest_size()));
+    let manifest = decode(&mut frame, input, limits, budget)?;
+    if row.has_own_rules {
+        return Ok((frame, Validated::by_own_rules(manifest)));
     }
-}
-
-/// The manifest of a container that is read from the front of a file, checked likewise; what it takes is
-/// charged to `budget`, which holds more the longer the manifest is.
-pub(crate) fn decode_front(
-    container: Container,
-    window: &mut dyn Window,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<(Frame, Validated)> {
-    let Some(Row { decode: Some(Decode::Front(decode)), .. }) = row(container) else {
-        return Err(fail!(Internal, "files of {} have a manifest of known size", container.name()));
-    };
-    let (frame, manifest) = decode(window, limits, budget)?;
-    let validated = validate_within(manifest, &frame, limits, budget)?;
-    Ok((frame, validated))
-}
-
-/// The manifest of a container that is read from places all over a file, checked likewise.
-pub(crate) fn decode_scattered(
-    container: Container,
-    regions: &mut dyn Regions,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<(Frame, Validated)> {
-    let Some(Row { decode: Some(Decode::Scattered(decode)), .. }) = row(container) else {
-        return Err(fail!(Internal, "files of {} have a manifest in one piece", container.name()));
-    };
-    let (frame, manifest) = decode(regions, limits, budget)?;
-    let validated = validate_within(manifest, &frame, limits, budget)?;
-    Ok((frame, validated))
-}
-
-fn validate_within(manifest: Manifest, frame: &Frame, limits: &Limits, budget: &Budget) -> Result<Validated> {
     let container = manifest.container.unwrap_or(frame.container);
     detect::check_allowed(container, container.bit(), limits)?;
     // Validation sorts components by reference, and then by their places.
     let sorted = bytes_of::<(u64, u64)>(manifest.components.len());
     budget.charge(sorted, "components that are sorted")?;
-    let validated = validate(manifest, frame)?;
+    let validated = validate(manifest, &frame)?;
     budget.give_back(sorted);
-    Ok(validated)
+    Ok((frame, validated))
 }
 
 /// What a file says of the model of several files that it is a part of.
@@ -341,18 +300,21 @@ pub fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
 
 /// Whether a reader will take a manifest that was encoded as these bytes.
 pub fn check_encoded(manifest: Manifest, frame: &Frame, bytes: &[u8]) -> Result<()> {
-    match row(frame.container).and_then(|row| row.decode.as_ref()) {
-        Some(Decode::Checked(_)) => {
+    match row(frame.container).is_some_and(|row| row.has_own_rules) {
+        true => {
             drop(manifest);
             decode_encoded(frame, bytes).map(drop)
         }
-        _ => validate(manifest, frame).map(drop),
+        false => validate(manifest, frame).map(drop),
     }
 }
 
 /// A manifest that was encoded as these bytes, as a reader will see it.
 pub fn decode_encoded(frame: &Frame, bytes: &[u8]) -> Result<Validated> {
-    decode(frame, bytes, &Limits { objects: u64::from(u32::MAX), ..Limits::default() })
+    let limits = Limits { objects: u64::from(u32::MAX), ..Limits::default() };
+    let budget = Budget::new(limits.memory_for(bytes.len() as u64));
+    decode(frame.clone(), &mut InMemory::manifest(frame, bytes), &limits, &budget)
+        .map(|(_, manifest)| manifest)
 }
 
 /// The manifest of a file to which objects are appended: `old` once more, which is `encoded` as the file has

@@ -1,7 +1,7 @@
 //! What a container cannot represent, refused by name before a byte is written.
 
 use super::capabilities::{AttributeKeys, Capabilities, Encodings, LogicalTypes, Roles};
-use super::write_rules::{Quantized, QuantizedForm};
+use super::capabilities::{Quantized, QuantizedForm};
 use crate::digest::Algorithm;
 use crate::error::{fail, Cause, Error, Result};
 use crate::model::dtype::{Dtype, Logical};

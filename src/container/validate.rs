@@ -10,10 +10,11 @@ use crate::model::find_duplicate::find_duplicate;
 use crate::model::layout::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
 use crate::model::sort::sort;
+use std::ops::Deref;
 
 /// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that
-/// has all of its own rules.
-#[derive(Debug)]
+/// has all of its own rules. The default is that of a model of no files.
+#[derive(Debug, Default)]
 pub struct Validated(Manifest);
 
 impl Validated {
@@ -22,9 +23,40 @@ impl Validated {
         Validated(manifest)
     }
 
-    /// The manifest.
+    /// The manifest, to be changed.
     pub fn into_inner(self) -> Manifest {
         self.0
+    }
+
+    /// The components, for marks that no rule looks at.
+    pub(crate) fn components_mut(&mut self) -> &mut [Component] {
+        &mut self.0.components
+    }
+
+    /// Room for what [`Validated::append`] adds of those manifests.
+    pub(crate) fn reserve_for<'m>(
+        &mut self,
+        parts: impl Iterator<Item = &'m Validated> + Clone,
+    ) -> Result<()> {
+        self.0.reserve_for(parts.map(|part| &part.0))
+    }
+
+    /// Adds the objects of another file that are shown; each keeps to the rules of its own file.
+    pub(crate) fn append(
+        &mut self,
+        part: &Validated,
+        is_shown: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<TextId>> {
+        self.0.append(&part.0, is_shown)
+    }
+}
+
+impl Deref for Validated {
+    type Target = Manifest;
+
+    #[inline(always)]
+    fn deref(&self) -> &Manifest {
+        &self.0
     }
 }
 

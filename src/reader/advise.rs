@@ -1,11 +1,16 @@
 //! Advice to the system: what will be done with some bytes.
+//!
+//! Fast path: ZT_ADVICE_POPULATE for a large file is done by several threads. With two threads 2 GB take 0.86
+//! of the time that it takes to map and touch them; one thread takes 1.06. It is not for less than 8 MiB, nor
+//! for a file that was opened with one thread. Any other advice is one call.
 
 use super::file::File;
 use super::object::Component;
-use super::populate;
-use crate::error::{Cause, Result};
+use crate::error::{Cause, Error, Result};
+use crate::lock::Mutex;
 use crate::source::direct::BLOCK;
 use crate::source::{Advice, ByteSource};
+use crate::threads::{self, ThreadHooks};
 use std::ops::Range;
 
 impl File {
@@ -41,7 +46,7 @@ impl File {
             }
             _ => 1,
         };
-        populate::advise(source, range, advice, threads, self.thread_hooks)
+        advise(source, range, advice, threads, self.thread_hooks)
     }
 }
 
@@ -60,5 +65,119 @@ impl Component<'_> {
     /// Whether it begins where direct reads can, in the real file.
     pub(super) fn is_direct_border(&self) -> bool {
         self.likely_source().pages().with_page(BLOCK).is_border(self.entry.offset)
+    }
+}
+
+/// Bytes that a thread populates with one call: a few times what one page table of the processor covers.
+const POPULATE_STEP: u64 = 16 << 20;
+
+/// Advises the system what will be done with the bytes of `range`, piece by piece where there are several
+/// threads.
+pub(super) fn advise(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    advice: Advice,
+    threads: usize,
+    hooks: ThreadHooks,
+) -> Result<()> {
+    if threads < 2 {
+        return source.advise(range, advice);
+    }
+    let parts = range.end.saturating_sub(range.start).div_ceil(POPULATE_STEP);
+    let threads = threads.min(usize::try_from(parts).unwrap_or(threads));
+    let left = Mutex::new((range, Ok(())));
+    threads::run(threads, hooks, &|| {
+        while let Some(part) = next_part(&left) {
+            if let Err(e) = source.advise(part, advice) {
+                stop(&left, e);
+            }
+        }
+    });
+    left.into_inner().1
+}
+
+fn next_part(left: &Mutex<(Range<u64>, Result<()>)>) -> Option<Range<u64>> {
+    let mut left = left.lock();
+    let start = left.0.start;
+    let end = (start - start % POPULATE_STEP).saturating_add(POPULATE_STEP).min(left.0.end);
+    left.0.start = end;
+    (start < end).then_some(start..end)
+}
+
+fn stop(left: &Mutex<(Range<u64>, Result<()>)>, error: Error) {
+    let mut left = left.lock();
+    left.0.start = left.0.end;
+    left.1 = Err(error);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Records the advice, and refuses what begins at `refused`.
+    #[derive(Default)]
+    struct Listener {
+        advised: Mutex<Vec<Range<u64>>>,
+        refused: Option<u64>,
+    }
+
+    impl ByteSource for Listener {
+        fn size(&self) -> u64 {
+            u64::MAX
+        }
+
+        fn slice(&self, _range: Range<u64>) -> Option<&[u8]> {
+            None
+        }
+
+        fn read_at(&self, _offset: u64, _dst: &mut [u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn advise(&self, range: Range<u64>, _advice: Advice) -> Result<()> {
+            let refused = self.refused == Some(range.start);
+            self.advised.lock().unwrap().push(range);
+            if refused {
+                return Err(crate::error::fail!(Io, "the kernel refused the advice"));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn several_threads_put_every_byte_into_the_map_once() {
+        for (start, end) in [
+            (0, 1),
+            (5, POPULATE_STEP),
+            (5, POPULATE_STEP + 5),
+            (POPULATE_STEP - 1, 7 * POPULATE_STEP + 77),
+            (3 * POPULATE_STEP, 9 * POPULATE_STEP),
+        ] {
+            for threads in [1, 2, 3, 8] {
+                let listener = Listener::default();
+                advise(&listener, start..end, Advice::Populate, threads, ThreadHooks::default()).unwrap();
+                let mut advised = listener.advised.into_inner().unwrap();
+                advised.sort_by_key(|range| range.start);
+                let end_of_advice =
+                    advised.iter().fold(start, |at, part| if at == part.start { part.end } else { 0 });
+                assert_eq!(end_of_advice, end, "{advised:?}");
+                assert!(
+                    threads == 1
+                        || advised
+                            .iter()
+                            .all(|part| part.start < part.end && part.end - part.start <= POPULATE_STEP)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_that_fails_fails_the_call() {
+        for refused in [0, POPULATE_STEP, 2 * POPULATE_STEP].map(Some) {
+            let listener = Listener { refused, ..Listener::default() };
+            assert!(advise(&listener, 0..2 * POPULATE_STEP + 1, Advice::Populate, 2, ThreadHooks::default())
+                .is_err());
+        }
     }
 }

@@ -1,20 +1,22 @@
-//! An open file: what its manifest says, and where its bytes come from. A model of several files is one, too.
+//! An open file: what its manifest says, where its bytes come from, and what tells it from others. A model of
+//! several files is one, too.
 
-use super::identity::{self, Identity};
 use super::index::NameIndex;
-use super::known::SourceChecks;
 use super::lazy_shard::ShardOpener;
 use super::lazy_sizes::LazySizes;
-use super::model_info::ModelInfo;
+use super::manifest::{self, Identity};
 use super::open_options::Mode;
 use super::parts::{FilePart, Parts};
-use crate::container::Capabilities;
-use crate::error::{fail, Error, Result};
+use super::shared_bytes::SourceChecks;
+use crate::container;
+use crate::container::{Capabilities, Validated};
+use crate::digest::{to_text, Algorithm};
+use crate::error::{fail, try_format, Error, Result};
 use crate::load::FrameIndexCache;
-use crate::memory::{DecodedCache, HostAllocator};
+use crate::memory::{Budget, DecodedCache, HostAllocator};
 use crate::model::manifest::{Container, Manifest};
 use crate::model::value::Value;
-use crate::source::ByteSource;
+use crate::source::{with_range, ByteSource};
 use crate::threads::{self, ThreadHooks};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +31,7 @@ pub struct File {
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
     /// The joint manifest of all parts: their objects and components in the order of the parts.
-    pub(super) manifest: Manifest,
+    pub(super) manifest: Validated,
     pub(super) names: NameIndex,
     pub(super) strict: bool,
     pub(super) max_decoded_size: Option<u64>,
@@ -128,10 +130,10 @@ impl File {
             for part in self.parts().take(self.manifest_count()).skip(1) {
                 let of_part = part.identity()?;
                 identity.modified = identity.modified.max(of_part.modified);
-                identity.source = identity::combine(identity.source, of_part.source);
+                identity.source = manifest::combine(identity.source, of_part.source);
                 hashes.extend_from_slice(&of_part.manifest_hash.to_be_bytes());
             }
-            (identity.size, identity.manifest_hash) = (self.size(), identity::hash(&hashes));
+            (identity.size, identity.manifest_hash) = (self.size(), manifest::hash(&hashes));
         }
         Ok(identity)
     }
@@ -176,7 +178,7 @@ impl File {
 
     /// What messages call it.
     fn label(&self) -> &str {
-        self.label.as_deref().unwrap_or(&self.parts.first.label)
+        self.label.as_deref().unwrap_or(&self.parts.first.file.label)
     }
 
     #[cold]
@@ -196,5 +198,91 @@ impl Mode {
             (None, Some(_)) => Mode::Private,
             (None, None) => Mode::Read,
         }
+    }
+}
+
+/// What a model has beside what is shown of it.
+#[derive(Debug, Default)]
+pub struct ModelInfo {
+    /// Other models in the folder that was named, and states of trainings: their names.
+    pub passed_over: Vec<String>,
+    /// How many tensors its files hold that its index names nowhere, and that are not shown.
+    pub unlisted: u64,
+    /// The names of the first few of them.
+    pub unlisted_names: Vec<Vec<u8>>,
+}
+
+/// How many names of tensors that the index omits are kept.
+const MAX_UNLISTED_NAMES: usize = 1000;
+
+impl ModelInfo {
+    /// Counts a tensor that the index names nowhere.
+    pub(super) fn add_unlisted(&mut self, name: &[u8], budget: &Budget) -> Result<()> {
+        self.unlisted = self.unlisted.saturating_add(1);
+        if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
+            budget.charge(name.len() as u64, "the names of tensors that the index omits")?;
+            let mut copy = Vec::new();
+            copy.try_reserve_exact(name.len())?;
+            copy.extend_from_slice(name);
+            self.unlisted_names.try_reserve(1)?;
+            self.unlisted_names.push(copy);
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`.
+    /// Reads the manifest and no tensor: digests are taken as the file has them. Unsupported where the
+    /// container has none or a component lacks its digest.
+    pub fn content_digest(&self, algorithm: &str) -> Result<String> {
+        let found = [Algorithm::Sha256, Algorithm::Xxh3].into_iter().find(|known| known.name() == algorithm);
+        let algorithm = found.ok_or_else(|| {
+            fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
+        })?;
+        // What no file of the container has, a part of the model alone has not either.
+        container::check_content_digest(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
+        let part = self.only_part("has no content digest")?;
+        let digest = with_range(part.source(), part.frame().manifest.clone(), |bytes| {
+            container::content_digest(part.frame(), bytes, algorithm)
+        });
+        let digest = digest.map_err(|e| self.in_file(e))?;
+        try_format(format_args!("{}", &*to_text(&digest)?))
+    }
+
+    /// The first rule that keeps the file from the canonical form of its container; none where nothing does.
+    /// Reads the manifest and what belongs to nothing, and no tensor: digests are taken as the file has them.
+    /// Unsupported where the container has no such form.
+    pub fn canonical_violation(&self) -> Result<Option<String>> {
+        container::check_canonical(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
+        let part = self.only_part("has no canonical form")?;
+        let (frame, source) = (part.frame(), part.source());
+        let found =
+            with_range(source, frame.manifest.clone(), |bytes| {
+                match container::canonical_violation(frame, &self.manifest, bytes)? {
+                    Some(why) => Ok(Some(why)),
+                    None => self.nonzero_byte(part),
+                }
+            });
+        found.map_err(|e| self.in_file(e))
+    }
+
+    /// The first byte that belongs to nothing and is not zero.
+    fn nonzero_byte(&self, part: &FilePart) -> Result<Option<String>> {
+        if let (count, Some(first)) = self.nonzero_padding(part)? {
+            return try_format(format_args!(
+                "F14: {count} bytes of padding are not zero, the first at {first}"
+            ))
+            .map(Some);
+        }
+        let reserved = container::reserved_bytes(part.frame());
+        let start = reserved.start;
+        with_range(part.source(), reserved, |bytes| match bytes.iter().all(|byte| *byte == 0) {
+            true => Ok(None),
+            false => {
+                try_format(format_args!("F11: the reserved bytes of the footer at {start} are not zero"))
+                    .map(Some)
+            }
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! Finds objects by name.
 
+use crate::container::Validated;
 use crate::error::{fail, Result};
 use crate::memory::bytes_of;
-use crate::model::manifest::Manifest;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
@@ -25,7 +25,7 @@ impl NameIndex {
 
     /// Looks at every name once. `duplicate` is called for two objects of one name: it returns an error, or
     /// the first one is the one that is found (0.1).
-    pub fn build(manifest: &Manifest, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
+    pub fn build(manifest: &Validated, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
         let name_at = |at: u32| {
             let object = manifest.objects.get(at as usize);
@@ -49,7 +49,7 @@ impl NameIndex {
     }
 
     /// The position of the object of that name.
-    pub fn find(&self, manifest: &Manifest, name: &[u8]) -> Option<usize> {
+    pub fn find(&self, manifest: &Validated, name: &[u8]) -> Option<usize> {
         let hash = hash(&self.hasher, name);
         let found = self.table.find(hash, |at| {
             let object = manifest.objects.get(*at as usize);

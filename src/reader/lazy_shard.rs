@@ -1,7 +1,7 @@
 //! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first
 //! read.
 
-use super::ends::ReadEnds;
+use super::input::ReadEnds;
 use super::manifest::read_after_ends;
 use super::store::{Opened, Store};
 use crate::container::{Frame, Limits};
@@ -10,7 +10,7 @@ use crate::io::path;
 use crate::lock::Mutex;
 use crate::memory::Budget;
 use crate::model::manifest::{Container, Position};
-use crate::source::{Advice, ByteSource, Elsewhere};
+use crate::source::{Advice, ByteSource};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -22,18 +22,20 @@ pub struct LazyShard {
     pub path: Option<PathBuf>,
     /// If there is no file at `path`, other names are tried in its folder.
     pub tries_other_names: bool,
-    opened: OnceLock<OpenedShard>,
+    opened: OnceLock<OpenedFile>,
     /// Why it cannot be opened, once that is final. The lock makes one thread at a time open the shard.
     failure: Mutex<Option<Error>>,
 }
 
-/// An open shard that has the size and the container that the table of shards says.
-pub struct OpenedShard {
+/// A file whose manifest was read. A shard has the size and the container that the table of shards says.
+pub struct OpenedFile {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,
+    /// What messages call it.
     pub label: String,
     /// The path as C gets it, with a NUL; empty where it has none.
     pub path: Vec<u8>,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
     pub modified: i64,
 }
 
@@ -57,7 +59,7 @@ pub struct ExpectedShard<'m> {
     pub container: Container,
 }
 
-impl OpenedShard {
+impl OpenedFile {
     /// Bytes of memory that it takes while it is open.
     fn memory(&self) -> u64 {
         let texts = self.label.capacity().saturating_add(self.path.capacity());
@@ -84,13 +86,8 @@ impl LazyShard {
     }
 
     /// What was opened.
-    pub fn opened(&self) -> Option<&OpenedShard> {
+    pub fn opened(&self) -> Option<&OpenedFile> {
         self.opened.get()
-    }
-
-    /// Its bytes, none of which can be had before it is opened.
-    pub fn source(&self) -> &dyn ByteSource {
-        self.opened.get().map_or(&Elsewhere, |opened| opened.source.as_ref())
     }
 
     /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the
@@ -100,13 +97,13 @@ impl LazyShard {
         store: Option<&dyn Store>,
         expected: &ExpectedShard<'_>,
         opener: &ShardOpener,
-    ) -> Result<(&OpenedShard, bool)> {
-        if let Some(opened) = self.opened.get() {
-            return Ok((opened, false));
+    ) -> Result<bool> {
+        if self.opened().is_some() {
+            return Ok(false);
         }
         let failure = self.failure.lock();
-        if let Some(opened) = self.opened.get() {
-            return Ok((opened, false));
+        if self.opened().is_some() {
+            return Ok(false);
         }
         let Some(store) = store else {
             return Err(failure.as_ref().map_or_else(shards_disabled, Error::again));
@@ -114,10 +111,7 @@ impl LazyShard {
         let opened = self.read(store, expected, opener)?;
         opener.budget.lock().charge(opened.memory(), "an open shard")?;
         drop(self.opened.set(opened)); // no other thread is here
-        let opened = self.opened.get();
-        opened
-            .map(|opened| (opened, true))
-            .ok_or_else(|| fail!(Internal, "a shard that was opened is not there"))
+        Ok(true)
     }
 
     /// Keeps a failure that is returned when the shard is read, after the store has gone.
@@ -130,7 +124,7 @@ impl LazyShard {
         store: &dyn Store,
         expected: &ExpectedShard<'_>,
         opener: &ShardOpener,
-    ) -> Result<OpenedShard> {
+    ) -> Result<OpenedFile> {
         let (opened, found) = self.find(store, expected)?;
         let label = match opened.label {
             Some(label) => label,
@@ -154,7 +148,7 @@ impl LazyShard {
                 expected.container.name()
             ));
         }
-        Ok(OpenedShard { source, frame, label, path: opened.path, modified: opened.modified })
+        Ok(OpenedFile { source, frame, label, path: opened.path, modified: opened.modified })
     }
 
     /// Finds the file of the shard, and returns the path that it was found by.

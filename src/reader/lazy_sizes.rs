@@ -1,7 +1,7 @@
 //! Decoded sizes that no manifest gives, kept once they are found, so that nothing is decoded twice for them:
 //! a failure that is the file's is kept, too.
 
-use super::aliases::Aliases;
+use super::shared_bytes::Aliases;
 use crate::error::{Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::model::manifest::{Component, Manifest};

@@ -1,19 +1,20 @@
-//! Reads, decodes and checks the manifest of a source.
+//! Reads, decodes and checks the manifest of a source; numbers that change with it, and the bytes that it has
+//! no use for.
 
-use super::ends::ReadEnds;
-use super::front::FrontWindow;
-use super::identity::hash;
-use super::regions::SourceRegions;
-use crate::container::{self, AppendRecord, Detected, Frame, Limits};
-use crate::error::{broken, fail, Cause, Error, Result, Rule};
+use super::input::{ReadEnds, SourceInput};
+use crate::container::{self, AppendRecord, Frame, Input, Limits, Validated, HEADER_SIZE};
+use crate::digest::{compute, Algorithm, Digest};
+use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::memory::Budget;
-use crate::model::manifest::{Container, Manifest};
-use crate::source::ByteSource;
+use crate::model::manifest::Component;
+use crate::model::sort::sort;
+use crate::source::{with_range, ByteSource};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's
 /// bytes.
-pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Manifest)> {
+pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Validated)> {
     let ends = ReadEnds::read(source, limits)?;
     read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e, None)
 }
@@ -29,70 +30,33 @@ pub fn read_after_ends(
     budget: &Budget,
     explain: &dyn Fn(Error) -> Error,
     kept_hash: Option<&Cell<Option<u64>>>,
-) -> Result<(Frame, Manifest)> {
+) -> Result<(Frame, Validated)> {
     let size = source.size();
     if let Some(record) = pending(ends.head(source), size) {
         return Err(unfinished(record.tail.end, size)); // whatever the file ends in
     }
-    match ends.detect(source, limits).map_err(explain)? {
-        Detected::Frame(frame) => read_in_frame(source, &mut ends, frame, limits, budget, explain, kept_hash),
-        Detected::Front(container) => read_at_front(source, container, limits, budget),
-        Detected::Scattered(container) => read_in_regions(source, &ends, container, limits, budget),
-        Detected::Other | Detected::NeedsHead(_) => Err(fail!(Internal, "nothing tells what the file is")),
-    }
+    let frame = ends.detect(source, limits).map_err(explain)?;
+    let found = decode(source, &ends, frame, limits, budget, kept_hash);
+    found.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })
 }
 
-#[inline(never)] // each of the three has a stack frame of its own
-fn read_at_front(
-    source: &dyn ByteSource,
-    container: Container,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<(Frame, Manifest)> {
-    let mut window = FrontWindow::new(source, budget)?;
-    let (frame, validated) = container::decode_front(container, &mut window, limits, budget)?;
-    Ok((frame, validated.into_inner()))
-}
-
-#[inline(never)]
-fn read_in_regions(
+#[inline(never)] // its stack frame is gone before a failure is explained
+fn decode(
     source: &dyn ByteSource,
     ends: &ReadEnds,
-    container: Container,
-    limits: &Limits,
-    budget: &Budget,
-) -> Result<(Frame, Manifest)> {
-    let mut regions = SourceRegions::new(source, ends, budget)?;
-    let (frame, validated) = container::decode_scattered(container, &mut regions, limits, budget)?;
-    Ok((frame, validated.into_inner()))
-}
-
-#[inline(never)]
-fn read_in_frame(
-    source: &dyn ByteSource,
-    ends: &mut ReadEnds,
     frame: Frame,
     limits: &Limits,
     budget: &Budget,
-    explain: &dyn Fn(Error) -> Error,
     kept_hash: Option<&Cell<Option<u64>>>,
-) -> Result<(Frame, Manifest)> {
-    let range = frame.manifest.clone();
-    let manifest_size = range.end.saturating_sub(range.start);
-    budget.raise(limits.memory_for(manifest_size));
-    let read = ends.memory_for(source, &range);
-    budget.charge(read, "the manifest")?;
+) -> Result<(Frame, Validated)> {
+    budget.raise(limits.memory_for(frame.manifest_size()));
+    let mut input = SourceInput::new(source, ends, budget)?;
     let capabilities = container::capabilities(frame.container);
     let is_cleared = capabilities.appends_as.is_some() && !capabilities.old_ends_stay;
-    let validated = ends.with_range(source, range, |bytes| {
-        if let Some(kept_hash) = kept_hash.filter(|_| is_cleared) {
-            kept_hash.set(Some(hash(bytes)));
-        }
-        container::decode_within(&frame, bytes, limits, budget)
-    });
-    let validated = validated.map_err(|e| if e.cause() == Cause::Limit { e } else { explain(e) })?;
-    budget.give_back(read);
-    Ok((frame, validated.into_inner()))
+    if let Some(kept_hash) = kept_hash.filter(|_| is_cleared) {
+        kept_hash.set(Some(hash(input.read(frame.manifest.clone())?)));
+    }
+    container::decode(frame, &mut input, limits, budget)
 }
 
 /// The record in the file's first bytes, if the append has written behind the old end. Until it does, the
@@ -109,4 +73,70 @@ pub fn unfinished(end: u64, file_size: u64) -> Error {
         "the file ends in an unfinished append; last good end at byte {end} of {file_size}; zt_repair cuts it back, \
          if nobody is appending to it now"
     )
+}
+
+/// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave
+/// no gap.
+pub(super) fn gaps(
+    components: &[Component],
+    hidden: &[Range<u64>],
+    frame: &Frame,
+) -> Result<Vec<Range<u64>>> {
+    let mut taken: Vec<(u64, u64)> = Vec::new();
+    taken.try_reserve_exact(components.len().saturating_add(hidden.len()).saturating_add(2))?;
+    taken.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    taken.extend(hidden.iter().map(|range| (range.start, range.end)));
+    let (manifest, end) = (&frame.manifest, frame.data.end);
+    taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });
+    sort(&mut taken);
+    taken.push((end, end));
+    let mut gaps = Vec::new();
+    let mut at = HEADER_SIZE;
+    for (start, end) in taken {
+        if start > at {
+            gaps.try_reserve(1)?;
+            gaps.push(at..start);
+        }
+        at = at.max(end);
+    }
+    Ok(gaps)
+}
+
+/// Numbers that change when the content of a file does, as far as its manifest shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Bytes of the file.
+    pub size: u64,
+    /// When it was changed last, in nanoseconds since 1970; 0 where it is not known.
+    pub modified: i64,
+    /// First byte of the manifest.
+    pub manifest_offset: u64,
+    /// The XXH3 of the manifest, of 64 bits.
+    pub manifest_hash: u64,
+    /// [`ByteSource::identity`] of the file; 0 if the source has none.
+    pub source: u64,
+}
+
+/// [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file says it.
+pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
+    match frame.manifest_hash {
+        Some(hash) => Ok(hash), // the file says it, and it was checked
+        None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
+    }
+}
+
+/// One number from [`ByteSource::identity`] of two parts; 0 if both are 0.
+pub(super) fn combine(one: u64, other: u64) -> u64 {
+    match u128::from(one) << 64 | u128::from(other) {
+        0 => 0,
+        both => hash(&both.to_be_bytes()),
+    }
+}
+
+/// The XXH3 of 64 bits.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    match compute(Algorithm::Xxh3, bytes) {
+        Digest::Xxh3(hash) => hash,
+        _ => 0,
+    }
 }

@@ -213,7 +213,7 @@ impl<'f> Component<'f> {
     pub(crate) fn source(&self) -> Result<&'f dyn ByteSource> {
         match self.entry.is_in_shard() {
             true => self.file.shard_source(self.entry),
-            false => Ok(self.file_part().source.as_ref()),
+            false => Ok(self.file_part().file.source.as_ref()),
         }
     }
 

@@ -1,22 +1,21 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::download::unfinished_download;
-use super::ends::ReadEnds;
 use super::file::File;
+use super::file::ModelInfo;
 use super::index::NameIndex;
-use super::known::SourceChecks;
-use super::lazy_shard::ShardOpener;
+use super::input::ReadEnds;
+use super::lazy_shard::{OpenedFile, ShardOpener};
 use super::lazy_sizes::LazySizes;
-use super::looks::{Found, Looks};
 use super::manifest::read_after_ends;
-use super::model_info::ModelInfo;
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
+use super::shared_bytes::SourceChecks;
+use super::store::unfinished_download;
 use super::store::{with_mode, FileSystem, Store};
-use super::{file, recovery, short_frames, structure};
-use crate::container::Limits;
-use crate::error::{Error, Result};
+use super::{file, recovery, structure};
+use crate::container::{Frame, Limits, Validated};
+use crate::error::{fail, Cause, Error, Result, Rule};
 use crate::load::FrameIndexCache;
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
@@ -24,7 +23,9 @@ use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
 use crate::source::memory::MemorySource;
 use crate::source::ByteSource;
+use std::cell::Cell;
 use std::path::Path;
+use std::time::Duration;
 
 impl File {
     /// Opens the file at `path`.
@@ -65,7 +66,7 @@ impl File {
             let (modified, source) = source.map_err(named)?;
             if let Some(found) = looks.look(source.as_ref()) {
                 let (mut part, manifest) = part_of(source, found, label)?;
-                part.modified = modified;
+                part.file.modified = modified;
                 return File::of_one(part, manifest, None, None, budget, options);
             }
         }
@@ -99,13 +100,13 @@ impl File {
 
     fn of_one(
         mut part: FilePart,
-        mut manifest: Manifest,
+        mut manifest: Validated,
         path: Option<&Path>,
         shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
-        part.mark_page_exclusive(&mut manifest.components)?;
+        part.mark_page_exclusive(manifest.components_mut())?;
         (part.objects, part.components) = (0..manifest.objects.len(), 0..manifest.components.len());
         part.shards = 0..manifest.shards.len();
         let mut parts = Parts::one(part);
@@ -120,14 +121,14 @@ impl File {
     pub(super) fn of_parts(
         parts: Parts,
         label: Option<String>,
-        manifest: Manifest,
+        manifest: Validated,
         model: ModelInfo,
         shards: Option<ShardStore<'_>>,
         budget: Budget,
         options: &OpenOptions,
     ) -> Result<File> {
         let (names, lazy_sizes) = side_tables(&parts, &manifest, &budget).map_err(|e| {
-            match label.as_deref().unwrap_or(&parts.first.label) {
+            match label.as_deref().unwrap_or(&parts.first.file.label) {
                 "" => e,
                 label => e.within(format_args!("{label}")),
             }
@@ -160,7 +161,7 @@ impl File {
             file.open_shards(store, options)?;
         }
         if let Some(sizes) = &file.lazy_sizes {
-            short_frames::check_short_frames(&file, &sizes.aliases)?;
+            structure::check_short_frames(&file, &sizes.aliases)?;
         }
         if options.strict {
             structure::check_strict_metadata(&file)?;
@@ -174,7 +175,7 @@ impl File {
 /// are such.
 fn side_tables(
     parts: &Parts,
-    manifest: &Manifest,
+    manifest: &Validated,
     budget: &Budget,
 ) -> Result<(NameIndex, Option<LazySizes>)> {
     budget.charge(side_memory(manifest), "the index of names and handles")?;
@@ -195,13 +196,13 @@ pub(super) fn open_part(
     limits: &Limits,
     budget: &Budget,
     is_writer: bool,
-) -> Result<(FilePart, Manifest)> {
+) -> Result<(FilePart, Validated)> {
     let mut looks = Looks::new(limits, budget, is_writer);
     loop {
         let opened = store.open(path).map_err(|e| e.within(format_args!("{label}")))?;
         if let Some(found) = looks.look(opened.source.as_ref()) {
             let (mut part, manifest) = part_of(opened.source, found, opened.label.unwrap_or(label))?;
-            (part.modified, part.path) = (opened.modified, opened.path);
+            (part.file.modified, part.file.path) = (opened.modified, opened.path);
             return Ok((part, manifest));
         }
     }
@@ -215,7 +216,7 @@ fn read_part(
     limits: &Limits,
     budget: &Budget,
     explained: bool,
-) -> Result<(FilePart, Manifest)> {
+) -> Result<(FilePart, Validated)> {
     let explain = |e| match explained {
         true => recovery::explain(source.as_ref(), limits, e),
         false => e,
@@ -226,14 +227,15 @@ fn read_part(
 }
 
 /// A part of what was found in a source that `label` is the name of in messages.
-fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Manifest)> {
+fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Validated)> {
     let (frame, manifest, hash) = match found {
         Ok(found) => found,
         Err(e) if label.is_empty() => return Err(e),
         Err(e) => return Err(unfinished_download(source.as_ref(), &label, e).within(format_args!("{label}"))),
     };
     let container = manifest.container.unwrap_or(frame.container);
-    let mut part = FilePart::new(source, frame, container, label);
+    let mut part =
+        FilePart::new(OpenedFile { source, frame, label, path: Vec::new(), modified: 0 }, container);
     part.version = manifest.version_text;
     part.keep_manifest_hash(hash);
     Ok((part, manifest))
@@ -246,4 +248,96 @@ fn side_memory(manifest: &Manifest) -> u64 {
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
     let sizes = bytes_of::<(u64, u64, u64)>(components);
     NameIndex::size(objects).saturating_add(handles).saturating_add(sizes)
+}
+
+/// Looks at one file, once more if somebody changes it meanwhile.
+struct Looks<'l> {
+    limits: &'l Limits,
+    budget: &'l Budget,
+    /// The caller holds the lock of a writer.
+    is_writer: bool,
+    count: u32,
+}
+
+/// What a look found: the hash of the manifest, too, if an append would clear the manifest.
+type Found = Result<(Frame, Validated, Option<u64>)>;
+
+impl<'l> Looks<'l> {
+    /// After so many looks at a file that goes on changing, the open fails.
+    const MAX: u32 = 24;
+    /// From this look on there is a pause before each.
+    const UNPAUSED: u32 = 4;
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    fn new(limits: &'l Limits, budget: &'l Budget, is_writer: bool) -> Looks<'l> {
+        Looks { limits, budget, is_writer, count: 0 }
+    }
+
+    /// Reads the manifest; none if the caller is to open the file once more, since it has changed meanwhile.
+    fn look(&mut self, source: &dyn ByteSource) -> Option<Found> {
+        self.count = self.count.saturating_add(1);
+        let before = self.budget.held();
+        let explained = Cell::new(false);
+        let explain = |e| match has_changed(source) || self.has_writer(source) {
+            true => e, // it takes long, and would be of a file that is another one by then
+            false => {
+                explained.set(true);
+                recovery::explain(source, self.limits, e)
+            }
+        };
+        let hash = Cell::new(None);
+        let kept = source.page_cache().map(|_| &hash);
+        let ends = ReadEnds::read(source, self.limits);
+        let found =
+            ends.and_then(|ends| read_after_ends(source, ends, self.limits, self.budget, &explain, kept));
+        let found = found.map(|(frame, manifest)| (frame, manifest, hash.get()));
+        let may_be_torn = match &found {
+            Ok(_) => true,
+            Err(e) => {
+                matches!(e.cause(), Cause::Broken(_) | Cause::NotZtensor | Cause::Limit | Cause::Io)
+            }
+        };
+        let is_broken = matches!(&found, Err(e) if matches!(e.cause(), Cause::Broken(_)));
+        let has_writer = is_broken && self.has_writer(source);
+        // After the look for a writer: one that has ended since the file was read has changed it.
+        let (changed, is_last) = (may_be_torn && has_changed(source), self.count >= Self::MAX);
+        match found {
+            Ok(_) if !changed || is_last => Some(found),
+            Err(e) if has_writer => Some(Err(busy(&e, true))),
+            Err(e) if changed && is_last => Some(Err(busy(&e, false))),
+            // What it ends in was read, and then its writer may have ended: once more shows that.
+            Err(e) if !changed && (explained.get() || self.count > 1 || !is_unfinished(&e)) => Some(Err(e)),
+            _ => {
+                self.budget.give_back(self.budget.held().saturating_sub(before));
+                if self.count >= Self::UNPAUSED {
+                    std::thread::sleep(Self::PAUSE);
+                }
+                None
+            }
+        }
+    }
+
+    fn has_writer(&self, source: &dyn ByteSource) -> bool {
+        !self.is_writer && source.page_cache().is_some_and(|cache| cache.has_writer())
+    }
+}
+
+fn has_changed(source: &dyn ByteSource) -> bool {
+    source.page_cache().is_some_and(|cache| matches!(cache.change(), Ok(Some(_))))
+}
+
+fn is_unfinished(error: &Error) -> bool {
+    error.rule() == Some(Rule::UnfinishedAppend)
+}
+
+#[cold]
+fn busy(error: &Error, has_writer: bool) -> Error {
+    let busy = match has_writer {
+        true => fail!(Busy, "a writer has the file, and has not ended; open it again after that"),
+        false => fail!(Busy, "another program goes on changing the file; open it again after that ({error})"),
+    };
+    match error.rule() {
+        Some(rule) => busy.called(rule),
+        None => busy,
+    }
 }

@@ -1,11 +1,11 @@
 //! The files that an open [`super::File`] consists of: one, or the parts of a model.
 
-use super::ends::ReadEnds;
-use super::identity::{self, Identity};
-use super::lazy_shard::{LazyShard, OpenedShard};
+use super::input::ReadEnds;
+use super::lazy_shard::{LazyShard, OpenedFile};
+use super::manifest::{self, Identity};
 use super::open_options::Mode;
 use super::recovery::{record_of, Prefix};
-use crate::container::{self, AppendRecord, Capabilities, Detected, Frame, Limits};
+use crate::container::{self, AppendRecord, Capabilities, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::model::manifest::{Container, Manifest, Position, TextId};
@@ -15,17 +15,12 @@ use std::sync::OnceLock;
 
 /// One of the files.
 pub struct FilePart {
-    pub(super) source: Box<dyn ByteSource>,
-    pub(super) frame: Frame,
+    /// As it was opened; of a shard what the table of shards says of it, and where it is looked for first.
+    pub(super) file: OpenedFile,
     /// As its manifest says it.
     pub(super) container: Container,
     /// The version that it says, among the texts of the joint manifest.
     pub(super) version: Option<TextId>,
-    /// What messages call it.
-    pub(super) label: String,
-    /// The path that it was opened by and a NUL; empty where it was opened otherwise.
-    pub(super) path: Vec<u8>,
-    pub(super) modified: i64,
     /// How its file was when a call found that it has not only grown by an append.
     pub(super) refused: Mutex<Option<Change>>,
     /// [`Identity::manifest_hash`], once it is known.
@@ -51,20 +46,11 @@ pub struct Parts {
 
 impl FilePart {
     /// A file of its own.
-    pub(super) fn new(
-        source: Box<dyn ByteSource>,
-        frame: Frame,
-        container: Container,
-        label: String,
-    ) -> FilePart {
+    pub(super) fn new(file: OpenedFile, container: Container) -> FilePart {
         FilePart {
-            source,
-            frame,
+            file,
             container,
             version: None,
-            label,
-            path: Vec::new(),
-            modified: 0,
             refused: Mutex::default(),
             manifest_hash: OnceLock::new(),
             objects: 0..0,
@@ -75,22 +61,15 @@ impl FilePart {
         }
     }
 
-    /// A shard that is not opened.
-    pub(super) fn unopened_shard(
-        source: Box<dyn ByteSource>,
-        container: Container,
-        size: u64,
-        label: String,
-        path: Vec<u8>,
-        lazy_shard: Box<LazyShard>,
-    ) -> FilePart {
-        let frame = Frame { container, manifest: 0..0, data: 0..size, file_size: size, manifest_hash: None };
-        FilePart { path, lazy_shard: Some(lazy_shard), ..FilePart::new(source, frame, container, label) }
+    /// The file as it was opened, or what is known of a shard that is not open.
+    #[inline]
+    fn file(&self) -> &OpenedFile {
+        self.lazy_shard.as_ref().and_then(|shard| shard.opened()).unwrap_or(&self.file)
     }
 
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
-        self.frame.file_size
+        self.file.frame.file_size
     }
 
     /// What it is.
@@ -106,13 +85,12 @@ impl FilePart {
     /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is
     /// not open, the one where it is looked for first.
     pub fn path(&self) -> Option<&[u8]> {
-        let path = self.opened().map_or(&self.path, |opened| &opened.path);
-        Some(path.as_slice()).filter(|path| !path.is_empty())
+        Some(self.file().path.as_slice()).filter(|path| !path.is_empty())
     }
 
     /// What messages call it.
     pub fn label(&self) -> &str {
-        self.opened().map_or(&self.label, |opened| &opened.label)
+        &self.file().label
     }
 
     /// Whether the byte at `offset` is in the page cache; none where that is not known.
@@ -130,10 +108,10 @@ impl FilePart {
     /// Its identity, as it was when it was opened. Reads the manifest, where an append would not have cleared
     /// it.
     pub fn identity(&self) -> Result<Identity> {
-        let modified = self.opened().map_or(self.modified, |opened| opened.modified);
         let manifest_hash = self.find_manifest_hash().map_err(|e| self.named(e))?;
-        let (Frame { manifest, file_size, .. }, source) = (self.frame(), self.source().identity());
-        let (size, manifest_offset) = (*file_size, manifest.start);
+        let OpenedFile { frame, modified, .. } = self.file();
+        let (size, modified, manifest_offset) = (frame.file_size, *modified, frame.manifest.start);
+        let source = self.source().identity();
         Ok(Identity { size, modified, manifest_offset, manifest_hash, source })
     }
 
@@ -141,7 +119,7 @@ impl FilePart {
         if let Some(hash) = self.manifest_hash.get() {
             return Ok(*hash);
         }
-        let hash = identity::manifest_hash(self.source(), self.frame())?;
+        let hash = manifest::manifest_hash(self.source(), self.frame())?;
         Ok(*self.manifest_hash.get_or_init(|| hash))
     }
 
@@ -171,33 +149,25 @@ impl FilePart {
                 let old = Prefix { source, size: frame.file_size };
                 let mut ends = ReadEnds::read(&old, &Limits::default())?;
                 let found = ends.detect(&old, &Limits { manifest_size: u64::MAX, ..Limits::default() });
-                Ok(matches!(found, Ok(Detected::Frame(found)) if found == *frame))
+                Ok(matches!(found, Ok(found) if found == *frame))
             }
-            None => Ok(identity::manifest_hash(source, frame)? == self.find_manifest_hash()?),
+            None => Ok(manifest::manifest_hash(source, frame)? == self.find_manifest_hash()?),
         }
     }
 
     /// Whether its bytes can be had: it is no shard that was not opened.
     pub fn is_open(&self) -> bool {
-        self.lazy_shard.is_none() || self.opened().is_some()
-    }
-
-    /// What is known of a shard since it was opened.
-    fn opened(&self) -> Option<&OpenedShard> {
-        self.lazy_shard.as_ref()?.opened()
+        self.lazy_shard.as_ref().is_none_or(|shard| shard.opened().is_some())
     }
 
     /// Where its bytes come from; none can be had of a shard that is not open.
     pub(crate) fn source(&self) -> &dyn ByteSource {
-        match &self.lazy_shard {
-            None => self.source.as_ref(),
-            Some(lazy_shard) => lazy_shard.source(),
-        }
+        self.file().source.as_ref()
     }
 
     /// Where the manifest stands and how the file is framed.
     pub(crate) fn frame(&self) -> &Frame {
-        self.opened().map_or(&self.frame, |opened| &opened.frame)
+        &self.file().frame
     }
 
     /// What is wrong with an object of a name that another one has; nothing, where its container has such.

@@ -1,16 +1,16 @@
 //! The shards of an open file: where they are looked for, and when they are opened.
 
 use super::file::File;
-use super::lazy_shard::{ExpectedShard, LazyShard, OpenedShard};
+use super::lazy_shard::{ExpectedShard, LazyShard, OpenedFile};
 use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
-use super::store::{follow, Store, MAX_LINKS};
-use crate::container::MAX_SHARDS;
+use super::store::{follow, threads_to_open, Store, MAX_LINKS};
+use crate::container::{Frame, MAX_SHARDS};
 use crate::digest::{parse_of, DigestOf};
 use crate::error::{broken, fail, try_format, Cause, Error, Quoted, Result, Rule};
 use crate::io::path;
 use crate::memory::{try_box, Budget};
-use crate::model::manifest::{self, Component, Manifest, Position};
+use crate::model::manifest::{self, Component, Manifest, Position, Shard};
 use crate::source::{for_each_chunk, ByteSource, Elsewhere};
 use crate::threads;
 use std::ffi::OsStr;
@@ -62,15 +62,11 @@ pub fn add_shards<'p>(
             let texts = label.len().saturating_mul(2).saturating_add(c_path.len());
             budget.charge(texts as u64, "the paths of the shards")?;
             let lazy_shard = LazyShard::new(Position::after(at)?, path, options.shard_folder.is_some());
-            let source = try_box(Elsewhere)?;
-            parts.push(FilePart::unopened_shard(
-                source,
-                container,
-                entry.size,
-                label,
-                c_path,
-                try_box(lazy_shard)?,
-            ));
+            let (source, frame) = (try_box(Elsewhere)?, Frame::of_unknown_manifest(container, entry.size));
+            let file = OpenedFile { source, frame, label, path: c_path, modified: 0 };
+            let mut shard = FilePart::new(file, container);
+            shard.lazy_shard = Some(try_box(lazy_shard)?);
+            parts.push(shard);
         }
     }
     Ok(())
@@ -136,44 +132,37 @@ impl File {
         let at = self.manifest.rare(component).shard;
         let part = at.and_then(|at| self.parts.shard_at(at));
         let part = part.ok_or_else(|| fail!(Internal, "a component in a shard that is not in the table"))?;
-        Ok(self.open_shard(part)?.map_or(part.source(), |opened| opened.source.as_ref()))
+        self.open_shard(part)?;
+        Ok(part.source())
     }
 
     /// Opens one of its files if it is a shard that is not open.
     pub fn open_part(&self, index: usize) -> Result<()> {
         match self.part(index) {
-            Some(part) => self.open_shard(part).map(drop).map_err(|e| self.in_shard(part, e)),
+            Some(part) => self.open_shard(part).map_err(|e| self.in_shard(part, e)),
             None => Ok(()),
         }
     }
 
-    fn open_shard<'f>(&'f self, part: &'f FilePart) -> Result<Option<&'f OpenedShard>> {
+    fn open_shard(&self, part: &FilePart) -> Result<()> {
         let store = self.shards.store.as_deref().map(|store| store as &dyn Store);
         self.open_shard_by(store, part)
     }
 
-    fn open_shard_by<'f>(
-        &'f self,
-        store: Option<&dyn Store>,
-        part: &'f FilePart,
-    ) -> Result<Option<&'f OpenedShard>> {
-        let Some(lazy_shard) = &part.lazy_shard else { return Ok(None) };
-        if let Some(opened) = lazy_shard.opened() {
-            return Ok(Some(opened));
-        }
-        let Some(entry) = self.manifest.shards.get(lazy_shard.at.index()) else { return Ok(None) };
+    fn open_shard_by(&self, store: Option<&dyn Store>, part: &FilePart) -> Result<()> {
+        let lazy_shard = part.lazy_shard.as_ref().filter(|shard| shard.opened().is_none());
+        let Some((lazy_shard, entry)) = lazy_shard.zip(self.shard_entry(part)) else { return Ok(()) };
         let expected = ExpectedShard {
             name: self.manifest.texts.get(entry.name),
             size: entry.size,
             digest: self.manifest.texts.get(entry.digest),
             container: part.container(),
         };
-        let (opened, is_new) = lazy_shard.open(store, &expected, &self.shards)?;
-        if is_new {
+        if lazy_shard.open(store, &expected, &self.shards)? {
             // Advice may start threads, whose hooks run under no lock of ours.
-            self.advise_whole(opened.source.as_ref(), expected.size, self.shards.advice)?;
+            self.advise_whole(part.source(), expected.size, self.shards.advice)?;
         }
-        Ok(Some(opened))
+        Ok(())
     }
 
     /// Takes what opens its shards, and opens them where that has to be done now.
@@ -196,11 +185,7 @@ impl File {
     /// Opens all. Failures are reported now if they `are_reported`, else when a shard is read.
     fn open_all_shards(&self, store: &dyn Store, are_reported: bool, options: &OpenOptions) -> Result<()> {
         let count = self.manifest.shards.len();
-        let threads = match options.threads {
-            _ if threads::is_worker() => 1,
-            0 => store.threads(count),
-            wanted => threads::count(wanted),
-        };
+        let threads = threads_to_open(store, options.threads, count);
         let first = self.part_count().saturating_sub(count);
         let (next, failed_at) = (AtomicUsize::new(first), AtomicUsize::new(usize::MAX));
         threads::run(threads.min(count), self.thread_hooks, &|| loop {
@@ -215,10 +200,7 @@ impl File {
             }
         });
         let failed = self.part(failed_at.into_inner()).filter(|_| are_reported);
-        failed.map_or(Ok(()), |part| match self.open_shard_by(None, part) {
-            Err(e) => Err(self.in_shard(part, e)),
-            Ok(_) => Ok(()),
-        })
+        failed.map_or(Ok(()), |part| self.open_shard_by(None, part).map_err(|e| self.in_shard(part, e)))
     }
 
     /// Whether shards that are not open can be opened.
@@ -231,12 +213,15 @@ impl File {
         self.manifest.shard(component).map(|shard| self.manifest.texts.get(shard.name))
     }
 
+    /// What the table of shards says of one of its files, if that is a shard.
+    fn shard_entry(&self, part: &FilePart) -> Option<&Shard> {
+        self.manifest.shards.get(part.lazy_shard.as_ref()?.at.index())
+    }
+
     /// An error of one of its files, named by the file and, of a shard, what the table of shards calls it.
     #[cold]
     fn in_shard(&self, part: &FilePart, error: Error) -> Error {
-        let entry =
-            part.lazy_shard.as_ref().and_then(|lazy_shard| self.manifest.shards.get(lazy_shard.at.index()));
-        match entry.map(|entry| self.manifest.texts.get_bytes(entry.name)) {
+        match self.shard_entry(part).map(|entry| self.manifest.texts.get_bytes(entry.name)) {
             Some(name) => self.in_file(error.within(format_args!("shard {}", Quoted(name)))),
             None => part.named(error),
         }
@@ -259,17 +244,12 @@ impl File {
         step: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<bool> {
         let named = |e| self.in_shard(part, e);
-        let entry =
-            part.lazy_shard.as_ref().and_then(|lazy_shard| self.manifest.shards.get(lazy_shard.at.index()));
-        let Some(entry) = entry else { return Ok(true) };
-        let source = match self.open_shard(part).map_err(named)? {
-            Some(opened) => opened.source.as_ref(),
-            None => return Ok(true),
-        };
+        let Some(entry) = self.shard_entry(part) else { return Ok(true) };
+        self.open_shard(part).map_err(named)?;
         let expected = parse_of(self.manifest.texts.get(entry.digest), DigestOf::Decoded).map_err(named)?;
         let Ok(mut hasher) = expected.hasher() else { return Ok(false) };
         let mut stopped = None;
-        let read = for_each_chunk(source, 0..entry.size, &mut |chunk| {
+        let read = for_each_chunk(part.source(), 0..entry.size, &mut |chunk| {
             hasher.update(chunk);
             step(chunk.len() as u64).map_err(|e| {
                 let again = e.again();

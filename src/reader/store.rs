@@ -1,6 +1,8 @@
-//! Where the files of a model are: on this system, or where functions of the caller reach.
+//! Where the files of a model are: on this system, or where functions of the caller reach; and what a
+//! download that is not complete looks like.
 
 use super::open_options::Mode;
+use crate::container::is_zero;
 use crate::error::{Cause, Error, Result};
 use crate::io::path::{self, SystemPath};
 use crate::io::{folder, stat};
@@ -8,7 +10,8 @@ use crate::memory::try_box;
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
 use crate::source::network::is_remote;
-use crate::source::ByteSource;
+use crate::source::{with_range, ByteSource};
+use crate::threads;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -62,6 +65,15 @@ const DEFAULT_THREADS: usize = 4;
 /// From so many parts on they are worth a thread.
 const MIN_THREADED: usize = 8;
 
+/// Threads that open so many files, where the caller wants so many or leaves it to us (0).
+pub fn threads_to_open(store: &dyn Store, wanted: usize, files: usize) -> usize {
+    match wanted {
+        _ if threads::is_worker() => 1,
+        0 => store.threads(files),
+        wanted => threads::count(wanted),
+    }
+}
+
 /// The file system, whose files are reached that way.
 #[derive(Clone, Copy)]
 pub(super) struct FileSystem(pub(super) Mode);
@@ -101,7 +113,7 @@ impl Store for FileSystem {
     fn threads(&self, files: usize) -> usize {
         match files < MIN_THREADED {
             true => 1,
-            false => crate::threads::count(0).min(DEFAULT_THREADS),
+            false => threads::count(0).min(DEFAULT_THREADS),
         }
     }
 }
@@ -136,4 +148,31 @@ pub fn c_path(path: &Path) -> Result<Vec<u8>> {
     text.extend_from_slice(bytes);
     text.push(0);
     Ok(text)
+}
+
+/// The extensions of downloads that are not complete.
+const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "download", "aria2", "tmp"];
+/// Whether a file of that name is an unfinished download.
+pub fn is_unfinished(name: &str) -> bool {
+    name.rsplit_once('.')
+        .is_some_and(|(_, end)| UNFINISHED.iter().any(|known| end.eq_ignore_ascii_case(known)))
+}
+
+/// The failure of a file that looks like a download that is not complete, with a word on that.
+#[cold]
+pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -> Error {
+    const LOOKED_AT: u64 = 4096;
+    if !matches!(error.cause(), Cause::Broken(_) | Cause::NotZtensor) {
+        return error;
+    }
+    if is_unfinished(label) {
+        return error.within(format_args!("its name is that of a download that is not complete"));
+    }
+    let size = source.size();
+    let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // a small file has its header in front
+    let ends_in_zeros = with_range(source, start..size, |end| Ok(is_zero(end)));
+    match ends_in_zeros {
+        Ok(true) => error.within(format_args!("it ends in zeros, as a download does that is not complete")),
+        _ => error,
+    }
 }

@@ -29,6 +29,8 @@ struct Far {
     bytes: ReadOnly,
     at_once: usize,
     concurrency: usize,
+    /// Bytes between two ranges that are worth to be read with them.
+    gap: u64,
     calls: Arc<(Mutex<Calls>, Condvar)>,
 }
 
@@ -68,7 +70,8 @@ impl ByteSource for Far {
 
     fn profile(&self) -> Profile {
         let read_many = ReadMany::Anywhere;
-        Profile { concurrency: self.concurrency, largest_request: LARGEST, read_many, ..Profile::calls() }
+        let Far { concurrency, gap, .. } = *self;
+        Profile { concurrency, gap, largest_request: LARGEST, read_many, ..Profile::calls() }
     }
 }
 
@@ -78,7 +81,8 @@ fn read(samples: &[Sample], concurrency: usize, at_once: usize, options: BatchOp
     let bytes = ReadOnly(common::file_of(&written, samples));
     let calls: Arc<(Mutex<Calls>, Condvar)> = Arc::default();
     let (open, options) = (OpenOptions::default(), BatchOptions { direct: Direct::Auto, ..options });
-    let source = Far { bytes, at_once, concurrency, calls: Arc::clone(&calls) };
+    let gap = Profile::calls().gap;
+    let source = Far { bytes, at_once, concurrency, gap, calls: Arc::clone(&calls) };
     calls.0.lock().unwrap().most = at_once; // opening waits for none
     let file = File::from_source(Box::new(source), &open, String::from("far")).unwrap();
     *calls.0.lock().unwrap() = Calls::default();
@@ -133,5 +137,38 @@ fn memory_of_all_threads_is_within_what_the_caller_allows() {
     for (in_flight, expected) in [(256 << 10, 2), (1 << 20, 6), (1, 1)] {
         let (_, threads) = read(&samples, 6, 1, BatchOptions { in_flight, ..BatchOptions::default() });
         assert_eq!(threads, expected, "{in_flight}");
+    }
+}
+
+/// An npz of so many arrays, each of so many bytes.
+fn npz(count: usize, size: usize) -> Vec<u8> {
+    let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({size},), }}");
+    let array = [b"\x93NUMPY\x01\0", &[text.len() as u8, 0][..], text.as_bytes(), &vec![7; size]].concat();
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for at in 0..count {
+        let (name, start) = (format!("{at}.npy"), file.len() as u32);
+        let sizes = [0, array.len() as u32, array.len() as u32].map(u32::to_le_bytes).concat();
+        let fields = [&[0; 10][..], &sizes, &[name.len() as u8, 0, 0, 0]].concat();
+        file.extend([&b"PK\x03\x04"[..], &fields, name.as_bytes(), &array].concat());
+        let rest = [&[0; 10][..], &start.to_le_bytes()].concat();
+        directory.extend([&b"PK\x01\x02\0\0"[..], &fields, &rest, name.as_bytes()].concat());
+    }
+    let numbers = [directory.len() as u32, file.len() as u32].map(u32::to_le_bytes).concat();
+    let counts = [(count as u16).to_le_bytes(); 2].concat();
+    [&file[..], &directory, b"PK\x05\x06\0\0\0\0", &counts, &numbers, &[0; 2]].concat()
+}
+
+#[test]
+fn an_archive_of_ten_thousand_members_is_opened_in_a_few_calls() {
+    const MEMBERS: usize = 10_000;
+    // Both ends, the directory, and the fronts of the members: those that are near each other in one piece of 4 MiB,
+    // those that are not up to 1,024 in a call.
+    for (size, gap, expected) in [(100, Profile::calls().gap, 3), (2000, 0, 2 + MEMBERS.div_ceil(1024))] {
+        let calls: Arc<(Mutex<Calls>, Condvar)> = Arc::default();
+        calls.0.lock().unwrap().most = 1;
+        let bytes = ReadOnly(npz(MEMBERS, size));
+        let source = Far { bytes, at_once: 1, concurrency: 1, gap, calls: Arc::clone(&calls) };
+        let file = File::from_source(Box::new(source), &OpenOptions::default(), String::from("far")).unwrap();
+        assert_eq!((file.object_count(), calls.0.lock().unwrap().all), (MEMBERS, expected), "{size}");
     }
 }

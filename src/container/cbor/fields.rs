@@ -2,8 +2,8 @@
 
 use super::cursor::{Cursor, Head};
 use super::fast_path::packed;
-use super::intern::{MapInterner, ShapeInterner};
 use super::tables::{push, push_text, reserve_entry, reserve_value};
+use super::tables::{MapInterner, ShapeInterner};
 use crate::container::frame::{Frame, Limits};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::memory::Budget;

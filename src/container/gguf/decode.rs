@@ -1,13 +1,13 @@
 //! The metadata of a file to the tables of a manifest.
 
 use super::cursor::{Cursor, Encoding, Reach, Read, Stop};
-use super::key_map::KeyMap;
+use super::keys::KeyMap;
 use super::keys::Keys;
 use super::tensors::{self, Info};
-use super::types::{Type, Types};
+use super::tensors::{Type, Types};
 use crate::container::frame::{Frame, Limits};
+use crate::container::input::Input;
 use crate::container::tables::{add, add_name, add_text, expect, push};
-use crate::container::window::Window;
 use crate::error::{broken, fail, try_format, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{
@@ -20,27 +20,40 @@ use crate::model::value::Tape;
 /// First bytes.
 pub(crate) const MAGIC: &[u8; 4] = b"GGUF";
 
-/// Bytes that are read at once, or one item if that is more.
-const READ_SIZE: u64 = 4 << 20;
+/// Bytes of the first read, or one item if that is more; each read behind it is twice as large as the one
+/// before, up to the largest.
+const READ_SIZES: (u64, u64) = (64 << 10, 1 << 20);
 
 /// The role of a tensor's bytes.
 const ROLE: &str = "data";
 
 /// Reads the metadata, where it ends and what it says.
-pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Result<(Frame, Manifest)> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    decode_by(READ_SIZES, frame, input, limits, budget)
+}
+
+pub(super) fn decode_by(
+    (mut ahead, most): (u64, u64),
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
     let mut tape = Tape::default();
     let mut keys = KeyMap::new(&mut tape, budget)?;
-    let reach = Reach { file_size: window.file_size(), limit: limits.manifest_size };
+    let reach = Reach { file_size: input.file_size(), limit: limits.manifest_size };
     let mut decoder = Decoder::new(limits, budget)?;
-    let (mut start, mut least) = (0, 0);
+    let (mut start, mut least) = (0u64, 0u64);
     loop {
-        let bytes = window.bytes(start, least)?;
-        // What may be held grows with what was read, also where all bytes of the file are in memory.
-        let end = start.saturating_add(least.max(READ_SIZE)).min(reach.limit);
-        let bytes = usize::try_from(end.saturating_sub(start))
-            .map_or(bytes, |size| bytes.get(..size).unwrap_or(bytes));
-        budget.raise(limits.memory_for(end.min(reach.file_size)));
-        let mut cursor = Cursor::new(bytes, start, decoder.encoding, reach);
+        let end = start.saturating_add(least.max(ahead)).min(reach.limit).min(reach.file_size);
+        ahead = ahead.saturating_mul(2).min(most);
+        budget.raise(limits.memory_for(end)); // what may be held grows with what was read
+        let mut cursor = Cursor::new(input.read(start..end)?, start, decoder.encoding, reach);
         match decoder.read(&mut cursor, &mut keys) {
             Ok(()) => {
                 let end = cursor.offset();
@@ -50,8 +63,8 @@ pub fn decode(window: &mut dyn Window, limits: &Limits, budget: &Budget) -> Resu
                 manifest.container = Some(Container::Gguf);
                 manifest.attributes = Some(attributes);
                 manifest.values = tape;
-                let frame = Frame::with_manifest_first(Container::Gguf, 0..end, data, reach.file_size);
-                return Ok((frame, manifest));
+                (frame.manifest, frame.data) = (0..end, data..reach.file_size);
+                return Ok(manifest);
             }
             Err(Stop::Failed(e)) => return Err(e),
             Err(Stop::More(until)) => {

@@ -1,11 +1,19 @@
-//! The keys of a file and their values, in as many steps as it takes to have their bytes. Arrays in arrays
-//! are kept in a list of their own, so that the stack does not depend on the file.
+//! The keys of a file and their values, in as many steps as it takes to have their bytes, as its attribute
+//! map: in their order, with the types that the file states. Arrays in arrays are kept in a list of their
+//! own, so that the stack does not depend on the file.
+//!
+//! A file that is one of several says so by llama.cpp's `split.no`, `split.count`, `split.tensors.count`.
 
-use super::cursor::{Cursor, Read, Stop};
-use super::key_map::KeyMap;
-use super::kind::Kind;
+use super::cursor::{Cursor, Kind, Read, Stop};
+use crate::container::interface::Split;
 use crate::error::{broken, Quoted, Result, Rule};
+use crate::memory::{bytes_of, Budget};
 use crate::model::dtype::Dtype;
+use crate::model::find_duplicate::find_duplicate;
+use crate::model::manifest::Manifest;
+use crate::model::text::Position;
+use crate::model::value::record::Kind as ValueKind;
+use crate::model::value::{Element, Tape, ValueBuilder};
 
 /// How deep arrays may nest.
 ///
@@ -172,4 +180,116 @@ fn alignment(bytes: &[u8], big_endian: bool) -> Result<u32> {
             "the alignment is {value}, not a power of two from 1 to {MAX_ALIGNMENT}"
         )),
     }
+}
+
+/// The keys. A file that is a whole model has none of them, or a count of 1.
+pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
+
+/// What the keys say; nothing, where the file is not one of several.
+pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
+    let integer = |key: &str| -> Result<Option<u64>> {
+        let Some(value) = manifest.file_attributes().and_then(|map| map.get(key)) else { return Ok(None) };
+        let wrong = || broken!(Rule::SplitKeys, "key {key:?} is no integer from 0 on");
+        value.as_u64().map(Some).ok_or_else(wrong)
+    };
+    let Some(count) = integer("split.count")?.filter(|count| *count > 1) else { return Ok(None) };
+    let (number, tensors) = (integer("split.no")?, integer("split.tensors.count")?);
+    let Some(number) = number.filter(|number| *number < count) else {
+        return Err(broken!(Rule::SplitKeys, "split.count is {count}, but split.no is not below it"));
+    };
+    Ok(Some(Split { number, count, tensors }))
+}
+
+/// Bytes of elements that are swapped to the host's byte order at once.
+const SWAP_BUFFER_SIZE: usize = 512;
+
+/// A map that is being put together.
+pub struct KeyMap<'t> {
+    map: ValueBuilder<'t>,
+    budget: &'t Budget,
+    swaps: bool,
+}
+
+impl<'t> KeyMap<'t> {
+    /// A map at the end of `tape`, with memory charged to `budget`.
+    pub fn new(tape: &'t mut Tape, budget: &'t Budget) -> Result<Self> {
+        let mut map = ValueBuilder::new(tape).within(Some(budget));
+        map.begin_map(None)?;
+        Ok(KeyMap { map, budget, swaps: false })
+    }
+
+    /// The byte order of numbers that come.
+    pub fn set_order(&mut self, big_endian: bool) {
+        self.swaps = big_endian != cfg!(target_endian = "big");
+    }
+
+    /// The key of the next value, or a string: text where it is UTF-8, else bytes.
+    #[inline]
+    pub fn text(&mut self, text: &[u8]) -> Result<()> {
+        self.map.text_or_bytes(text)
+    }
+
+    /// One number or bool, as the file has it.
+    pub fn number(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
+        let mut swapped = [0; SWAP_BUFFER_SIZE];
+        self.map.number(dtype, in_host_order(bytes, dtype, self.swaps, &mut swapped))
+    }
+
+    /// An array of that many elements, which follow.
+    pub fn begin_array(&mut self, element: Element, count: u64) -> Result<()> {
+        self.map.begin_array(element, Some(count))
+    }
+
+    /// Elements of the array that was begun last, as the file has them.
+    pub fn numbers(&mut self, dtype: Dtype, bytes: &[u8]) -> Result<()> {
+        if !self.swaps {
+            return self.map.elements(dtype, bytes);
+        }
+        bytes.chunks(SWAP_BUFFER_SIZE).try_for_each(|chunk| {
+            let mut swapped = [0; SWAP_BUFFER_SIZE];
+            self.map.elements(dtype, in_host_order(chunk, dtype, true, &mut swapped))
+        })
+    }
+
+    /// Ends the array, which has all of its elements.
+    pub fn end_array(&mut self) -> Result<()> {
+        self.map.end().map(drop)
+    }
+
+    /// All keys are there, each once.
+    pub fn finish(mut self) -> Result<Position> {
+        let pairs = self.map.end()?.pairs();
+        // They are sorted by reference to find out.
+        let sorted = bytes_of::<(&[u8], usize)>(pairs.len());
+        self.budget.charge(sorted, "keys that are sorted")?;
+        let mut keys = Vec::new();
+        keys.try_reserve_exact(pairs.len())?;
+        keys.extend(pairs.map(|(key, _)| match key.kind() {
+            ValueKind::Text(text) => text.as_bytes(),
+            ValueKind::Bytes(bytes) => bytes,
+            _ => &[],
+        }));
+        if let Some(key) = find_duplicate(&keys, Ord::cmp)? {
+            return Err(broken!(Rule::KeyDuplicate, "the key {} is there twice", Quoted(key)));
+        }
+        self.budget.give_back(sorted);
+        self.map.finish()
+    }
+}
+
+/// Elements with their bytes the other way round if the order is not the host's; at most `SWAP_BUFFER_SIZE`
+/// bytes then.
+fn in_host_order<'a>(
+    bytes: &'a [u8],
+    dtype: Dtype,
+    swaps: bool,
+    swapped: &'a mut [u8; SWAP_BUFFER_SIZE],
+) -> &'a [u8] {
+    let size = dtype.size().max(1);
+    let Some(swapped) = swapped.get_mut(..bytes.len()).filter(|_| swaps && size > 1) else { return bytes };
+    for (from, to) in bytes.chunks_exact(size).zip(swapped.chunks_exact_mut(size)) {
+        to.copy_from_slice(from);
+        to.reverse();
+    }
+    swapped
 }

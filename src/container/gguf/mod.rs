@@ -3,21 +3,17 @@
 //! How long they are stands nowhere: they are read item by item, over a window that moves through the file
 //! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
 
-mod cursor;
+pub mod cursor;
 mod decode;
-mod key_map;
 pub mod keys;
-pub mod kind;
 mod origin;
-pub mod split;
 pub mod tensors;
 #[cfg(test)]
 mod tests;
-pub mod types;
 
 use super::capabilities::{Capabilities, FOREIGN};
-use super::frame::{Detected, Ends, Limits};
-use super::row::{Decode, Row};
+use super::frame::{Detected, Ends, Frame, Limits};
+use super::interface::Row;
 use super::ztensor_1;
 use crate::error::Result;
 use crate::model::manifest::Container;
@@ -31,19 +27,20 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(detect),
     may_be: &[],
-    decode: Some(Decode::Front(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: None,
     origin: Some(origin::origin),
     ends: None,
-    split: Some(split::split),
+    split: Some(keys::split),
     content_digest: None,
     canonical: None,
 };
 
 /// What ends as a `.zt` file does is one that lost its beginning.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
-    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::footer::MAGIC) {
-        true => Ok(Detected::Front(Container::Gguf)),
+    match ends.head.starts_with(decode::MAGIC) && !ends.tail.ends_with(ztensor_1::ends::MAGIC) {
+        true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Gguf, ends.file_size))),
         false => Ok(Detected::Other),
     }
 }

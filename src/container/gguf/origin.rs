@@ -3,9 +3,9 @@
 use super::cursor::{Cursor, Encoding, Reach};
 use super::decode::MAGIC;
 use super::keys::DEFAULT_ALIGNMENT;
-use super::split::SPLIT_KEYS;
+use super::keys::SPLIT_KEYS;
 use crate::container::frame::Frame;
-use crate::container::row::{OriginOf, ReadAt};
+use crate::container::interface::{OriginOf, ReadAt};
 use crate::error::{fail, try_format, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Manifest;

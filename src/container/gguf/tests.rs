@@ -1,27 +1,13 @@
 //! What the files of tests/data do not show: windows of any size, budgets, limits.
 
-use super::decode::decode;
-use crate::container::{Limits, Window};
+use super::decode::{decode, decode_by};
+use crate::container::input::InMemory;
+use crate::container::{Frame, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Format, Manifest};
+use crate::model::manifest::{Container, Format, Manifest};
 use crate::model::value::Kind;
-
-/// Gives as few bytes as are asked for, but `step` at once.
-struct Steps<'a>(&'a [u8], u64);
-
-impl Window for Steps<'_> {
-    fn file_size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn bytes(&mut self, start: u64, least: u64) -> Result<&[u8]> {
-        let end = start + least;
-        assert!(end <= self.file_size(), "bytes that the file has not");
-        Ok(&self.0[start as usize..end.max(start + self.1).min(self.file_size()) as usize])
-    }
-}
 
 /// A file of 3 that is put together, in one byte order or the other.
 #[derive(Clone, Default)]
@@ -69,9 +55,14 @@ fn limits() -> Limits {
     Limits::default()
 }
 
+fn frame(bytes: &[u8]) -> Frame {
+    Frame::of_unknown_manifest(Container::Gguf, bytes.len() as u64)
+}
+
+/// Reads as few bytes as are needed, but `step` at once.
 fn open_by(bytes: &[u8], step: u64, limits: &Limits) -> Result<Manifest> {
     let budget = Budget::new(limits.memory_for(0));
-    decode(&mut Steps(bytes, step), limits, &budget).map(|(_, manifest)| manifest)
+    decode_by((step, step), &mut frame(bytes), &mut InMemory::file(bytes), limits, &budget)
 }
 
 /// A file with something of each kind.
@@ -124,7 +115,8 @@ fn types_are_those_that_the_file_states() {
 fn a_file_that_is_cut_anywhere_is_refused_by_a_rule() {
     let made = usual(false);
     let budget = Budget::new(limits().memory_for(0));
-    let (frame, _) = decode(&mut &made.bytes[..], &limits(), &budget).unwrap();
+    let mut frame = frame(&made.bytes);
+    decode(&mut frame, &mut InMemory::file(&made.bytes), &limits(), &budget).unwrap();
     for cut in 4..frame.manifest.end as usize {
         for step in [1, 1 << 20] {
             let e = open_by(&made.bytes[..cut], step, &limits()).unwrap_err();
@@ -149,7 +141,7 @@ fn what_is_claimed_takes_no_memory_before_it_is_there() {
     let bytes = Made::new(false, 1 << 20, 0).padded(24 << 20).bytes;
     let budget = Budget::new(1 << 20);
     let limits = Limits { memory: Some(1 << 20), ..limits() };
-    let e = decode(&mut &bytes[..], &limits, &budget).unwrap_err();
+    let e = decode(&mut frame(&bytes), &mut InMemory::file(&bytes), &limits, &budget).unwrap_err();
     assert_eq!(e.cause(), Cause::Limit, "{e}");
 }
 

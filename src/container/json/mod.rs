@@ -2,11 +2,10 @@
 //! key.
 
 mod parse;
-mod passed_keys;
 mod scan;
 mod write;
 
 pub use parse::parse;
-pub use passed_keys::PassedKeys;
+pub use scan::PassedKeys;
 pub use scan::Scan;
 pub use write::write;

@@ -1,9 +1,10 @@
-//! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes.
+//! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes, and for the
+//! keys of objects that are passed over: they mean nothing, but none may be twice in its object.
 
-use super::passed_keys::PassedKeys;
-use crate::container::tables::extend;
-use crate::error::{broken, Error, Result, Rule};
-use crate::memory::Budget;
+use crate::container::tables::{extend, push};
+use crate::error::{broken, fail, Error, Quoted, Result, Rule};
+use crate::memory::{bytes_of, Budget};
+use crate::model::find_duplicate::find_duplicate;
 
 /// How deep an ignored value may nest.
 const MAX_DEPTH: usize = 127;
@@ -11,7 +12,7 @@ const MAX_DEPTH: usize = 127;
 /// A position in the text.
 pub struct Scan<'a> {
     bytes: &'a [u8],
-    /// What messages call the text.
+    /// What messages call the text; empty for an argument of a call.
     what: &'static str,
     at: usize,
     budget: &'a Budget,
@@ -21,7 +22,8 @@ pub struct Scan<'a> {
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
-    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`.
+    /// Begins at the front of a text, which has to be UTF-8; messages call it `what`, and the argument of a
+    /// call where that is empty.
     pub fn new(bytes: &'a [u8], what: &'static str, budget: &'a Budget) -> Result<Scan<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(Scan { bytes, what, at: 0, budget }),
@@ -32,7 +34,16 @@ impl<'a> Scan<'a> {
     /// An error of the syntax, here.
     #[cold]
     pub fn wrong(&self, what: &str) -> Error {
-        broken!(Rule::JsonSyntax, "byte {} of {}: {what}", self.at, self.what)
+        match self.what {
+            "" => fail!(InvalidArgument, "JSON, byte {}: {what}", self.at),
+            text => broken!(Rule::JsonSyntax, "byte {} of {text}: {what}", self.at),
+        }
+    }
+
+    /// The next byte behind white space, which is passed.
+    pub fn next_byte(&mut self) -> Option<u8> {
+        self.space();
+        self.peek()
     }
 
     #[inline(always)]
@@ -105,7 +116,7 @@ impl<'a> Scan<'a> {
         self.space();
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.wrong("text follows its object")),
+            Some(_) => Err(self.wrong("text follows the value")),
         }
     }
 
@@ -270,8 +281,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A number or a word.
-    fn scalar(&mut self) -> Result<()> {
+    /// A number, or one of `true`, `false` and `null`.
+    pub fn scalar(&mut self) -> Result<Text<'a>> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let end =
             rest.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.'));
@@ -279,7 +290,7 @@ impl<'a> Scan<'a> {
         match matches!(word, b"true" | b"false" | b"null") || is_number(word) {
             true => {
                 self.at = self.at.saturating_add(word.len());
-                Ok(())
+                Ok(word)
             }
             false => Err(self.wrong("expected a value")),
         }
@@ -345,6 +356,67 @@ fn is_number(word: &[u8]) -> bool {
     whole(word).is_some()
 }
 
+/// Keys of any number of objects; number 0 is one whose other keys the caller knows.
+#[derive(Default)]
+pub struct PassedKeys {
+    texts: Vec<u8>,
+    keys: Vec<Key>,
+    /// The number of objects but for number 0.
+    objects: u32,
+}
+
+/// A key, and which object has it. Its text begins where the one before ends.
+struct Key {
+    object: u32,
+    end: usize,
+}
+
+impl PassedKeys {
+    /// The number of one more object. There are fewer than bytes, and a text has at most 2^32.
+    pub(super) fn add_object(&mut self) -> u32 {
+        self.objects = self.objects.saturating_add(1);
+        self.objects
+    }
+
+    /// Adds a key of an object.
+    #[cold]
+    pub fn push(&mut self, budget: &Budget, object: u32, key: &[u8]) -> Result<()> {
+        extend(budget, &mut self.texts, key)?;
+        push(budget, &mut self.keys, Key { object, end: self.texts.len() })
+    }
+
+    /// Fails if an object has a key twice; otherwise forgets all keys.
+    #[inline(always)]
+    pub fn check(&mut self, budget: &Budget) -> Result<()> {
+        match self.keys.is_empty() {
+            true => Ok(()),
+            false => self.check_some(budget),
+        }
+    }
+
+    #[cold]
+    fn check_some(&mut self, budget: &Budget) -> Result<()> {
+        let temporary = bytes_of::<(u32, &[u8])>(self.keys.len()).saturating_mul(2); // the list, and the memory that sorts it
+        budget.charge(temporary, "keys that are compared")?;
+        let mut keys: Vec<(u32, &[u8])> = Vec::new();
+        keys.try_reserve_exact(self.keys.len())?;
+        let mut start = 0;
+        for key in &self.keys {
+            keys.push((key.object, self.texts.get(start..key.end).unwrap_or_default()));
+            start = key.end;
+        }
+        if let Some((_, twice)) = find_duplicate(&keys, |a, b| a.cmp(b))? {
+            return Err(broken!(Rule::JsonDuplicateKey, "it has two fields {}", Quoted(twice)));
+        }
+        drop(keys);
+        budget.give_back(temporary);
+        self.texts.clear();
+        self.keys.clear();
+        self.objects = 0;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,6 +458,40 @@ mod tests {
         }
         for text in ["", "-1", "1.0", "1e3", "01", "00", "18446744073709551616", "100000000000000000000000"] {
             assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests_of_passed_keys {
+    use super::*;
+    use crate::container::json::Scan;
+
+    #[test]
+    fn no_key_is_twice_in_an_object_that_is_passed_over() {
+        let budget = Budget::new(u64::MAX);
+        let skip = |text: &str| {
+            let mut scan = Scan::new(text.as_bytes(), "the text", &budget).unwrap();
+            let mut keys = PassedKeys::default();
+            scan.skip(&mut Vec::new(), &mut keys)?;
+            scan.end()?;
+            keys.check(&budget)
+        };
+        let many: Vec<String> = (0..300).map(|at| format!(r#""{at}":{{"0":[]}}"#)).collect();
+        let many = many.join(",");
+        for (text, rule) in [
+            (r#"{"a":1,"b":{"a":1,"b":"a"},"c":[{"a":1},{"a":{"a":null}}],"A":{}}"#.to_owned(), None),
+            (r#"{"a":1,"a":1}"#.to_owned(), Some(Rule::JsonDuplicateKey)),
+            (r#"{"x":{"b":{},"a":[{"b":1}],"b":2}}"#.to_owned(), Some(Rule::JsonDuplicateKey)),
+            (r#"[[{"a":1},{"b":1,"\u0062":2}]]"#.to_owned(), Some(Rule::JsonDuplicateKey)),
+            (format!("{{{many}}}"), None),
+            (format!(r#"{{{many},"7":0}}"#), Some(Rule::JsonDuplicateKey)),
+            ("[".repeat(127) + &"]".repeat(127), None),
+            (r#"{"":"#.repeat(126) + "{}" + &"}".repeat(126), None),
+            ("[".repeat(128) + &"]".repeat(128), Some(Rule::JsonDepth)),
+            (r#"{"a":[}"#.to_owned(), Some(Rule::JsonSyntax)),
+        ] {
+            assert_eq!(skip(&text).err().and_then(|e| e.rule()), rule, "{text}");
         }
     }
 }

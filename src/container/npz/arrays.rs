@@ -1,11 +1,11 @@
 //! Arrays to the tables of a manifest.
 
-use super::descr::Kind;
+use super::header::Kind;
 use super::header::{self, Front, Header};
 use crate::codec::inflate_front;
 use crate::container::clashes;
 use crate::container::frame::{Frame, Limits, TRAILING_HELP};
-use crate::container::regions::Regions;
+use crate::container::input::Input;
 use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Member, Method, Seen};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
@@ -42,11 +42,12 @@ const NOT_AN_ARRAY: &str = "npz.not_an_array";
 /// The arrays of an archive: the members that begin as an array does. The others are listed, and not read.
 pub(super) fn archive(
     mut directory: Directory,
-    regions: &mut dyn Regions,
+    frame: &mut Frame,
+    input: &mut dyn Input,
     budget: &Budget,
-) -> Result<(Frame, Manifest)> {
+) -> Result<Manifest> {
     let mut manifest = begin()?;
-    let found = headers(&mut directory, regions, &mut manifest.dimensions, budget)?;
+    let found = headers(&mut directory, input, &mut manifest.dimensions, budget)?;
     let is_named = |member: &Member| directory.name(member).ends_with(b".npy");
     let is_array = |found: &Found| matches!(found, Found::Array(_) | Found::Version(..));
     if !found.is_empty() && !found.iter().any(is_array) && !directory.members.iter().any(is_named) {
@@ -84,15 +85,8 @@ pub(super) fn archive(
     drop_text(name, budget);
     budget.give_back(charged);
     clashes::mark_objects(&mut manifest, budget)?;
-    let (manifest_range, file_size) = (directory.range.clone(), regions.file_size());
-    let frame = Frame {
-        container: Container::Npz,
-        data: 0..manifest_range.start,
-        manifest: manifest_range,
-        file_size,
-        manifest_hash: None,
-    };
-    Ok((frame, manifest))
+    (frame.data, frame.manifest) = (0..directory.range.start, directory.range);
+    Ok(manifest)
 }
 
 #[cold]
@@ -110,7 +104,7 @@ fn neither(directory: &Directory) -> Error {
 /// Reads the header of each member that is an array, and puts its dimensions to `dimensions`.
 fn headers(
     directory: &mut Directory,
-    regions: &mut dyn Regions,
+    input: &mut dyn Input,
     dimensions: &mut Vec<u64>,
     budget: &Budget,
 ) -> Result<Vec<Found>> {
@@ -120,7 +114,7 @@ fn headers(
         push(budget, &mut found, if is_folder { Found::Folder } else { Found::Unread })?;
     }
     let mut inflated = Vec::new();
-    directory.visit(regions, AHEAD, budget, &mut |at, member, front| {
+    directory.visit(input, AHEAD, budget, &mut |at, member, front| {
         let Some(found @ Found::Unread) = found.get_mut(at) else { return Ok(Seen::Enough) };
         let header = match member.method() {
             Method::Stored => header::read(front, member.size, dimensions, budget)?,
@@ -147,15 +141,16 @@ fn headers(
 
 /// An array that is a file.
 pub(super) fn single(
-    regions: &mut dyn Regions,
+    frame: &mut Frame,
+    input: &mut dyn Input,
     limits: &Limits,
     budget: &Budget,
-) -> Result<(Frame, Manifest)> {
+) -> Result<Manifest> {
     let mut manifest = begin()?;
-    let file_size = regions.file_size();
+    let file_size = input.file_size();
     let mut size = FIRST_READ;
     let header = loop {
-        let front = regions.bytes(0..size.min(file_size))?;
+        let front = input.read(0..size.min(file_size))?;
         match header::read(front, file_size, &mut manifest.dimensions, budget)? {
             Front::Header(header) => break header,
             Front::Needs(more) if more > size => size = more,
@@ -185,7 +180,8 @@ pub(super) fn single(
         layout: Layout { decoded_size: size, ..Layout::default() },
     };
     add_array(&mut manifest, b"", &header, place, budget)?;
-    Ok((Frame::with_manifest_first(Container::Npz, 0..header.size, header.size, file_size), manifest))
+    (frame.manifest, frame.data) = (0..header.size, header.size..file_size);
+    Ok(manifest)
 }
 
 fn begin() -> Result<Manifest> {

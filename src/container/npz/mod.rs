@@ -6,7 +6,6 @@
 //! not arrays.
 
 mod arrays;
-mod descr;
 pub mod header;
 mod literal;
 #[cfg(test)]
@@ -14,8 +13,8 @@ mod tests;
 
 use super::capabilities::{Capabilities, FOREIGN};
 use super::frame::{Detected, Ends, Frame, Limits};
-use super::regions::Regions;
-use super::row::{Decode, Row};
+use super::input::Input;
+use super::interface::Row;
 use super::torch;
 use super::zip::{self, Directory};
 use crate::error::Result;
@@ -33,7 +32,8 @@ pub(crate) const ROW: Row = Row {
     },
     detect: Some(detect),
     may_be: &[Container::Torch],
-    decode: Some(Decode::Scattered(decode)),
+    decode: Some(decode),
+    has_own_rules: false,
     encode: None,
     origin: None,
     ends: None,
@@ -46,19 +46,19 @@ pub(crate) const ROW: Row = Row {
 /// checkpoint.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     match ends.head.starts_with(header::MAGIC) || zip::begins(ends) {
-        true => Ok(Detected::Scattered(Container::Npz)),
+        true => Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Npz, ends.file_size))),
         false => Ok(Detected::Other),
     }
 }
 
-fn decode(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<(Frame, Manifest)> {
-    let magic = (header::MAGIC.len() as u64).min(regions.file_size());
-    if regions.bytes(0..magic)? == header::MAGIC {
-        return arrays::single(regions, limits, budget);
+fn decode(frame: &mut Frame, input: &mut dyn Input, limits: &Limits, budget: &Budget) -> Result<Manifest> {
+    let magic = (header::MAGIC.len() as u64).min(input.file_size());
+    if input.read(0..magic)? == header::MAGIC {
+        return arrays::single(frame, input, limits, budget);
     }
-    let directory = Directory::read(regions, limits, budget)?;
+    let directory = Directory::read(input, limits, budget)?;
     if directory.members.iter().any(|member| torch::is_pickle(directory.name(member))) {
-        return torch::decode(directory, regions, limits, budget);
+        return torch::decode(directory, frame, input, limits, budget);
     }
-    arrays::archive(directory, regions, budget)
+    arrays::archive(directory, frame, input, budget)
 }

@@ -1,10 +1,11 @@
-use super::descr::Kind;
+use super::header::Kind;
 use super::header::{self, Front, Header};
-use crate::container::frame::Limits;
+use crate::container::frame::{Frame, Limits};
+use crate::container::input::InMemory;
 use crate::error::{Cause, Error, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Encoding, LogicalType, Manifest};
+use crate::model::manifest::{Container, Encoding, LogicalType, Manifest};
 
 /// An array: its header, the text padded by nothing, and its elements.
 fn array(version: u8, text: &str, elements: &[u8]) -> Vec<u8> {
@@ -228,8 +229,8 @@ fn a_front_that_was_cut_says_how_much_more_it_takes() {
 }
 
 fn single(bytes: &[u8]) -> Result<Manifest> {
-    let mut regions = bytes;
-    super::decode(&mut regions, &Limits::default(), &Budget::new(1 << 20)).map(|(_, manifest)| manifest)
+    let mut frame = Frame::of_unknown_manifest(Container::Npz, bytes.len() as u64);
+    super::decode(&mut frame, &mut InMemory::file(bytes), &Limits::default(), &Budget::new(1 << 20))
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A header to a manifest: straight into its tables.
 
-use super::dtypes;
 use crate::container::frame::{Frame, Limits, TRAILING_HELP};
+use crate::container::input::Input;
 use crate::container::json::{PassedKeys, Scan};
 use crate::container::tables::{add, add_name, add_text, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, Position,
     RareNames, TextId,
@@ -14,7 +15,13 @@ use crate::model::sort::sort;
 use crate::model::value::{bytes_to_compare, keys_are_unique, Kind, Tape, ValueBuilder};
 
 /// Reads a header.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Safetensors);
     manifest.version_text = Some(add_text(budget, &mut manifest, b"")?); // a header has no version
@@ -99,7 +106,7 @@ impl Header<'_> {
             match field {
                 DTYPE => {
                     let name = self.scan.string(&mut self.keys.scratch)?;
-                    dtype = Some(dtypes::find(name));
+                    dtype = Some(dtype_of(name));
                     if matches!(dtype, Some(None)) {
                         let name = std::str::from_utf8(name).unwrap_or_default();
                         let named = add_name(self.budget, manifest, format_args!("safetensors.{name}"))?;
@@ -275,4 +282,59 @@ fn check_tiles(frame: &Frame, manifest: &Manifest, limits: &Limits, budget: &Bud
     }
     budget.give_back(sorted);
     check_end(frame, next, limits)
+}
+
+const fn plain(dtype: Dtype) -> (Dtype, LogicalType) {
+    (dtype, LogicalType::Absent)
+}
+
+fn typed(logical: Logical) -> (Dtype, LogicalType) {
+    (logical.dtype(), LogicalType::Known(logical))
+}
+
+/// Makes the functions from a name to a type and back of one list.
+macro_rules! names {
+    ($($name:literal = $elements:expr;)*) => {
+        /// The dtype and the logical type of a name.
+        pub fn dtype_of(name: &[u8]) -> Option<(Dtype, LogicalType)> {
+            match name {
+                $($name => Some($elements),)*
+                _ => None,
+            }
+        }
+
+        /// The name of what an element is, if the format has it.
+        pub fn dtype_name(dtype: Dtype, logical: Option<Logical>) -> Option<&'static str> {
+            let wanted = logical.map_or(plain(dtype), typed);
+            $(if wanted == $elements {
+                return std::str::from_utf8($name).ok();
+            })*
+            None
+        }
+    };
+}
+
+names! {
+    b"BF16" = plain(Dtype::Bf16);
+    b"F16" = plain(Dtype::F16);
+    b"F32" = plain(Dtype::F32);
+    b"F64" = plain(Dtype::F64);
+    b"I64" = plain(Dtype::I64);
+    b"I32" = plain(Dtype::I32);
+    b"I16" = plain(Dtype::I16);
+    b"I8" = plain(Dtype::I8);
+    b"U64" = plain(Dtype::U64);
+    b"U32" = plain(Dtype::U32);
+    b"U16" = plain(Dtype::U16);
+    b"U8" = plain(Dtype::U8);
+    b"BOOL" = plain(Dtype::Bool);
+    b"F8_E4M3" = typed(Logical::F8E4m3fn);
+    b"F8_E5M2" = typed(Logical::F8E5m2);
+    b"F8_E4M3FNUZ" = typed(Logical::F8E4m3fnuz);
+    b"F8_E5M2FNUZ" = typed(Logical::F8E5m2fnuz);
+    b"F8_E8M0" = typed(Logical::F8E8m0);
+    b"F4" = typed(Logical::F4E2m1);
+    b"F6_E2M3" = typed(Logical::F6E2m3);
+    b"F6_E3M2" = typed(Logical::F6E3m2);
+    b"C64" = typed(Logical::Complex64);
 }

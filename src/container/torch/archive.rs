@@ -2,7 +2,7 @@
 
 use super::values::Storage;
 use crate::codec::Coding;
-use crate::container::regions::Regions;
+use crate::container::input::Input;
 use crate::container::tables::push;
 use crate::container::zip::{Directory, Member, Method};
 use crate::digest::Crc32;
@@ -114,10 +114,10 @@ impl<'d> Archive<'d> {
 
     /// Whether elements are big-endian. Without a record `byteorder`, as the first versions wrote, they are
     /// little-endian.
-    pub fn is_big_endian(&self, regions: &mut dyn Regions) -> Result<bool> {
+    pub fn is_big_endian(&self, input: &mut dyn Input) -> Result<bool> {
         let Some(member) = self.record(b"byteorder") else { return Ok(false) };
         let mut scratch = Vec::new();
-        match self.text(member, regions, &mut scratch)? {
+        match self.text(member, input, &mut scratch)? {
             b"little" => Ok(false),
             b"big" => Ok(true),
             other => {
@@ -127,10 +127,10 @@ impl<'d> Archive<'d> {
     }
 
     /// Refuses layouts of records that are later than the latest known one.
-    pub fn check_version(&self, regions: &mut dyn Regions) -> Result<()> {
+    pub fn check_version(&self, input: &mut dyn Input) -> Result<()> {
         let Some(member) = self.record(b"version") else { return Ok(()) };
         let mut scratch = Vec::new();
-        let text = self.text(member, regions, &mut scratch)?;
+        let text = self.text(member, input, &mut scratch)?;
         let number = std::str::from_utf8(text).ok().and_then(|text| text.trim_end().parse::<u32>().ok());
         match number {
             Some(1..=LATEST_VERSION) => Ok(()),
@@ -146,11 +146,11 @@ impl<'d> Archive<'d> {
     fn text<'r>(
         &self,
         member: &Member,
-        regions: &'r mut dyn Regions,
+        input: &'r mut dyn Input,
         scratch: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
         match member.size <= MAX_TEXT {
-            true => self.bytes(member, regions, scratch),
+            true => self.bytes(member, input, scratch),
             false => {
                 let name = Quoted(self.directory.name(member));
                 Err(broken!(
@@ -167,10 +167,10 @@ impl<'d> Archive<'d> {
     pub fn bytes<'r>(
         &self,
         member: &Member,
-        regions: &'r mut dyn Regions,
+        input: &'r mut dyn Input,
         scratch: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
-        let stored = regions.bytes(member.stored()).and_then(|stored| match member.method() {
+        let stored = input.read(member.stored()).and_then(|stored| match member.method() {
             Method::Stored => Ok(stored),
             Method::Deflated => self.inflate(member, stored, scratch),
             Method::Unread(reason) => {

@@ -1,46 +1,47 @@
-//! A checkpoint to the tables of a manifest.
+//! A checkpoint to the tables of a manifest: its tensors, and its plain values as attributes of the file.
 
 use super::archive::Archive;
-use super::attributes::Attributes;
 use super::element::Element;
-use super::globals::Bare;
+use super::globals::{Bare, Global};
 use super::pickle;
 use super::tree::{walk, Visit};
-use super::values::{Heap, Id, Reason, Storage, Value};
+use super::values::{wrong, Heap, Id, Kind, Reason, Span, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Limits};
-use crate::container::regions::Regions;
-use crate::container::tables::{add, add_layout, add_name, add_text, push};
+use crate::container::input::Input;
+use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Method, Seen};
-use crate::error::{broken, fail, Error, Result, Rule};
-use crate::memory::Budget;
+use crate::error::{broken, fail, try_format, Error, Result, Rule};
+use crate::memory::{bytes_of, Budget};
 use crate::model::layout::{Checksum, Layout};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
     TextId,
 };
-use crate::model::value::Tape;
+use crate::model::sort::sort;
+use crate::model::text::Position;
+use crate::model::value::{self, Tape, ValueBuilder};
 use std::fmt::Display;
 
 /// Reads an archive that has a pickle.
 pub fn decode(
     mut directory: Directory,
-    regions: &mut dyn Regions,
+    frame: &mut Frame,
+    input: &mut dyn Input,
     limits: &Limits,
     budget: &Budget,
-) -> Result<(Frame, Manifest)> {
-    directory.visit(regions, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
+) -> Result<Manifest> {
+    directory.visit(input, 0, budget, &mut |_, _, _| Ok(Seen::Enough))?;
     let archive = Archive::find(&directory, budget)?;
-    archive.check_version(regions)?;
-    let big_endian = archive.is_big_endian(regions)?;
+    archive.check_version(input)?;
+    let big_endian = archive.is_big_endian(input)?;
     let size = archive.pickle.size;
     if size > limits.manifest_size {
         return Err(over_limit(size, limits));
     }
     budget.raise(limits.memory_for(archive.pickle.stored_size));
-    let file_size = regions.file_size();
     let mut inflated = Vec::new();
-    let bytes = archive.bytes(archive.pickle, regions, &mut inflated)?;
+    let bytes = archive.bytes(archive.pickle, input, &mut inflated)?;
     let in_pickle = |e: Error| directory.blame(archive.pickle, e);
     let (heap, root) = pickle::read(bytes, budget).map_err(in_pickle)?;
     let mut manifest = Manifest::default();
@@ -63,15 +64,9 @@ pub fn decode(
     heap.release();
     archive.release();
     budget.give_back(inflated.capacity() as u64);
-    let range = directory.range.clone();
-    let frame = Frame {
-        container: Container::Torch,
-        data: 0..range.start,
-        manifest: range,
-        file_size,
-        manifest_hash: None,
-    };
-    Ok((frame, manifest))
+    frame.container = Container::Torch;
+    (frame.data, frame.manifest) = (0..directory.range.start, directory.range);
+    Ok(manifest)
 }
 
 /// The refusal of a pickle without a tensor that names a function or class which has no meaning here.
@@ -236,5 +231,131 @@ impl Found<'_> {
         let object =
             Object { name, format, shape_start, rank, component_start, component_count: 1, attributes: None };
         add(self.budget, &mut manifest.objects, object)
+    }
+}
+
+/// Values and their paths, before they become a map. Two may have one path: then the second key gets a mark.
+pub struct Attributes<'b> {
+    budget: &'b Budget,
+    paths: Vec<u8>,
+    /// Where the path of each ends, and the value.
+    values: Vec<(usize, Value)>,
+}
+
+impl<'b> Attributes<'b> {
+    /// None yet.
+    pub fn new(budget: &'b Budget) -> Attributes<'b> {
+        Attributes { budget, paths: Vec::new(), values: Vec::new() }
+    }
+
+    /// A plain value, a list or tuple of them, or one of a foreign class.
+    pub fn add(&mut self, path: &[u8], value: Value) -> Result<()> {
+        extend(self.budget, &mut self.paths, path)?;
+        push(self.budget, &mut self.values, (self.paths.len(), value))
+    }
+
+    fn path(&self, at: usize) -> &[u8] {
+        let end = |at: usize| self.values.get(at).map_or(0, |(end, _)| *end);
+        let start = at.checked_sub(1).map_or(0, end);
+        self.paths.get(start..end(at)).unwrap_or_default()
+    }
+
+    /// The map, at the end of `tape`; none if it is empty.
+    pub fn write(self, heap: &Heap<'_>, tape: &mut Tape) -> Result<Option<Position>> {
+        let budget = self.budget;
+        let held =
+            (self.paths.capacity() as u64).saturating_add(bytes_of::<(usize, Value)>(self.values.capacity()));
+        if self.values.is_empty() {
+            return Ok(None);
+        }
+        let mut marks = clashes::find(self.values.len(), &|at| self.path(at), budget)?;
+        let marks_held = bytes_of::<(usize, u32)>(marks.capacity());
+        sort(&mut marks);
+        let mut marks = marks.into_iter().peekable();
+        let mut to = ValueBuilder::new(tape).within(Some(budget));
+        to.begin_map(None)?;
+        let mut writer = Writer { to, budget, scratch: Vec::new() };
+        for (at, (_, value)) in self.values.iter().enumerate() {
+            match marks.next_if(|(marked, _)| *marked == at) {
+                None => writer.to.text_or_bytes(self.path(at))?,
+                Some((_, number)) => {
+                    writer.scratch.clear();
+                    extend(budget, &mut writer.scratch, self.path(at))?;
+                    extend(budget, &mut writer.scratch, clashes::mark(number)?.as_bytes())?;
+                    writer.to.text_or_bytes(&writer.scratch)?;
+                }
+            }
+            writer.value(heap, *value)?;
+        }
+        writer.to.end()?;
+        budget.give_back(held.saturating_add(marks_held).saturating_add(writer.scratch.capacity() as u64));
+        writer.to.finish().map(Some)
+    }
+}
+
+/// Writes values to a tape.
+struct Writer<'t> {
+    to: ValueBuilder<'t>,
+    budget: &'t Budget,
+    scratch: Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, heap: &Heap<'_>, value: Value) -> Result<()> {
+        if let Value::Foreign(_) | Value::Items(Kind::Foreign, _) = value {
+            let (module, name) = heap.foreign_name(value).unwrap_or((b"torch", b"unknown"));
+            let shown = try_format(format_args!("<{}.{}>", Bare(module), Bare(name)))?;
+            return self.to.text(&shown);
+        }
+        let Value::Items(_, id) = value else { return self.scalar(heap, value) };
+        self.to.begin_array(value::Element::Any, Some(heap.count(id).into()))?;
+        heap.items(id).try_for_each(|item| self.scalar(heap, item))?;
+        self.to.end().map(drop)
+    }
+
+    fn scalar(&mut self, heap: &Heap<'_>, value: Value) -> Result<()> {
+        match value {
+            Value::Bool(truth) => self.to.boolean(truth),
+            Value::Int(number) => self.to.integer(number),
+            Value::BigInt(span) => self.big_integer(heap, span),
+            Value::Float(number) => self.to.float(number),
+            Value::Text(span) => self.to.text_or_bytes(heap.bytes(span)),
+            Value::Bytes(span) => self.to.bytes(heap.bytes(span)),
+            Value::Latin1(span) => {
+                self.scratch.clear();
+                let other = || wrong(format_args!("a text that is encoded as latin1 has other characters"));
+                let text = std::str::from_utf8(heap.bytes(span)).map_err(|_| other())?;
+                for character in text.chars() {
+                    let byte = u8::try_from(u32::from(character)).map_err(|_| other())?;
+                    push(self.budget, &mut self.scratch, byte)?;
+                }
+                self.to.bytes(&self.scratch)
+            }
+            Value::Global(Global::Dtype(element)) => {
+                self.scratch.clear();
+                extend(self.budget, &mut self.scratch, b"torch.")?;
+                extend(self.budget, &mut self.scratch, element.name().as_bytes())?;
+                self.to.text_or_bytes(&self.scratch)
+            }
+            _ => self.to.null(),
+        }
+    }
+
+    /// Adds an integer that an `i64` does not hold. One of more than 64 bits becomes a bignum of CBOR: the
+    /// bytes of n, or of -1 - n if n is negative.
+    fn big_integer(&mut self, heap: &Heap<'_>, span: Span) -> Result<()> {
+        let bytes = heap.bytes(span);
+        let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
+        let flip = if is_negative { 0xff } else { 0 };
+        self.scratch.clear();
+        let mut magnitude = bytes.iter().rev().map(|byte| byte ^ flip).skip_while(|byte| *byte == 0);
+        magnitude.try_for_each(|byte| push(self.budget, &mut self.scratch, byte))?;
+        if self.scratch.len() <= 8 {
+            let number = self.scratch.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            return if is_negative { self.to.negative(number) } else { self.to.unsigned(number) };
+        }
+        self.to.begin_tag(if is_negative { 3 } else { 2 })?;
+        self.to.bytes(&self.scratch)?;
+        self.to.end().map(drop)
     }
 }

@@ -6,9 +6,7 @@
 //! functions that it may name are arithmetic on those. docs/torch.md says what is read.
 
 mod archive;
-mod attributes;
 mod calls;
-mod cursor;
 mod decode;
 mod element;
 mod globals;
@@ -25,7 +23,7 @@ pub(crate) use decode::decode;
 
 use super::capabilities::{Capabilities, SharedBytes, FOREIGN};
 use super::frame::{Detected, Ends, Limits};
-use super::row::{Decode, Row};
+use super::interface::Row;
 use super::zip::Directory;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
@@ -43,10 +41,11 @@ pub(crate) const ROW: Row = Row {
     },
     detect: Some(refuse_other_forms),
     may_be: &[],
-    decode: Some(Decode::Scattered(|regions, limits, budget| {
-        let directory = Directory::read(regions, limits, budget)?;
-        decode(directory, regions, limits, budget)
-    })),
+    decode: Some(|frame, input, limits, budget| {
+        let directory = Directory::read(input, limits, budget)?;
+        decode(directory, frame, input, limits, budget)
+    }),
+    has_own_rules: false,
     encode: None,
     origin: None,
     ends: None,

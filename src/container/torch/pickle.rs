@@ -5,10 +5,10 @@
 //! their arguments.
 
 use super::calls;
-use super::cursor::Cursor;
 use super::globals::{self, Global, Unreadable};
 use super::opcodes as op;
 use super::scalars;
+use super::scalars::Cursor;
 use super::values::{wrong, Heap, Id, Kind, Span, Value};
 use crate::container::tables::push;
 use crate::error::{broken, fail, Error, Result, Rule};

@@ -1,9 +1,9 @@
 //! The directory of an archive: what each member is and where its local header stands.
 
 use super::end::{self, End};
-use super::fields::{zip64_item, Fields};
+use super::end::{zip64_item, Fields};
 use crate::container::frame::{over_limit, Limits};
-use crate::container::regions::Regions;
+use crate::container::input::Input;
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -126,8 +126,8 @@ impl Directory {
 
     /// Reads the end of an archive and its directory; memory is charged to `budget`, which holds more the
     /// longer the directory is.
-    pub fn read(regions: &mut dyn Regions, limits: &Limits, budget: &Budget) -> Result<Directory> {
-        let End { directory: range, members } = end::read(regions, limits)?;
+    pub fn read(input: &mut dyn Input, limits: &Limits, budget: &Budget) -> Result<Directory> {
+        let End { directory: range, members } = end::read(input, limits)?;
         let size = range.end.saturating_sub(range.start);
         if members > size / ENTRY_SIZE {
             return Err(broken!(
@@ -145,7 +145,7 @@ impl Directory {
         budget.raise(limits.memory_for(size));
         let mut directory = Directory { range: range.clone(), ..Directory::default() };
         let start = range.start;
-        let mut fields = Fields(regions.bytes(range)?);
+        let mut fields = Fields(input.read(range)?);
         for _ in 0..members {
             let at = start.saturating_add(size).saturating_sub(fields.0.len() as u64);
             let found = directory.entry(&mut fields, budget);

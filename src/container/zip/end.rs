@@ -1,8 +1,8 @@
-//! The end of an archive: where its directory stands and how many members that has.
+//! The end of an archive: where its directory stands and how many members that has. Numbers of a record, one
+//! after the other.
 
-use super::fields::Fields;
 use crate::container::frame::{Limits, TRAILING_HELP};
-use crate::container::regions::Regions;
+use crate::container::input::Input;
 use crate::error::{broken, fail, Error, Result, Rule};
 use std::ops::Range;
 
@@ -34,15 +34,15 @@ struct Record {
 }
 
 /// Finds the end record and reads it.
-pub(super) fn read(regions: &mut dyn Regions, limits: &Limits) -> Result<End> {
-    let file_size = regions.file_size();
+pub(super) fn read(input: &mut dyn Input, limits: &Limits) -> Result<End> {
+    let file_size = input.file_size();
     let at = match limits.allow_trailing {
-        true => find_anywhere(regions)?,
-        false => find(regions)?,
+        true => find_anywhere(input)?,
+        false => find(input)?,
     };
-    let record = regions.bytes(at..at.saturating_add(END_SIZE))?;
+    let record = input.read(at..at.saturating_add(END_SIZE))?;
     let record = plain(record).ok_or_else(|| wrong("it is too short"))?;
-    let (record, end) = match record64(regions, at)? {
+    let (record, end) = match record64(input, at)? {
         Some((wide, start)) => {
             check_agrees(&record, &wide)?;
             (wide, start)
@@ -77,17 +77,17 @@ fn wrong(what: impl std::fmt::Display) -> Error {
 }
 
 /// Where the end record is: the last one, and the comment behind it ends the file.
-fn find(regions: &mut dyn Regions) -> Result<u64> {
-    let file_size = regions.file_size();
+fn find(input: &mut dyn Input) -> Result<u64> {
+    let file_size = input.file_size();
     let last = file_size.checked_sub(END_SIZE).ok_or_else(|| wrong("the file is too short for one"))?;
-    if regions.bytes(last..file_size)?.starts_with(END) {
-        let comment = regions.bytes(last..file_size)?.last_chunk::<2>();
+    if input.read(last..file_size)?.starts_with(END) {
+        let comment = input.read(last..file_size)?.last_chunk::<2>();
         if comment == Some(&[0, 0]) {
             return Ok(last);
         }
     }
     let start = last.saturating_sub(MAX_COMMENT);
-    let bytes = regions.bytes(start..file_size)?;
+    let bytes = input.read(start..file_size)?;
     let found = bytes.windows(END.len()).rposition(|window| window == END);
     let found = found.ok_or_else(|| {
         wrong(format_args!("there is none: the file was cut, or bytes follow its end: {TRAILING_HELP}"))
@@ -113,18 +113,18 @@ fn find(regions: &mut dyn Regions) -> Result<u64> {
 
 /// Finds the last end record whose directory ends where the records of the end begin; any bytes may follow
 /// it.
-fn find_anywhere(regions: &mut dyn Regions) -> Result<u64> {
+fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
     const STEP: u64 = 1 << 16;
-    let file_size = regions.file_size();
+    let file_size = input.file_size();
     let mut end = file_size;
     while end >= END_SIZE {
         let start = end.saturating_sub(STEP);
         let mut below = end;
-        while let Some(at) = last_record(regions.bytes(start..below)?, start) {
-            let bytes = regions.bytes(at..at.saturating_add(END_SIZE))?;
+        while let Some(at) = last_record(input.read(start..below)?, start) {
+            let bytes = input.read(at..at.saturating_add(END_SIZE))?;
             let record = plain(bytes).ok_or_else(|| wrong("it is too short"))?;
             let is_end = record.start.checked_add(record.size) == Some(at);
-            if is_end || record64(regions, at).is_ok_and(|wide| wide.is_some()) {
+            if is_end || record64(input, at).is_ok_and(|wide| wide.is_some()) {
                 return Ok(at);
             }
             below = at.saturating_add(END_SIZE).saturating_sub(1);
@@ -164,9 +164,9 @@ fn is_wide(record: &Record) -> bool {
 
 /// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end
 /// record.
-fn record64(regions: &mut dyn Regions, end: u64) -> Result<Option<(Record, u64)>> {
+fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     let Some(locator) = end.checked_sub(LOCATOR_SIZE) else { return Ok(None) };
-    let bytes = regions.bytes(locator..end)?;
+    let bytes = input.read(locator..end)?;
     let Some(fields) = bytes.strip_prefix(LOCATOR) else { return Ok(None) };
     let mut fields = Fields(fields);
     let (disk, at, disks) = (fields.u32(), fields.u64().unwrap_or(0), fields.u32());
@@ -177,7 +177,7 @@ fn record64(regions: &mut dyn Regions, end: u64) -> Result<Option<(Record, u64)>
     let size = size.ok_or_else(|| {
         wrong(format_args!("its locator at {locator} points at {at}, where no record of 64 bits has room"))
     })?;
-    let bytes = regions.bytes(at..at.saturating_add(END64_SIZE))?;
+    let bytes = input.read(at..at.saturating_add(END64_SIZE))?;
     let wide = wide(bytes).ok_or_else(|| wrong(format_args!("there is no record of 64 bits at {at}")))?;
     match wide.1.checked_add(12) == Some(size) {
         true => Ok(Some((wide.0, at))),
@@ -220,4 +220,53 @@ fn check_agrees(plain: &Record, wide: &Record) -> Result<()> {
             Err(wrong(format_args!("its {what} is {plain}, but {wide} in the record of 64 bits")))
         }
     }
+}
+
+/// What is left of a record.
+pub(super) struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub fn take(&mut self, count: u16) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(usize::from(count))?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+}
+
+/// The number of the item of an extra field that has sizes and offsets of 64 bits.
+const ZIP64: u16 = 1;
+
+/// The bytes of the 64-bit item of an extra field: none if there is none, an error for items that pass its
+/// end. Up to three bytes behind the last item are padding, as some writers align by them.
+pub(super) fn zip64_item(extra: &[u8]) -> std::result::Result<Option<&[u8]>, &'static str> {
+    let mut fields = Fields(extra);
+    let mut found = None;
+    while fields.0.len() >= 4 {
+        let item = fields.u16().zip(fields.u16());
+        let Some((kind, item)) = item.and_then(|(kind, size)| Some((kind, fields.take(size)?))) else {
+            return Err("an item of its extra field passes the end of that");
+        };
+        if kind == ZIP64 && found.replace(item).is_some() {
+            return Err("its extra field has two items of 64-bit sizes");
+        }
+    }
+    Ok(found)
 }

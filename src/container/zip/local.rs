@@ -1,8 +1,8 @@
 //! The local headers of an archive's members, compared with its directory.
 
 use super::directory::{Directory, Member, DESCRIPTOR};
-use super::fields::{zip64_item, Fields};
-use crate::container::regions::Regions;
+use super::end::{zip64_item, Fields};
+use crate::container::input::Input;
 use crate::container::tables::push;
 use crate::error::{broken, Result, Rule};
 use crate::memory::{bytes_of, Budget};
@@ -33,7 +33,7 @@ impl Directory {
     /// bytes, or all if there are fewer, and once more with more if it needs them.
     pub fn visit(
         &mut self,
-        regions: &mut dyn Regions,
+        input: &mut dyn Input,
         ahead: u64,
         budget: &Budget,
         body: &mut OnMember<'_>,
@@ -54,7 +54,7 @@ impl Directory {
         }
         while !wanted.is_empty() {
             let (mut again, mut further) = (Vec::new(), Vec::new());
-            regions.for_each(&ranges, &mut |at, bytes| {
+            input.read_each(&ranges, &mut |at, bytes| {
                 let at = wanted.get(at).copied().unwrap_or_default();
                 let to = self.check_member(at, bytes, ahead, body)?;
                 if let Some(range) = to {
@@ -69,7 +69,7 @@ impl Directory {
             budget.give_back(held(&wanted, &ranges));
             (wanted, ranges) = (again, further);
         }
-        self.check_descriptors(regions, budget)?;
+        self.check_descriptors(input, budget)?;
         self.check_overlaps(budget, |_, member| member.stored().end)
     }
 
@@ -134,7 +134,7 @@ impl Directory {
     }
 
     /// Checks that the descriptors behind the data of members agree with the directory.
-    fn check_descriptors(&self, regions: &mut dyn Regions, budget: &Budget) -> Result<()> {
+    fn check_descriptors(&self, input: &mut dyn Input, budget: &Budget) -> Result<()> {
         let (mut wanted, mut ranges) = (Vec::new(), Vec::new());
         for member in self.members.iter().filter(|member| member.flags & DESCRIPTOR != 0) {
             let data_end = member.stored().end;
@@ -142,7 +142,7 @@ impl Directory {
             push(budget, &mut wanted, member)?;
             push(budget, &mut ranges, data_end..to)?;
         }
-        regions.for_each(&ranges, &mut |at, bytes| {
+        input.read_each(&ranges, &mut |at, bytes| {
             let Some(member) = wanted.get(at) else { return Ok(()) };
             let bare = bytes.strip_prefix(DATA_DESCRIPTOR);
             let agrees = |bytes: &[u8]| descriptor_agrees(member, bytes).unwrap_or(false);

@@ -5,7 +5,6 @@
 
 mod directory;
 mod end;
-mod fields;
 mod local;
 #[cfg(test)]
 mod tests;
@@ -22,5 +21,5 @@ const MAGICS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Whether a file begins as an archive does; what ends as a `.zt` file does is one that lost its beginning.
 pub(crate) fn begins(ends: Ends<'_>) -> bool {
-    MAGICS.iter().any(|magic| ends.head.starts_with(*magic)) && !ends.tail.ends_with(ztensor_1::footer::MAGIC)
+    MAGICS.iter().any(|magic| ends.head.starts_with(*magic)) && !ends.tail.ends_with(ztensor_1::ends::MAGIC)
 }

@@ -1,6 +1,7 @@
 use super::directory::{Directory, Method, Unread};
 use super::local::Seen;
 use crate::container::frame::Limits;
+use crate::container::input::InMemory;
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 
@@ -67,10 +68,10 @@ fn read(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 fn read_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut regions = bytes;
+    let mut input = InMemory::file(bytes);
     let budget = Budget::new(1 << 20);
-    let mut directory = Directory::read(&mut regions, limits, &budget)?;
-    directory.visit(&mut regions, 2, &budget, &mut |_, member, head| {
+    let mut directory = Directory::read(&mut input, limits, &budget)?;
+    directory.visit(&mut input, 2, &budget, &mut |_, member, head| {
         assert_eq!(head, &bytes[member.data as usize..][..head.len()]);
         assert!(head.len() as u64 >= member.stored_size.min(2));
         Ok(if member.stored_size == 3 { Seen::Needs(3) } else { Seen::Enough })
@@ -151,7 +152,8 @@ fn as_many_members_as_16_bits_can_say_need_no_record_of_64_bits() {
     let (bytes, _, end) = archive(&members);
     let read = |bytes: &[u8]| {
         let budget = Budget::new(64 << 20);
-        Directory::read(&mut &*bytes, &Limits::default(), &budget).map(|found| found.members.len())
+        Directory::read(&mut InMemory::file(bytes), &Limits::default(), &budget)
+            .map(|found| found.members.len())
     };
     assert_eq!(read(&bytes).unwrap(), 65_535);
     let (mut fewer, _, end_of_fewer) = archive(&members[1..]);
@@ -252,8 +254,9 @@ fn no_two_members_share_bytes() {
     bytes[at..at + 4].copy_from_slice(&31u32.to_le_bytes());
     assert_eq!(rule(&bytes), Some(Rule::ZipOverlap));
     let budget = Budget::new(1 << 20);
-    let mut directory = Directory::read(&mut &bytes[..], &Limits::default(), &budget).unwrap();
-    let visited = directory.visit(&mut &bytes[..], 2, &budget, &mut |_, _, _| panic!("before any is read"));
+    let mut directory = Directory::read(&mut InMemory::file(&bytes), &Limits::default(), &budget).unwrap();
+    let visited =
+        directory.visit(&mut InMemory::file(&bytes), 2, &budget, &mut |_, _, _| panic!("before any is read"));
     assert_eq!(visited.unwrap_err().rule(), Some(Rule::ZipOverlap));
     // Two members whose order in the directory is not that of the file do not.
     let (mut bytes, start, end) = archive(&[made("a", b"1"), made("b", b"2")]);
@@ -325,7 +328,8 @@ fn each_method_has_its_name() {
         (1 << 15, 0, flagged(1 << 15), "zip.flags-0x8000"),
     ] {
         let bytes = archive(&[Made { flags, method: number, ..made("a", b"12345") }, made("b", b"1")]).0;
-        let directory = Directory::read(&mut &bytes[..], &Limits::default(), &Budget::new(1 << 20)).unwrap();
+        let directory =
+            Directory::read(&mut InMemory::file(&bytes), &Limits::default(), &Budget::new(1 << 20)).unwrap();
         assert_eq!(directory.members[0].method(), method);
         assert_eq!(directory.members[1].method(), Method::Stored);
         if let Method::Unread(unread) = method {

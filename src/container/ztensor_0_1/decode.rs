@@ -9,6 +9,7 @@ use crate::container::cbor::fields::{Decoder, SeenKeys};
 use crate::container::cbor::tables::{add, push_rare_names};
 use crate::container::cbor::{packed, Head};
 use crate::container::frame::{Frame, Limits};
+use crate::container::input::Input;
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::Dtype;
@@ -29,7 +30,13 @@ const DATA_ENDIANNESS: u64 = packed(b"data_endianness");
 const CHECKSUM: u64 = packed(b"checksum");
 
 /// Reads a 0.1 index.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
     let mut d = Decoder::new(frame, bytes, budget);
     d.manifest.container = Some(Container::V0_1);
     d.manifest.version_text = Some(d.push_text("0.1.0")?);

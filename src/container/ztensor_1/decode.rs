@@ -1,13 +1,18 @@
-//! 1.1 and 1.2: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1
-//! and 4). 1.2 adds `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
+//! 1.x: a map of objects between the blobs and a footer (1.1 parts I and II, 1.2 sections 1 and 4). 1.2 adds
+//! `type` and `uncompressed_length` to a component; both are taken in 1.1 too.
+//!
+//! 1.0 was written by two releases, and no published text describes it: framed like 0.1 (no footer magic),
+//! encoded like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the dtype in the
+//! tensor: it is that of `values` or `data`, while sparse indices are always u64.
 
-use super::dialect::{name_blocks, spread_dtype, Dialect, NamedDtype};
+use super::ends::footer_missing;
 use crate::container::cbor::fields::{Decoder, SeenKeys};
-use crate::container::cbor::packed;
-use crate::container::cbor::tables::{add, expect, push_rare_names};
+use crate::container::cbor::tables::{add, expect, push_rare_names, push_text};
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
+use crate::container::cbor::{packed, Cursor};
 use crate::container::frame::{Frame, Limits};
-use crate::error::{broken, fail, Result, Rule};
+use crate::container::input::Input;
+use crate::error::{broken, fail, Cause, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
@@ -38,8 +43,13 @@ fn dtype_by_name(name: &str) -> Option<NamedDtype> {
 }
 
 /// Reads a 1.1 or 1.2 manifest.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Manifest> {
-    decode_dialect(frame, bytes, limits, budget, &DIALECT)
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    decode_dialect(frame, input.read(frame.manifest.clone())?, limits, budget, &DIALECT)
 }
 
 /// Reads a 1.x manifest.
@@ -384,6 +394,112 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
     }
 }
 
+const DIALECT_1_0: Dialect =
+    Dialect { objects_key: "tensors", dtype: dtype_by_old_name, dtype_in_object: true };
+
+fn dtype_by_old_name(name: &str) -> Option<(Dtype, Option<Logical>)> {
+    Dtype::from_old_name(name).map(|dtype| (dtype, None))
+}
+
+/// Reads a 1.0 manifest. A 1.1 file that lost its last bytes frames like one: only `tensors` makes
+/// it 1.0.
+pub fn decode_1_0(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
+    if !has_tensors(frame, bytes, budget)? {
+        return Err(footer_missing(frame.file_size));
+    }
+    let mut manifest = decode_dialect(frame, bytes, limits, budget, &DIALECT_1_0)?;
+    manifest.container = Some(Container::V1_0);
+    Ok(manifest)
+}
+
+/// Whether the manifest has `tensors`; false if it cannot be read, an error only for lack of memory.
+fn has_tensors(frame: &Frame, bytes: &[u8], budget: &Budget) -> Result<bool> {
+    let look = || -> Result<bool> {
+        let mut d = Decoder::new(frame, bytes, budget);
+        let mut left = d.map(Rule::RootType, "the manifest")?;
+        while d.cursor.another(&mut left)? {
+            if *d.key()? == *b"tensors" {
+                return Ok(true);
+            }
+            d.cursor.skip_well_formed()?;
+        }
+        Ok(false)
+    };
+    look().or_else(|e| if e.cause() == Cause::OutOfMemory { Err(e) } else { Ok(false) })
+}
+
+/// A storage type, and the logical type that its name brings along in 1.1.
+pub type NamedDtype = (Dtype, Option<Logical>);
+
+/// What differs between the 1.x manifests.
+pub struct Dialect {
+    /// The key of the objects.
+    pub objects_key: &'static str,
+    /// dtype by name, and what it implies.
+    pub dtype: fn(&str) -> Option<NamedDtype>,
+    /// The dtype stands in the object and not in its components (1.0).
+    pub dtype_in_object: bool,
+}
+
+/// Gives the components from `first` on the dtype that their tensor names, where they name none.
+pub fn spread_dtype(cursor: &Cursor<'_>, manifest: &mut Manifest, first: usize, name: &str) -> Result<()> {
+    let known = Dtype::from_old_name(name);
+    let mut kept = None; // once, however many components have it
+    for at in first..manifest.components.len() {
+        let Some(mut component) = manifest.components.get(at).copied() else { continue };
+        let mut rare = manifest.rare(&component);
+        if component.dtype.is_some() || rare.dtype.is_some() {
+            continue;
+        }
+        let is_index = matches!(manifest.texts.get(component.role), "indices" | "indptr" | "coords");
+        component.dtype = if is_index { Some(Dtype::U64) } else { known };
+        if component.dtype.is_none() {
+            let text = match kept {
+                Some(text) => text,
+                None => push_text(cursor, manifest, name.as_bytes())?,
+            };
+            kept = Some(text);
+            rare.dtype = Some(text);
+            component.rare = push_rare_names(cursor, manifest, rare)?;
+        }
+        if let Some(place) = manifest.components.get_mut(at) {
+            *place = component;
+        }
+    }
+    Ok(())
+}
+
+/// The data of an object that is made of blocks gets the type that the format names.
+pub fn name_blocks(manifest: &mut Manifest, object: &Object) {
+    let Format::Blocks(logical) = object.format else { return };
+    for at in object.component_start..object.component_start.saturating_add(object.component_count) {
+        let Some(component) = manifest.components.get_mut(at as usize) else { continue };
+        let plain = component.dtype == Some(logical.dtype()) && component.logical == LogicalType::Absent;
+        if plain && manifest.texts.get_bytes(component.role) == b"data" {
+            component.logical = LogicalType::Known(logical);
+        }
+    }
+}
+
 #[cfg(test)]
-#[path = "decode_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_of_the_same_bytes_are_interned() {
+        let map = |bits: u8| [&b"\xa1\x64bits"[..], &[bits]].concat();
+        let bytes = [map(4), map(8), map(4), map(4), map(8)].concat();
+        let frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1000);
+        let budget = Budget::new(u64::MAX);
+        let mut d = Decoder::new(&frame, &bytes, &budget);
+        let kept: Vec<usize> = (0..5).map(|_| d.object_attributes().unwrap().unwrap().index()).collect();
+        let second = d.manifest.values.size() / 2;
+        assert_eq!(kept, [0, second, 0, 0, second]);
+    }
+}

@@ -1,21 +1,18 @@
 //! 1.0, 1.1 and 1.2: a map of objects behind the components' bytes.
 
-pub mod append_record;
 pub mod decode;
-mod dialect;
 pub mod encode;
+pub mod ends;
 pub mod extend;
-pub mod footer;
 #[cfg(test)]
 mod template_tests;
-pub mod v1_0;
 
 use super::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles, SharedBytes,
 };
 use super::frame::{ALIGNMENT, MANIFEST_LIMIT};
-use crate::container::row::{Decode, Encode, Row};
-use crate::container::write_rules::NO_RULES;
+use crate::container::capabilities::NO_RULES;
+use crate::container::interface::{Encode, Row};
 use crate::digest::{Algorithm, DigestOf};
 use crate::model::manifest::{Container, Encoding};
 
@@ -82,10 +79,10 @@ pub(crate) const CAPABILITIES_1_0: Capabilities = Capabilities {
 
 /// Encodes 1.1 and 1.2, each by its capabilities.
 const ENCODE: Encode = Encode {
-    header: footer::MAGIC,
+    header: ends::MAGIC,
     manifest: encode::encode_manifest,
-    frame: footer::frame_of,
-    footer: footer::encode_footer,
+    frame: ends::frame_of,
+    footer: ends::encode_footer,
     aligns_manifest: false,
     extend: Some(extend::extend),
 };
@@ -93,12 +90,13 @@ const ENCODE: Encode = Encode {
 /// The row of 1.2, which detects all of 1.x.
 pub(crate) const ROW_1_2: Row = Row {
     capabilities: CAPABILITIES_1_2,
-    detect: Some(footer::detect),
+    detect: Some(ends::detect),
     may_be: &[Container::V1_1],
-    decode: Some(Decode::Whole(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: false,
     encode: Some(ENCODE),
     origin: None,
-    ends: Some(footer::SEARCH),
+    ends: Some(ends::SEARCH),
     split: None,
     content_digest: None,
     canonical: None,
@@ -112,7 +110,8 @@ pub(crate) const ROW_1_0: Row = Row {
     capabilities: CAPABILITIES_1_0,
     detect: None,
     may_be: &[],
-    decode: Some(Decode::Whole(v1_0::decode)),
+    decode: Some(decode::decode_1_0),
+    has_own_rules: false,
     encode: None,
     origin: None,
     ends: None,

@@ -4,6 +4,7 @@ use crate::container::cbor::encode as put;
 use crate::container::cbor::template::tests::compared;
 use crate::container::differential::{meaning, outcome, with_bytes_changed, Random};
 use crate::container::frame::{Frame, Limits};
+use crate::container::input::InMemory;
 use crate::container::ztensor_1::decode::decode;
 use crate::digest::{to_text, Digest};
 use crate::memory::Budget;
@@ -21,8 +22,9 @@ fn the_corpus_means_the_same_without_templates() {
 }
 
 fn manifest(bytes: &[u8]) -> String {
-    let frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1 << 40);
-    meaning(decode(&frame, bytes, &Limits::default(), &Budget::new(1 << 30)))
+    let mut frame = Frame::with_data_first(Container::V1_2, 64..64 + bytes.len() as u64, 1 << 40);
+    let mut input = InMemory::manifest(&frame, bytes);
+    meaning(decode(&mut frame, &mut input, &Limits::default(), &Budget::new(1 << 30)))
 }
 
 /// Encodes an object of one of the forms, which differ in what they have, in the order of it and how it is

@@ -5,16 +5,16 @@
 //! If the bytes of a manifest are not deterministic, that error comes before any other. So a manifest that is
 //! refused is checked for it once more, as a whole.
 
-use super::fields::{key, text};
+use super::names::{key, text};
 use super::parts::parts;
-use super::{blobs, deterministic, layouts, names, shards};
+use super::{blobs, deterministic, layouts, names};
 use crate::container::cbor::fields::Decoder;
-use crate::container::cbor::literal::is_lower_hex;
 use crate::container::cbor::tables::{add, expect};
+use crate::container::cbor::template::is_lower_hex;
 use crate::container::cbor::template::{Form, Meaning, TemplateCache};
 use crate::container::cbor::{packed, Cursor, Head};
 use crate::container::frame::{Frame, Limits};
-use crate::container::validate::Validated;
+use crate::container::input::Input;
 use crate::digest::xxh3;
 use crate::error::{broken, Error, Quoted, Result, Rule};
 use crate::memory::Budget;
@@ -28,12 +28,18 @@ const LAYOUT: u64 = packed(b"layout");
 const PARTS: u64 = packed(b"parts");
 
 /// Reads a manifest and checks all that it can show.
-pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> Result<Validated> {
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
     let mut d = Decoder::new(frame, bytes, budget);
     d.manifest.container = Some(Container::V2);
     d.manifest.version_text = Some(d.push_text("2")?);
     let Some(hash) = frame.manifest_hash else {
-        return Ok(Validated::by_own_rules(d.manifest)); // bytes of components of other files, and no objects
+        return Ok(d.manifest); // bytes of components of other files, and no objects
     };
     check_hash(bytes, hash)?;
     let manifest = match whole(d, frame, limits) {
@@ -41,7 +47,7 @@ pub fn decode(frame: &Frame, bytes: &[u8], limits: &Limits, budget: &Budget) -> 
         Err(e) => return Err(deterministic::check(bytes, frame.manifest.start).err().unwrap_or(e)),
     };
     blobs::check_overlaps(&manifest, frame, budget)?;
-    Ok(Validated::by_own_rules(manifest))
+    Ok(manifest)
 }
 
 fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest> {
@@ -63,7 +69,7 @@ fn whole(mut d: Decoder<'_>, frame: &Frame, limits: &Limits) -> Result<Manifest>
         }
         check_item(&d.cursor, 1)?;
         match key {
-            Some((SHARDS, _)) => shards::table(&mut d)?,
+            Some((SHARDS, _)) => blobs::shard_table(&mut d)?,
             Some((_, b"attributes")) => {
                 check_attributes(&d).map_err(|e| e.within(format_args!("the file")))?;
                 d.manifest.attributes = d.attributes()?;

@@ -7,15 +7,16 @@ use crate::container::cbor::template::tests::compared;
 use crate::container::detect;
 use crate::container::differential::{meaning, with_bytes_changed, Random};
 use crate::container::frame::{Detected, Ends, Frame, Limits};
-use crate::container::validate::Validated;
+use crate::container::input::InMemory;
 use crate::digest::xxh3;
 use crate::memory::Budget;
 use crate::model::manifest::Container;
 
 fn outcome(frame: &Frame, bytes: &[u8]) -> String {
-    let frame = Frame { manifest_hash: Some(xxh3(bytes)), ..frame.clone() };
-    let decoded = decode(&frame, bytes, &Limits::default(), &Budget::new(1 << 30));
-    meaning(decoded.map(Validated::into_inner))
+    let manifest = frame.manifest.start..frame.manifest.start + bytes.len() as u64;
+    let mut frame = Frame { manifest_hash: Some(xxh3(bytes)), manifest, ..frame.clone() };
+    let mut input = InMemory::manifest(&frame, bytes);
+    meaning(decode(&mut frame, &mut input, &Limits::default(), &Budget::new(1 << 30)))
 }
 
 /// How often manifests were read, were refused and had objects that were matched.

@@ -2,7 +2,7 @@
 
 use crate::container::capabilities::Capabilities;
 use crate::container::frame::{over_limit, Detected, Ends, Frame, Limits};
-use crate::container::row::{EndSearch, PossibleEnd};
+use crate::container::interface::{EndSearch, PossibleEnd};
 use crate::digest::xxh3;
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::manifest::Container;

@@ -12,21 +12,15 @@ mod decode_tests;
 mod deterministic;
 mod encode;
 pub mod ends;
-mod extend;
-mod fields;
-mod groups;
 mod layouts;
 mod names;
 mod parts;
-mod profiles;
-mod shards;
-mod surplus;
-mod write_rules;
+mod rules;
 
 use super::capabilities::{
     AttributeKeys, Capabilities, IndexDtypes, LogicalTypes, Roles, SharedBytes, FOREIGN,
 };
-use super::row::{Canonical, Decode, Encode, Row};
+use super::interface::{Canonical, Encode, Row};
 use crate::digest::{Algorithm, DigestOf};
 use crate::error::{Cause, Rule};
 use crate::model::manifest::{Container, Encoding};
@@ -52,7 +46,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     zero_gaps: false,
     unique_positions: true,
     padding_rule: Some(Rule::Zt2LayoutData),
-    check_layout: profiles::check,
+    check_layout: rules::check,
     rule_of,
     encodings: parts::ENCODINGS,
     zstd: Encoding::ZstdSeekable,
@@ -62,7 +56,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     max_frame: 16 << 20,
     canonical_alignment: Some(canonical::CANONICAL_ALIGNMENT),
     old_ends_stay: true,
-    write_rules: &write_rules::RULES,
+    write_rules: &rules::RULES,
     ..FOREIGN
 };
 
@@ -71,14 +65,15 @@ pub(crate) const ROW: Row = Row {
     capabilities: CAPABILITIES,
     detect: Some(ends::detect),
     may_be: &[],
-    decode: Some(Decode::Checked(decode::decode)),
+    decode: Some(decode::decode),
+    has_own_rules: true,
     encode: Some(Encode {
         header: ends::MAGIC,
         manifest: encode::encode_manifest,
         frame: ends::frame_of,
         footer: ends::encode_footer,
         aligns_manifest: true,
-        extend: Some(extend::extend),
+        extend: Some(encode::extend),
     }),
     origin: None,
     ends: Some(ends::SEARCH),

@@ -1,5 +1,8 @@
-//! Names of objects, parts, attributes and shards, and the form of digests (spec 2 sections 3.2, 7.2, 8.1).
+//! Keys, texts and names of objects, parts, attributes and shards, and the form of digests (spec 2 sections
+//! 3.2, 7.2, 8.1). The manifest was checked to be deterministic CBOR.
 
+use crate::container::cbor::fields::Decoder;
+use crate::container::cbor::{packed, Head};
 use crate::digest;
 use crate::error::{broken, Quoted, Result, Rule};
 use std::cmp::Ordering;
@@ -48,5 +51,30 @@ pub fn check_digest(text: &[u8]) -> Result<()> {
         false => {
             Err(broken!(Rule::Zt2Schema, "the digest {} is not algorithm:hex, in lower case", Quoted(text)))
         }
+    }
+}
+
+/// Reads the key of a map's pair: [`packed`], and its bytes. None if it is no text, and so not a known key.
+#[inline(always)]
+pub fn key<'a>(d: &mut Decoder<'a>) -> Result<Option<(u64, &'a [u8])>> {
+    if let Some((text, packed)) = d.cursor.short_text() {
+        return Ok(Some((packed, text)));
+    }
+    if !d.cursor.is_at_text() {
+        d.cursor.skip_well_formed()?;
+        return Ok(None);
+    }
+    let text = text(d, Rule::Zt2Schema, "a key")?;
+    Ok(Some((packed(text), text)))
+}
+
+/// Reads a text.
+pub fn text<'a>(d: &mut Decoder<'a>, rule: Rule, what: &str) -> Result<&'a [u8]> {
+    if let Some(text) = d.cursor.try_text() {
+        return Ok(text);
+    }
+    match d.cursor.head()? {
+        Head::Text(Some(length)) => d.cursor.take(length),
+        other => Err(broken!(rule, "{what} is {}, not a text string", other.kind())),
     }
 }

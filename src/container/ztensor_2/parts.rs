@@ -1,7 +1,7 @@
 //! The parts of an object: blobs, and what their bytes are (spec 2 sections 3, 5 and 7).
 
-use super::fields::{key, text};
-use super::{blobs, names, shards};
+use super::names::{key, text};
+use super::{blobs, names};
 use crate::container::capabilities::Encodings;
 use crate::container::cbor::fields::Decoder;
 use crate::container::cbor::packed;
@@ -118,7 +118,7 @@ fn part(d: &mut Decoder<'_>, frame: &Frame, role: TextId) -> Result<()> {
     component.set_size(Some(decoded.unwrap_or(length)));
     component.set_size_declared(decoded.is_some());
     component.set_digest_of_decoded(true);
-    rare.shard = shard.map(|name| shards::find(&d.manifest, name)).transpose()?;
+    rare.shard = shard.map(|name| blobs::find_shard(&d.manifest, name)).transpose()?;
     component.set_in_shard(rare.shard.is_some());
     let size = match rare.shard.and_then(|at| d.manifest.shards.get(at.index())) {
         Some(shard) => shard.size,

@@ -12,13 +12,13 @@
 //! If the path is a symbolic link, the other files are looked for beside the link, then beside what it leads
 //! to.
 
+use super::finder;
 use super::finder::{folder_of, Finder, Found, ModelFiles};
 use super::folder;
-use super::forms::{is_one_model, preferred_index};
+use super::folder::{is_one_model, preferred_index};
 use super::indexes::{rules, unreadable, FoundIndex};
 use super::listing::{is_index_name, is_json, Listing};
 use super::numbered::NumberedName;
-use super::roots;
 use crate::container::{Limits, ShardIndex};
 use crate::error::{fail, Result};
 use crate::io::path;
@@ -100,7 +100,7 @@ impl Finder<'_> {
         if let Some((path, index)) = self.index_of(folder, name, numbered.as_ref(), listing.as_ref())? {
             return self.of_index(folder, &path, index, listing.as_ref());
         }
-        if let Some(root) = roots::root_of(self, folder, name, listing.as_ref())? {
+        if let Some(root) = finder::root_of(self, folder, name, listing.as_ref())? {
             return Ok(Found::Model(self.alone(&root)?));
         }
         match numbered {

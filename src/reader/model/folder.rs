@@ -5,17 +5,17 @@
 //! does not name. What is then left beside the model is passed over, and counted. If several models are left,
 //! the caller has to name one.
 
-use super::below;
+use super::finder;
 use super::finder::{extras, Finder, Found, ModelFiles};
-use super::forms::{reduce, Candidate, Kind};
 use super::indexes::FoundIndex;
-use super::listing::{add_name, family, is_state, listed, Listing};
+use super::listing::{add_name, family, is_index_name, is_state, listed, stem, Family, Listing, MAX_LISTED};
 use super::numbered::NumberedName;
-use super::roots;
+use crate::container::ShardIndex;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
 use crate::model::sort::{sort, sort_by};
-use std::path::Path;
+use crate::source::with_range;
+use std::path::{Path, PathBuf};
 
 /// The most files that are opened to see which of them are shards.
 const MAX_OPENED: usize = 64;
@@ -69,7 +69,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
         }
     }
     let chosen = match (all.pop(), all.len()) {
-        (None, _) => return Err(below::no_model(finder, folder, listing)?),
+        (None, _) => return Err(no_model(finder, folder, listing)?),
         (Some(chosen), 0) => chosen,
         (Some(last), _) => {
             all.push(last); // where it was
@@ -151,7 +151,7 @@ fn take_shards<'l>(
         opened = opened.saturating_add(1);
         let root = path::join(folder, Path::new(name))?;
         let mut files = Vec::new();
-        match roots::shards_of(finder, &root) {
+        match finder::shards_of(finder, &root) {
             Ok(shards) if shards.is_empty() => continue,
             Ok(shards) => {
                 for shard in &shards {
@@ -164,7 +164,7 @@ fn take_shards<'l>(
                         continue;
                     }
                     opened = opened.saturating_add(1);
-                    match roots::is_shard(finder, &path::join(folder, Path::new(other))?) {
+                    match finder::is_shard(finder, &path::join(folder, Path::new(other))?) {
                         Ok(is_shard) => *taken = is_shard,
                         Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
                         Err(_) => {}
@@ -216,4 +216,225 @@ fn copies(names: &[String]) -> Result<Vec<String>> {
         copies.push(try_format(format_args!("{name}"))?);
     }
     Ok(copies)
+}
+
+/// How deep below a folder models are looked for: in a cache of downloads
+/// `models--ORG--NAME/snapshots/REVISION`.
+const MAX_DEPTH: usize = 3;
+/// The most names that are looked at.
+const MAX_LOOKED_AT: usize = 4096;
+/// Where a cache of downloads says which snapshot is the newest.
+const NEWEST: &str = "refs/main";
+const MAX_REVISION_SIZE: u64 = 256;
+
+/// The failure of a folder that holds no model.
+#[cold]
+pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<Error> {
+    let found = match finder.store.is_near() {
+        true => models_below(finder, folder)?,
+        false => Vec::new(),
+    };
+    if !found.is_empty() {
+        let names = listed(found.iter().map(String::as_str));
+        return Ok(fail!(
+            NoFile,
+            "the folder holds no model, but these folders below it do, so name one of them: {names}"
+        ));
+    }
+    if !listing.unfinished.is_empty() {
+        let names = listed(listing.unfinished.iter().map(String::as_str));
+        return Ok(fail!(
+            NoFile,
+            "the folder holds no model; these downloads in it are not complete: {names}"
+        ));
+    }
+    Ok(fail!(
+        NoFile,
+        "the folder holds no model: no index (*.index.json), and no file that ends in .zt, .safetensors, .gguf, .npz, .bin, \
+         .pt, .pth or .ckpt"
+    ))
+}
+
+/// The folders below `folder` that hold a model, by their paths from there.
+fn models_below(finder: &Finder<'_>, folder: &Path) -> Result<Vec<String>> {
+    let (mut found, mut level, mut looked_at) = (Vec::new(), Vec::new(), 0usize);
+    level.try_reserve(1)?;
+    level.push(String::new());
+    for _ in 0..MAX_DEPTH {
+        let mut next = Vec::new();
+        for parent in &level {
+            for name in names_in(finder, &path::join(folder, Path::new(parent))?, &mut looked_at)? {
+                let below = match parent.as_str() {
+                    "" => name,
+                    parent => try_format(format_args!("{parent}/{name}"))?,
+                };
+                match holds_model(finder, &path::join(folder, Path::new(&below))?)? {
+                    None => continue,
+                    Some(true) if found.len() <= MAX_LISTED => push(&mut found, below)?,
+                    Some(true) => return Ok(found),
+                    Some(false) => push(&mut next, below)?,
+                }
+            }
+        }
+        level = next;
+    }
+    sort(&mut found);
+    if let Some(newest) = newest(finder, folder)? {
+        let at = found.iter().position(|name| name.strip_prefix("snapshots/") == Some(newest.as_str()));
+        found.get_mut(..=at.unwrap_or(0)).unwrap_or_default().rotate_right(1);
+    }
+    Ok(found)
+}
+
+/// The names in a folder, as far as they may still be looked at.
+fn names_in(finder: &Finder<'_>, folder: &Path, looked_at: &mut usize) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let listed = finder.store.for_each_name(folder, &mut |name| {
+        let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { return Ok(()) };
+        *looked_at = looked_at.saturating_add(1);
+        match *looked_at <= MAX_LOOKED_AT {
+            true => push(&mut names, try_format(format_args!("{name}"))?),
+            false => Ok(()),
+        }
+    });
+    match listed {
+        Err(e) if e.cause() == Cause::OutOfMemory => Err(e),
+        _ => Ok(names),
+    }
+}
+
+/// Whether a folder holds a model; none if the path is no folder.
+fn holds_model(finder: &Finder<'_>, path: &Path) -> Result<Option<bool>> {
+    let mut found = false;
+    let listed = finder.store.for_each_name(path, &mut |name| {
+        let name = name.to_str().unwrap_or_default();
+        found |= !name.starts_with('.') && (is_index_name(name) || family(name).is_some() && !is_state(name));
+        Ok(())
+    });
+    match listed {
+        Ok(is_folder) => Ok(is_folder.then_some(found)),
+        Err(e) if e.cause() == Cause::OutOfMemory => Err(e),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The revision that a cache of downloads calls the newest.
+fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
+    let path: PathBuf = path::join(folder, Path::new(NEWEST))?;
+    let opened = match finder.store.open(&path) {
+        Ok(opened) if opened.source.size() <= MAX_REVISION_SIZE => opened,
+        Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
+        _ => return Ok(None),
+    };
+    let size = opened.source.size();
+    with_range(opened.source.as_ref(), 0..size, |bytes| {
+        let text = std::str::from_utf8(bytes).unwrap_or_default().trim();
+        Ok(Some(try_format(format_args!("{text}"))?))
+    })
+}
+
+/// The most models of which one is chosen by its form.
+const MAX_COMPARED: usize = 256;
+
+/// What a folder may be opened as.
+pub struct Candidate<'l> {
+    pub name: &'l str,
+    stem: String,
+    family: Option<Family>,
+    pub kind: Kind<'l>,
+}
+
+/// What a candidate is.
+pub enum Kind<'l> {
+    /// An index, or why it cannot be read.
+    Index(Result<ShardIndex>),
+    /// Numbered files.
+    Set(NumberedName<'l>),
+    /// With its shards, where it is known to have such.
+    File(Vec<String>),
+}
+
+impl<'l> Candidate<'l> {
+    pub fn new(name: &'l str, kind: Kind<'l>) -> Result<Candidate<'l>> {
+        let (stem, found) = stem(name)?;
+        let of_index = match &kind {
+            Kind::Index(Ok(index)) => family(index.file(0)),
+            _ => None,
+        };
+        Ok(Candidate { name, stem, family: found.or(of_index), kind })
+    }
+
+    pub fn is_index(&self) -> bool {
+        matches!(self.kind, Kind::Index(_))
+    }
+
+    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was
+    /// stopped leaves `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
+    fn may_have_left(&self, other: &Candidate<'_>, behind_stem: &str) -> bool {
+        let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);
+        let is_zt = self.name.ends_with(".zt") && other.name.ends_with(".zt");
+        is_own && is_zt && matches!((&self.kind, &other.kind), (Kind::File(_), Kind::Set(_)))
+    }
+
+    /// Whether it is a form of the same model that comes before `other`.
+    fn is_preferred_to(&self, other: &Candidate<'_>) -> bool {
+        let (Some(one), Some(two)) = (self.family, other.family) else { return false };
+        if !one.is_same(two) {
+            return false;
+        }
+        match other.stem.strip_prefix(self.stem.as_str()) {
+            Some("") => match (&self.kind, &other.kind) {
+                _ if one != two => one.is_preferred_to(two),
+                (Kind::Index(Ok(index)), Kind::Index(Ok(others))) => {
+                    index.is_same(others) && self.name < other.name
+                }
+                (Kind::Index(_), Kind::Index(_)) => false,
+                (Kind::Index(_), _) => true,
+                _ => self.may_have_left(other, ""),
+            },
+            Some(variant) if variant.starts_with('.') => !self.stem.is_empty(),
+            Some(behind) => self.may_have_left(other, behind),
+            None => false,
+        }
+    }
+}
+
+/// Whether two names are of forms of one model.
+pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
+    let ((one, _), (other, _)) = (stem(one)?, stem(other)?);
+    let is_variant =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
+    Ok(one == other || is_variant(&one, &other) || is_variant(&other, &one))
+}
+
+/// The index that rules, of several that name a file.
+pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, ShardIndex)>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(found.len())?;
+    for (name, index) in found {
+        all.push(Candidate::new(name, Kind::Index(Ok(index)))?);
+    }
+    reduce(&mut all)?;
+    if all.len() > 1 {
+        let names = listed(all.iter().map(|candidate| candidate.name));
+        return Err(fail!(InvalidArgument, "several indexes name it, so name one of them: {names}"));
+    }
+    Ok(all.pop().and_then(|candidate| match candidate.kind {
+        Kind::Index(Ok(index)) => Some((candidate.name, index)),
+        _ => None,
+    }))
+}
+
+/// Takes away those to which another one is preferred.
+pub fn reduce(all: &mut Vec<Candidate<'_>>) -> Result<()> {
+    if all.len() > MAX_COMPARED {
+        return Ok(());
+    }
+    let mut stays = Vec::new();
+    stays.try_reserve_exact(all.len())?;
+    stays.extend(all.iter().map(|candidate| !all.iter().any(|other| other.is_preferred_to(candidate))));
+    let mut stays = stays.into_iter();
+    all.retain(|_| stays.next() == Some(true));
+    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
 use crate::memory::Budget;
 use crate::model::sort::sort;
-use crate::reader::download::is_unfinished;
+use crate::reader::store::is_unfinished;
 use crate::reader::store::Store;
 use std::fmt;
 use std::path::Path;

@@ -1,31 +1,28 @@
 //! Models of several files: their manifests are read on several threads, then joined to one [`File`].
 
-mod below;
 mod files;
 mod finder;
 mod folder;
-mod forms;
 mod indexes;
 mod listing;
 mod numbered;
-mod roots;
 
 pub use files::check_is_one_file;
 pub use numbered::part_of_set;
 
-use crate::container::{self, Limits, ShardIndex};
+use crate::container::{self, Limits, ShardIndex, Validated};
 use crate::error::{broken, fail, try_format, Cause, Quoted, Result, Rule};
 use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget};
 use crate::model::manifest::{Manifest, Object};
 use crate::reader::file::File;
+use crate::reader::file::ModelInfo;
 use crate::reader::index::NameIndex;
-use crate::reader::model_info::ModelInfo;
 use crate::reader::open::open_part;
 use crate::reader::open_options::{OpenOptions, Shards};
 use crate::reader::parts::{FilePart, Parts};
 use crate::reader::shards::{add_shards, ShardStore};
-use crate::reader::store::{FileSystem, Store};
+use crate::reader::store::{threads_to_open, FileSystem, Store};
 use crate::threads;
 use files::model_files;
 use finder::ModelFiles;
@@ -33,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file of the model, and its manifest.
-type ReadPart = (FilePart, Manifest);
+type ReadPart = (FilePart, Validated);
 
 /// What reads the files of a model, as every thread needs it.
 struct ReadContext<'a> {
@@ -140,7 +137,7 @@ fn join_all(
     info: &mut ModelInfo,
     context: &ReadContext<'_>,
     fixed: u64,
-) -> Result<(Parts, Manifest)> {
+) -> Result<(Parts, Validated)> {
     let ReadContext { store, options, limits, budget, .. } = *context;
     if !options.part {
         check_splits(&read)?;
@@ -161,11 +158,7 @@ fn join_all(
 fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let ReadContext { store, paths, options, budget, .. } = *context;
     let count = paths.len();
-    let threads = match options.threads {
-        _ if threads::is_worker() => 1,
-        0 => store.threads(count),
-        wanted => threads::count(wanted),
-    };
+    let threads = threads_to_open(store, options.threads, count);
     let before = budget.held();
     match read_by(threads.min(count), context) {
         // Whether several at once fit in the memory depends on their order: one after the other does not.
@@ -215,7 +208,7 @@ fn read_one(path: &Path, context: &ReadContext<'_>) -> Result<ReadPart> {
         None => try_format(format_args!("{}", path.display()))?,
     };
     let (part, mut manifest) = open_part(store, path, label, limits, budget, false)?;
-    part.mark_page_exclusive(&mut manifest.components)?;
+    part.mark_page_exclusive(manifest.components_mut())?;
     Ok((part, manifest))
 }
 
@@ -316,11 +309,11 @@ fn join(
     limits: &Limits,
     budget: &Budget,
     fixed: u64,
-) -> Result<(Parts, Manifest)> {
+) -> Result<(Parts, Validated)> {
     let size = read.iter().map(|(_, manifest)| manifest.size()).fold(0, u64::saturating_add);
     let separate = budget.held().saturating_sub(fixed);
     budget.charge(size, "the parts' manifests together")?;
-    let mut joint = Manifest::default();
+    let mut joint = Validated::default();
     joint.reserve_for(read.iter().map(|(_, manifest)| manifest))?;
     for (at, (part, manifest)) in read.iter_mut().enumerate() {
         let shown = shown.get(at);
@@ -330,7 +323,7 @@ fn join(
         part.version = joint.append(manifest, &is_shown)?;
         (part.objects, part.components) = (objects..joint.objects.len(), components..joint.components.len());
         part.shards = shards..joint.shards.len();
-        *manifest = Manifest::default();
+        *manifest = Validated::default();
         if joint.objects.len() as u64 > limits.objects {
             return Err(fail!(Limit, "its parts together have more than {} objects", limits.objects));
         }

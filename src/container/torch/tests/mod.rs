@@ -3,7 +3,7 @@
 mod machine;
 mod tensors;
 
-use super::attributes::Attributes;
+use super::decode::Attributes;
 use super::pickle::read;
 use super::tree::{walk, Visit};
 use super::values::{Heap, Id, Value};

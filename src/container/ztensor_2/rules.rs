@@ -1,12 +1,20 @@
-//! The rules of layouts that are not checked when a file is opened, because real files leave parts and
-//! attributes out: COO, groups of codes, MX, GGUF's blocks (spec 2 sections 6.3 to 6.6).
+//! The rules of 2 that are not checked when a file is opened: of layouts, because real files leave parts and
+//! attributes out (COO, groups of codes, MX, GGUF's blocks: spec 2 sections 6.3 to 6.6), and of what is
+//! written, so that no object is written that a reader refuses (sections 3 to 6).
+//!
+//! Codes with scales are written as the layout `zt.quant_group/1` (section 6.4), which has more attributes
+//! than a quantized_group, and stricter ones.
 
+use super::deterministic::MAX_DEPTH;
 use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, size_of};
-use crate::error::{Error, Result};
+use super::{ends, layouts, names, parts};
+use crate::container::capabilities::{Quantized, QuantizedForm, WriteRules};
+use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
-use crate::model::structure::{Groups, LayoutCheck};
-use crate::model::value::{Kind, Value};
+use crate::model::layout::MAX_RANK;
+use crate::model::manifest::{element_count, Component, Encoding, Format, LogicalType, Manifest, Object};
+use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
+use crate::model::value::{Attributes, Kind, OwnedValue, Value, ValueBuilder};
 
 /// Why an object does not keep its layout.
 enum Fault {
@@ -276,4 +284,200 @@ fn mx(manifest: &Manifest, object: &Object) -> Checked<Groups> {
         zero_point: Some(0),
         zeros_packed: false,
     })
+}
+
+macro_rules! refuse {
+    ($($what:tt)*) => { return Err(broken_layout(format_args!($($what)*))) };
+}
+
+/// The layout and its attributes, or an error for what the layout cannot represent.
+pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
+    let Some(grouping) = spec.grouping else {
+        refuse!("\"zt.quant_group/1\" says along which axis groups lie (has_axis)")
+    };
+    let Some(bits) = spec.bits else { refuse!("\"zt.quant_group/1\" says how many bits a code has") };
+    let Some(group_size) = spec.group_size else {
+        // One scale for each index of the axis, or for each code: its text can be read as either.
+        refuse!("\"zt.quant_group/1\" without a group size does not say how many scales it has")
+    };
+    let (word, per_word) = (word(spec.codes)?, per_word(spec.codes, bits)?);
+    check_packing(spec, per_word)?;
+    let Grouping { axis, zero_point, is_msb_first, zeros_packed } = grouping;
+    let zero_form = match (spec.has_zeros, zero_point) {
+        (true, 0) => "tensor",
+        (true, _) => refuse!("it has zeros, and a zero point of {zero_point} for all codes as well"),
+        (false, _) if zeros_packed => refuse!("its zeros are packed, but there are none"),
+        (false, 0) => "none",
+        (false, _) => "implied",
+    };
+    let mut attributes = Attributes::default();
+    for (key, number) in [("bits", bits), ("axis", axis), ("group_size", group_size)] {
+        attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+    }
+    attributes.set("scale_form", OwnedValue::text(scale_form(spec.scales)?)?.get())?;
+    let packing = map(|b| {
+        text(b, "word", word)?;
+        text(b, "order", if is_msb_first { "msb_first" } else { "lsb_first" })?;
+        b.text("per_word")?;
+        b.unsigned(per_word)
+    });
+    attributes.set("packing", packing?.get())?;
+    let zero_point = map(|b| {
+        text(b, "form", zero_form)?;
+        match zero_form {
+            "tensor" => text(b, "packing", if zeros_packed { "same_as_data" } else { "plain" }),
+            "implied" => b.text("value").and_then(|()| b.integer(zero_point)),
+            _ => Ok(()),
+        }
+    });
+    attributes.set("zero_point", zero_point?.get())?;
+    Ok(QuantizedForm { format: "zt.quant_group/1", codes: "data", attributes })
+}
+
+fn map(put: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>) -> Result<OwnedValue> {
+    OwnedValue::build(|builder| {
+        builder.begin_map(None)?;
+        put(builder)?;
+        builder.end().map(drop)
+    })
+}
+
+fn text(builder: &mut ValueBuilder<'_>, key: &str, value: &str) -> Result<()> {
+    builder.text(key)?;
+    builder.text(value)
+}
+
+fn word(codes: Dtype) -> Result<&'static str> {
+    Ok(match codes {
+        Dtype::U8 | Dtype::I8 => "u8",
+        Dtype::U16 | Dtype::I16 => "u16",
+        Dtype::U32 | Dtype::I32 => "u32",
+        Dtype::U64 | Dtype::I64 => "u64",
+        other => refuse!("its codes are packed in {}, not in an integer", other.name()),
+    })
+}
+
+fn per_word(codes: Dtype, bits: u64) -> Result<u64> {
+    let width = (codes.size() as u64).saturating_mul(8);
+    match (matches!(bits, 2 | 4 | 8), width.checked_div(bits)) {
+        (true, Some(per_word)) => Ok(per_word),
+        _ => refuse!("codes of {bits} bits do not fill a word; 2, 4 and 8 do"),
+    }
+}
+
+/// Checks that the caller's packing, for which the file has no field, agrees with the words.
+fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
+    let Some(packing) = spec.packing else { return Ok(()) };
+    match parse_packing(packing) {
+        Some((count, dtype)) if count == per_word && word(dtype)? == word(spec.codes)? => Ok(()),
+        _ => {
+            refuse!("the packing {packing:?} is not that of {per_word} codes in each {}", spec.codes.name())
+        }
+    }
+}
+
+fn scale_form((dtype, logical): (Dtype, Option<Logical>)) -> Result<&'static str> {
+    Ok(match (dtype, logical) {
+        (Dtype::F32 | Dtype::Bf16, None) => "f32_factors",
+        (Dtype::F16, None) => "f16_factors",
+        (Dtype::U8, Some(Logical::F8E8m0)) => "e8m0_exponent",
+        (dtype, _) => refuse!(
+            "its scales are of {}{}, not f32, bf16, f16, or u8 of the type f8_e8m0",
+            dtype.name(),
+            if logical.is_some() { " with a type" } else { "" }
+        ),
+    })
+}
+
+/// All of them.
+pub const RULES: WriteRules = WriteRules {
+    name: |what, name| names::check_name(what, name.as_bytes()),
+    shard_name: Some(|name| names::check_shard_name(name.as_bytes())),
+    shape,
+    value,
+    object: Some(object),
+    format: |name| layouts::format(name.as_bytes()).or_else(|| Format::from_name(name)),
+    format_name,
+    quantized: form,
+};
+
+fn shape(shape: &[u64]) -> Result<()> {
+    if shape.len() > MAX_RANK {
+        return Err(broken!(Rule::Zt2Shape, "its rank is {}, above {MAX_RANK}", shape.len()));
+    }
+    // From the first dimension to the last, as readers do: a 0 behind a product that is too large does not
+    // help.
+    match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
+        Some(_) => Ok(()),
+        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} leaves 64 bits")),
+    }
+}
+
+/// Checks a value of an attribute. It is 2 levels deep in the manifest; of an object's attribute, 4.
+fn value(value: Value<'_>, of_file: bool) -> Result<()> {
+    item(value, if of_file { 2 } else { 4 })
+}
+
+fn item(value: Value<'_>, depth: usize) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(broken!(Rule::Zt2CborDepth, "an item is within more than {MAX_DEPTH} arrays and maps"));
+    }
+    let deeper = depth.saturating_add(1);
+    match value.kind() {
+        Kind::Tag(tag, _) => Err(broken!(Rule::Zt2CborSyntax, "a value has the tag {tag}")),
+        Kind::Simple(simple) => Err(broken!(Rule::Zt2CborSyntax, "a value is the simple value {simple}")),
+        Kind::Array(items) => items.iter().try_for_each(|value| item(value, deeper)),
+        Kind::Map(pairs) => {
+            pairs.iter().try_for_each(|(k, v)| item(k, deeper).and_then(|()| item(v, deeper)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the name of a layout, which is that of a format of the library.
+fn format_name(name: &str) -> Result<()> {
+    match (RULES.format)(name) {
+        Some(Format::QuantizedGroup) => Err(broken!(
+            Rule::Zt2LayoutRule,
+            "its groups of codes are the layout \"zt.quant_group/1\", which says more than {name:?}: along which axis they lie"
+        )),
+        Some(_) => Ok(()),
+        None => match is_layout_id(name) {
+            true => Ok(()),
+            false => Err(broken!(Rule::Zt2LayoutRule, "the layout {name:?} is no namespace.name/number")),
+        },
+    }
+}
+
+/// `namespace.name/number`.
+fn is_layout_id(name: &str) -> bool {
+    let parts = name.rsplit_once('/').and_then(|(id, number)| Some((id.split_once('.')?, number)));
+    parts.is_some_and(|((namespace, name), number)| {
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        !namespace.is_empty() && !name.is_empty() && is_number
+    })
+}
+
+fn object(manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
+    if object.component_count == 0 {
+        return Err(broken!(Rule::Zt2Schema, "it has no component"));
+    }
+    for c in manifest.components(object) {
+        let role = manifest.texts.get(c.role);
+        let in_part = |e: crate::error::Error| e.within(format_args!("component {role:?}"));
+        if !c.dtype.is_some_and(parts::has_dtype) {
+            return Err(in_part(broken!(Rule::Zt2Schema, "its dtype is none of the 12")));
+        }
+        if c.dtype == Some(Dtype::Bool) && c.logical != LogicalType::Absent {
+            return Err(in_part(broken!(Rule::Zt2Schema, "it is of the type bool and of another one")));
+        }
+        if c.encoding == Encoding::Other && c.size().is_none() {
+            return Err(in_part(fail!(Unsupported, "its decoded size is unknown, but has to be declared")));
+        }
+        if c.stored_size > u64::MAX.saturating_sub(ends::FOOTER_SIZE) {
+            return Err(in_part(broken!(Rule::Zt2BlobBounds, "it has too many bytes")));
+        }
+    }
+    layouts::check(manifest, object)?;
+    check(manifest, object, complete).map(drop)
 }

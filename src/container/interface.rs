@@ -3,9 +3,7 @@
 use super::capabilities::Capabilities;
 use super::edits::{AttributeEdits, ObjectEdits};
 use super::frame::{Detected, Ends, Frame, Limits};
-use super::regions::Regions;
-use super::validate::Validated;
-use super::window::Window;
+use super::input::Input;
 use crate::digest::{Algorithm, Digest};
 use crate::error::Result;
 use crate::memory::Budget;
@@ -16,23 +14,8 @@ use std::ops::Range;
 /// Whether a file is of the container. What can only be one and breaks its rules is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
 
-/// The manifest from the front of a file, and where it stands.
-pub type DecodeFront = fn(&mut dyn Window, &Limits, &Budget) -> Result<(Frame, Manifest)>;
-
-/// The manifest from places all over a file, and where it stands.
-pub type DecodeScattered = fn(&mut dyn Regions, &Limits, &Budget) -> Result<(Frame, Manifest)>;
-
-/// How a manifest is read.
-pub enum Decode {
-    /// From its bytes, those of [`Frame::manifest`].
-    Whole(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Manifest>),
-    /// From a whole manifest, as `Whole`; the result is validated already.
-    Checked(fn(&Frame, &[u8], &Limits, &Budget) -> Result<Validated>),
-    /// From the front of a file, where only reading it tells where it ends.
-    Front(DecodeFront),
-    /// From places all over a file, each of which one before it names.
-    Scattered(DecodeScattered),
-}
+/// The manifest of a file that was detected to be framed so. Sets the frame where detection does not know it.
+pub type Decode = fn(&mut Frame, &mut dyn Input, &Limits, &Budget) -> Result<Manifest>;
 
 /// How files of a container are written.
 pub struct Encode {
@@ -133,6 +116,9 @@ pub struct Row {
     pub may_be: &'static [Container],
     /// How its manifest is read; none where it is not read here.
     pub decode: Option<Decode>,
+    /// Whether decoding a manifest checks all of its rules. Otherwise `validate` checks those that containers
+    /// share.
+    pub has_own_rules: bool,
     /// How it is written; none where it is not.
     pub encode: Option<Encode>,
     /// What a copy of its files records, so that converting back gives the same file; none if nothing is
