@@ -2,8 +2,8 @@
 //! report meanwhile.
 
 use super::executor::{Executor, Listener};
-use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
-use super::split;
+use super::job::{Job, Task};
+use super::request::{BatchOptions, BatchStats, OnDone, Progress, Request};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::model::sort::sort_by_key;
@@ -34,7 +34,13 @@ fn run_untimed(
     stats: &mut BatchStats,
 ) -> Result<()> {
     let mut executor = Executor::new(requests, options)?;
-    let mut jobs = split::plan(requests, &executor.sources, &executor.options)?;
+    let mut jobs = Vec::new();
+    jobs.try_reserve(requests.len())?;
+    for (at, request) in requests.iter_mut().enumerate() {
+        let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
+        let dst = request.take_destination().map_err(|e| request.blob.named(e))?;
+        executor.add_jobs(&mut jobs, number, request, dst)?;
+    }
     // The disk likes them in its own order; so does the kernel's readahead.
     sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
     let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
@@ -126,12 +132,10 @@ impl Listener for Worker<'_, '_, '_> {
 
     /// Books a job, and the request with its last one; calls the callbacks.
     #[inline]
-    fn on_job_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, _: u32, request: &Request<'_>, task: &Task, bytes: u64, outcome: Result<()>) {
         let batch = self.batch;
-        // The failure in front of the count: who does the last job has to see it.
-        let fails = outcome.is_err() && !request.failed.swap(true, Ordering::Relaxed);
-        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        let is_done = last && !request.failed.load(Ordering::Relaxed);
+        let end = task.job_ended(&outcome);
+        let is_done = end.is_last && !end.is_failed;
         let of_job = self.of_job.take();
         let mut delivered = batch.delivered.lock();
         if outcome.is_ok() {
@@ -140,10 +144,9 @@ impl Listener for Worker<'_, '_, '_> {
         }
         if is_done {
             delivered.requests = delivered.requests.saturating_add(1);
-            let digests = u64::from(request.has_digest.load(Ordering::Relaxed));
-            delivered.digests = delivered.digests.saturating_add(digests);
+            delivered.digests = delivered.digests.saturating_add(u64::from(end.has_digest));
         }
-        if is_done || fails {
+        if is_done || end.is_first_failure {
             (batch.on_done)(request.wanted.tag, &outcome);
         }
         match outcome {

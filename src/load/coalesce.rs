@@ -1,7 +1,7 @@
 //! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes
 //! of all.
 
-use super::request::Job;
+use super::job::Job;
 use super::strategy::{Coalescing, ReadStrategy};
 use crate::error::{fail, Result};
 use crate::source::direct::Bounce;
@@ -181,7 +181,7 @@ fn split_front<'m>(memory: &mut &'m mut [u8], size: u64) -> Option<&'m mut [u8]>
 mod tests {
     use super::*;
     use crate::codec::{Coding, EntryRange};
-    use crate::load::request::JobKind;
+    use crate::load::job::{Finish, Work};
     use crate::model::manifest::Encoding;
 
     /// How many of eight neighbours are done together: each 100 stored bytes that decode to `size`.
@@ -190,8 +190,8 @@ mod tests {
         let Some(Coding::Compressed(codec)) = Coding::of(Encoding::Zstd) else { panic!("it is a codec") };
         let (stored, entries) = (100, EntryRange::default());
         let job = |(at, dst)| {
-            let kind = JobKind::Frames { codec, stored, entries, decoded_start: 0, borrowed: false };
-            Job { source: 0, request: 0, offset: 100 * at, dst, kind }
+            let work = Finish::Frames { codec, stored, entries, decoded_start: 0, borrowed: false };
+            Job { source: 0, request: 0, offset: 100 * at, dst, work: Work::Range(work) }
         };
         let jobs: Vec<Job<'_>> = (0_u64..).zip(memory.chunks_mut(size)).map(job).collect();
         let max_total = 2 << 20;

@@ -2,12 +2,12 @@
 //! of `run_one` go through it.
 
 use super::coalesce::{adjacent, fetch, Extent};
-use super::oversized::Oversized;
-use super::perform::{finish, Performer, Shared};
-use super::request::{BatchOptions, Job, JobKind, Request, StoredSpan};
+use super::job::{Job, OwnWork, StoredSpan, Task, Work};
+use super::perform::{finish, Oversized, Performer, Shared};
+use super::request::{BatchOptions, Destination, Request};
 use super::split::{self, Source};
 use super::strategy::ReadStrategy;
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK, MIN_BOUNCE_SIZE};
 use crate::source::Profile;
@@ -23,6 +23,8 @@ const MIN_DIRECT_THREADS: usize = 4;
 pub struct Executor<'a> {
     pub options: BatchOptions,
     pub sources: Vec<Source<'a>>,
+    /// The progress of each request.
+    pub tasks: Vec<Task>,
     strategies: Vec<ReadStrategy<'a>>,
     /// Jobs that no thread has taken yet. The last one is taken first.
     queue: Mutex<Vec<Job<'a>>>,
@@ -44,8 +46,15 @@ pub trait Listener {
     /// So many more bytes of a job that is not done were read.
     fn on_progress(&self, bytes: u64);
 
-    /// A job of that request, of so many bytes, ended.
-    fn on_job_done(&mut self, number: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>);
+    /// A job of the request of that number, of so many bytes, ended.
+    fn on_job_done(
+        &mut self,
+        number: u32,
+        request: &Request<'_>,
+        task: &Task,
+        bytes: u64,
+        outcome: Result<()>,
+    );
 }
 
 /// Memory that a thread keeps from one step to the next.
@@ -55,12 +64,12 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// An executor for these requests; each of them gets the number of its source.
-    pub fn new(requests: &mut [Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
+    /// An executor for these requests.
+    pub fn new(requests: &[Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
         }
-        let mut sources = split::sources(requests)?;
+        let (mut sources, tasks) = split::sources(requests)?;
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
@@ -76,6 +85,7 @@ impl<'a> Executor<'a> {
         Ok(Executor {
             options,
             sources,
+            tasks,
             strategies: Vec::new(),
             queue: Mutex::new(Vec::new()),
             shared: Shared::new(options.in_flight.saturating_sub(bounces)),
@@ -121,6 +131,54 @@ impl<'a> Executor<'a> {
     /// What is called on the threads that are started.
     pub fn thread_hooks(&self) -> ThreadHooks {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
+    }
+
+    /// Adds the jobs that fill `dst` with what the request of that number asks for. Where that fails they
+    /// count as one, which is to fail.
+    pub fn add_jobs(
+        &self,
+        jobs: &mut Vec<Job<'a>>,
+        number: u32,
+        request: &Request<'a>,
+        dst: Destination<'a>,
+    ) -> Result<()> {
+        let Some(task) = self.tasks.get(number as usize) else { return Err(no_task(number)) };
+        let capacity = self.sources.get(task.source as usize).map_or(0, |source| source.capacity);
+        let before = jobs.len();
+        let mut push = |offset, dst, work| -> Result<()> {
+            jobs.try_reserve(1)?;
+            jobs.push(Job { source: task.source, request: number, offset, dst, work });
+            Ok(())
+        };
+        match split::split(request, dst, &self.options, capacity, &mut push) {
+            Ok(has_digest) => {
+                task.set_jobs(jobs.len().saturating_sub(before), has_digest);
+                Ok(())
+            }
+            Err(error) => {
+                jobs.truncate(before);
+                task.set_jobs(1, false);
+                Err(request.blob.named(error))
+            }
+        }
+    }
+
+    /// Adds the job of a piece of an oversized request: of which one, and from which byte on.
+    pub fn add_piece(
+        &self,
+        jobs: &mut Vec<Job<'a>>,
+        number: u32,
+        request: &Request<'a>,
+        (of, offset): (u32, u64),
+        dst: &'a mut [u8],
+    ) -> Result<()> {
+        let Some(task) = self.tasks.get(number as usize) else { return Err(no_task(number)) };
+        // The digest is checked once, with the first piece.
+        task.set_jobs(1, request.wanted.verify && offset == 0);
+        jobs.try_reserve(1).map_err(|e| request.blob.named(e.into()))?;
+        let (place, work) = (request.blob.entry.offset, Work::Own(OwnWork::Piece { of, offset }));
+        jobs.push(Job { source: task.source, request: number, offset: place, dst, work });
+        Ok(())
     }
 
     /// Sets the jobs, the first of which is done first.
@@ -171,10 +229,18 @@ impl<'a> Executor<'a> {
             strategy.count_stored(extent.stored);
         }
         for job in taken.iter_mut() {
-            let Some(request) = requests.get(job.request as usize) else { continue };
+            let number = job.request;
+            let of_job = (requests.get(number as usize), self.tasks.get(number as usize));
+            let (Some(request), Some(task)) = of_job else { continue };
             let size = job.bytes();
-            let outcome = match &mut fetched {
-                None => {
+            let outcome = match (&mut fetched, &job.work) {
+                (Some(fetched), Work::Range(what)) => {
+                    let _reservation = self.shared.budget.reserve(what.extra_memory(request));
+                    fetched
+                        .next(job, bounce)
+                        .and_then(|bytes| finish(request, job.offset, job.dst, what, bytes, &|_| Ok(())))
+                }
+                _ => {
                     let step = |bytes| {
                         listener.on_progress(bytes);
                         match self.is_stopped() {
@@ -182,39 +248,19 @@ impl<'a> Executor<'a> {
                             false => Ok(()),
                         }
                     };
-                    let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
-                    request.blob.unless_changed(self.perform(job, request, &mut performer))
-                }
-                Some(fetched) => {
-                    let _reservation = self.shared.budget.reserve(job.kind.extra_memory(request));
-                    fetched
-                        .next(job, bounce)
-                        .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(())))
+                    let (shared, oversized) = (&self.shared, &self.oversized[..]);
+                    let mut performer = Performer { strategy, shared, bounce, step: &step, oversized };
+                    request.blob.unless_changed(performer.perform(job, request))
                 }
             };
-            listener.on_job_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
+            let outcome = outcome.map_err(|e| request.blob.named(e));
+            listener.on_job_done(number, request, task, size, outcome);
             if self.is_stopped() {
                 break;
             }
         }
         taken.clear(); // what they filled is another's now
         Ok(true)
-    }
-
-    /// Does a job by reads of its own.
-    fn perform(
-        &self,
-        job: &mut Job<'a>,
-        request: &Request<'a>,
-        performer: &mut Performer<'_, '_>,
-    ) -> Result<()> {
-        match job.kind {
-            JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
-                Some(whole) => whole.fill(performer, offset, job.dst),
-                None => Err(fail!(Internal, "a piece of no request")),
-            },
-            _ => performer.perform(job, request),
-        }
     }
 
     /// Takes the next job, and those that may be done with it, into `scratch`.
@@ -253,6 +299,10 @@ impl<'a> Executor<'a> {
             reason: strategy.reason(),
         })
     }
+}
+
+fn no_task(number: u32) -> Error {
+    fail!(Internal, "request {number} has no task")
 }
 
 /// As many threads as have bounces within so much temporary memory.

@@ -5,7 +5,7 @@
 //! where frames are: to find them would read everything twice.
 
 use super::blob::Blob;
-use super::request::{JobKind, Push};
+use super::job::{Finish, Push, Work};
 use crate::codec::{Codec, FrameRun, KnownSize, Stored};
 use crate::error::Result;
 
@@ -23,7 +23,8 @@ pub fn frame_jobs<'a>(
         let offset = blob.entry.offset.saturating_add(run.stored.start as u64);
         let (stored, decoded_start) = (run.stored.len() as u64, run.decoded.start);
         let entries = run.entries;
-        push(offset, now, JobKind::Frames { codec, stored, entries, decoded_start, borrowed })?;
+        let frames = Finish::Frames { codec, stored, entries, decoded_start, borrowed };
+        push(offset, now, Work::Range(frames))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
 //! finish     hash, decode, gather, swap to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
-//!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs, budget.rs
+//!            what has to be whole before that is put in memory of its own      temporary.rs, perform.rs, budget.rs
 //! ```
 //!
 //! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without
@@ -27,8 +27,8 @@ mod decoded;
 mod executor;
 mod frame_runs;
 mod gather;
+mod job;
 mod laid_out;
-mod oversized;
 mod perform;
 mod pieces;
 mod progress;
@@ -53,7 +53,7 @@ pub(crate) use executor::SourceStats;
 pub(crate) use pieces::Order;
 pub(crate) use progress::Event;
 pub(crate) use request::Part;
-pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
+pub use request::{BatchOptions, BatchStats, Destination, Direct, OnDone, Progress, Request, Wanted};
 pub(crate) use ring::Ring;
 pub(crate) use rows::RowsMut;
 pub(crate) use single::run_one;

@@ -4,15 +4,18 @@
 use super::blob::Blob;
 use super::budget::Budget;
 use super::frame_runs::frame_runs;
-use super::request::{Job, JobKind, Part, Request};
+use super::job::{Finish, Job, OwnWork, Work};
+use super::request::{Part, Request};
 use super::slab::StridedBlocks;
 use super::split::{aligned_chunks, MAX_READ_GAP};
 use super::strategy::ReadStrategy;
 use crate::codec::{Codec, Coding, Entries, EntryRange, Seek, StoredPart};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
+use crate::lock::Mutex;
 use crate::memory::{in_memory, zeroed, AlignedBuffer};
+use crate::model::dtype::Dtype;
 use crate::source::direct::Bounce;
 use crate::source::with_range;
 use std::ops::Range;
@@ -50,43 +53,66 @@ pub struct Performer<'p, 's> {
     pub shared: &'p Shared,
     pub bounce: &'p mut Bounce,
     pub step: &'p Step<'p>,
+    /// Requests that are made whole before they are copied piece by piece.
+    pub oversized: &'p [Oversized<'s>],
 }
 
 impl Performer<'_, '_> {
     /// Does a job by reads of its own.
     pub fn perform(&mut self, job: &mut Job<'_>, request: &Request<'_>) -> Result<()> {
+        let Job { offset, dst, work, .. } = job;
+        match work {
+            Work::Range(finish) => self.perform_range(request, *offset, dst, finish),
+            Work::Own(OwnWork::Serial) => self.perform_serial(request, dst),
+            Work::Own(OwnWork::Convert(to)) => self.convert_whole(request, *to, dst),
+            Work::Own(OwnWork::Temporary { rows, has_digest }) => {
+                self.perform_temporary(request, dst, rows.take(), *has_digest)
+            }
+            Work::Own(OwnWork::Piece { of, offset }) => match self.oversized.get(*of as usize) {
+                Some(whole) => whole.fill(self, *offset, dst),
+                None => Err(fail!(Internal, "a piece of no request")),
+            },
+        }
+    }
+
+    /// Reads a range of stored bytes for this job alone.
+    fn perform_range(
+        &mut self,
+        request: &Request<'_>,
+        offset: u64,
+        dst: &mut [u8],
+        what: &Finish,
+    ) -> Result<()> {
         let blob = &request.blob;
-        match &job.kind {
-            JobKind::Copy => {
-                self.strategy.count_stored(job.bytes());
-                let route = self.strategy.route(job.offset, job.bytes());
-                self.strategy.read(route, job.offset, job.dst, self.bounce)?;
-                finish(request, job.offset, job.dst, &JobKind::Copy, None, self.step)
+        match what {
+            Finish::Copy => {
+                let size = dst.len() as u64;
+                self.strategy.count_stored(size);
+                let route = self.strategy.route(offset, size);
+                self.strategy.read(route, offset, dst, self.bounce)?;
+                finish(request, offset, dst, what, None, self.step)
             }
-            JobKind::Hash => {
-                self.read_hashed(blob, job.dst)?;
-                finish(request, job.offset, job.dst, &JobKind::Copy, None, self.step)
+            Finish::Hash => {
+                self.read_hashed(blob, dst)?;
+                finish(request, offset, dst, &Finish::Copy, None, self.step)
             }
-            JobKind::Strided(window) => self.read_strided(window, blob, job.dst),
-            JobKind::Frames { stored, .. } | JobKind::Decode { stored, .. } => {
-                let start = job.offset.saturating_sub(blob.entry.offset);
+            Finish::Strided(window) => self.read_strided(window, blob, dst),
+            Finish::Frames { stored, .. } | Finish::Decode { stored, .. } => {
+                let start = offset.saturating_sub(blob.entry.offset);
                 let (range, step) = (start..start.saturating_add(*stored), self.step);
-                let extra_memory = job.kind.extra_memory(request);
-                self.with_stored(blob, range, extra_memory, |bytes| {
-                    finish(request, job.offset, job.dst, &job.kind, Some(bytes), step)
+                self.with_stored(blob, range, what.extra_memory(request), |bytes| {
+                    finish(request, offset, dst, what, Some(bytes), step)
                 })
             }
-            JobKind::Serial => self.perform_serial(request, job.dst),
-            JobKind::Convert(to) => {
-                let extra_memory = request.extra_memory();
-                let _reservation =
-                    self.shared.budget.reserve(blob.unborrowed_size().saturating_add(extra_memory));
-                self.strategy.count_stored(blob.entry.stored_size);
-                blob.convert_into(*to, request.wanted.lossy, job.dst)
-            }
-            JobKind::Temporary(_) => self.perform_temporary(request, job.dst),
-            JobKind::Piece { .. } => Err(fail!(Internal, "a piece was read for itself")),
         }
+    }
+
+    fn convert_whole(&mut self, request: &Request<'_>, to: Dtype, dst: &mut [u8]) -> Result<()> {
+        let blob = &request.blob;
+        let memory = blob.unborrowed_size().saturating_add(request.extra_memory());
+        let _reservation = self.shared.budget.reserve(memory);
+        self.strategy.count_stored(blob.entry.stored_size);
+        blob.convert_into(to, request.wanted.lossy, dst)
     }
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.
@@ -206,36 +232,92 @@ impl Performer<'_, '_> {
     }
 }
 
+/// A request of a load that is larger than a slot and cannot be read slot by slot: what is compressed, checked,
+/// converted or strided. It is made whole in temporary memory, and copied out of it piece by piece.
+pub struct Oversized<'a> {
+    request: Request<'a>,
+    state: Mutex<WholeBytes>,
+}
+
+struct WholeBytes {
+    bytes: Option<AlignedBuffer>,
+    /// Pieces that have not been copied.
+    left: usize,
+    /// Why there are no bytes, which is the failure of each piece, whichever is taken first.
+    failure: Option<Error>,
+}
+
+impl<'a> Oversized<'a> {
+    pub fn new(request: Request<'a>, pieces: usize) -> Oversized<'a> {
+        Oversized { request, state: Mutex::new(WholeBytes { bytes: None, left: pieces, failure: None }) }
+    }
+
+    /// All of its bytes, which are counted as long as they are there.
+    fn make(&self, performer: &mut Performer<'_, '_>) -> Result<AlignedBuffer> {
+        let size = self.request.size();
+        let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
+        performer.shared.budget.add_held(size);
+        let outcome = performer.read_whole(&self.request, bytes.as_mut_slice());
+        if outcome.is_err() {
+            performer.shared.budget.release_held(size);
+        }
+        outcome.map(|()| bytes)
+    }
+
+    /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for
+    /// anything else.
+    pub fn fill(&self, performer: &mut Performer<'_, '_>, offset: u64, dst: &mut [u8]) -> Result<()> {
+        let (mut state, size) = (self.state.lock(), self.request.size());
+        if let Some(error) = &state.failure {
+            return Err(error.again());
+        }
+        if state.bytes.is_none() {
+            let made = self.make(performer);
+            state.failure = made.as_ref().err().map(Error::again);
+            state.bytes = Some(made?);
+        }
+        let bytes = state.bytes.as_ref().map_or(&[][..], AlignedBuffer::as_slice);
+        let now = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.get(..dst.len()));
+        dst.copy_from_slice(now.ok_or_else(|| fail!(Internal, "a piece is outside its request"))?);
+        state.left = state.left.saturating_sub(1);
+        if state.left == 0 {
+            state.bytes = None;
+            performer.shared.budget.release_held(size);
+        }
+        Ok(())
+    }
+}
+
 /// What is left to do for a job whose stored bytes were read: they are `bytes`, or in their place.
 pub fn finish(
     request: &Request<'_>,
     offset: u64,
     dst: &mut [u8],
-    kind: &JobKind,
+    what: &Finish,
     bytes: Option<&[u8]>,
     step: &Step<'_>,
 ) -> Result<()> {
     let blob = &request.blob;
     let start = offset.saturating_sub(blob.entry.offset);
-    match kind {
-        JobKind::Copy | JobKind::Hash => {
+    match what {
+        Finish::Copy | Finish::Hash => {
             if let Some(bytes) = bytes.filter(|bytes| bytes.len() == dst.len()) {
                 dst.copy_from_slice(bytes);
             }
-            if let JobKind::Hash = kind {
+            if let Finish::Hash = what {
                 check_digest(blob, dst)?;
             }
             blob.finish(dst, |at| start.saturating_add(at))
         }
-        JobKind::Strided(window) => take_blocks(blob, window, bytes.unwrap_or_default(), dst),
-        JobKind::Frames { codec, entries, decoded_start, .. } => {
+        Finish::Strided(window) => take_blocks(blob, window, bytes.unwrap_or_default(), dst),
+        Finish::Frames { codec, entries, decoded_start, .. } => {
             let (bytes, from) = (bytes.unwrap_or_default(), usize::try_from(start).unwrap_or(usize::MAX));
             with_entries(blob, *entries, |entries| {
                 codec.decode_run(StoredPart { bytes, from, entries }, dst)
             })?;
             blob.finish(dst, |at| decoded_start.saturating_add(at))
         }
-        JobKind::Decode { codec, has_digest, .. } => {
+        Finish::Decode { codec, has_digest, .. } => {
             let stored = bytes.unwrap_or_default();
             let of_decoded = blob.entry.has_digest_of_decoded();
             if *has_digest && !of_decoded {
@@ -252,9 +334,6 @@ pub fn finish(
             let seek = codec.index(stored)?.seek(start, end.saturating_sub(start));
             blob.check_size(*codec, seek.size)?;
             decode_part(request, *codec, seek.part_of(stored), seek, dst)
-        }
-        JobKind::Serial | JobKind::Convert(_) | JobKind::Temporary(_) | JobKind::Piece { .. } => {
-            Err(fail!(Internal, "a job that reads for itself was read for"))
         }
     }
 }
@@ -349,14 +428,17 @@ pub(super) fn take_part(
             let now = window.take_front(&mut dst)?;
             take_blocks(blob, &window, whole.get(from(window.source_offset)..).unwrap_or_default(), now)
         }),
-        Part::Range { offset, .. } => {
+        Part::Whole | Part::Range { .. } => {
+            let offset = match &request.part {
+                Part::Range { offset, .. } => *offset,
+                _ => 0,
+            };
             // It may begin and end within an element: whole ones are swapped, then cut.
             swap_in_place(whole, if blob.entry.swaps() { blob.entry.width() } else { 1 });
-            let wanted = whole.get(from(*offset)..).and_then(|rest| rest.get(..dst.len()));
+            let wanted = whole.get(from(offset)..).and_then(|rest| rest.get(..dst.len()));
             let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
             dst.copy_from_slice(wanted);
             Ok(())
         }
-        Part::Whole => Err(fail!(Internal, "all of a component was taken for a part")),
     }
 }

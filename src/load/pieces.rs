@@ -1,8 +1,9 @@
 //! The pieces of a load: requests, and the parts of requests that are larger than a slot of the ring.
 
 use super::executor::Executor;
-use super::oversized::Oversized;
-use super::request::{BatchOptions, Job, Part, Request, StoredSpan};
+use super::job::{Job, StoredSpan, Task};
+use super::perform::Oversized;
+use super::request::{BatchOptions, Part, Request};
 use super::ring::{Ring, PAGE};
 use super::split;
 use crate::codec::Coding;
@@ -29,6 +30,8 @@ pub struct Piece {
     pub first: u32,
     /// The first byte, counted in the request.
     pub offset: u64,
+    /// The number of the request that is made whole first, if that is where it comes from.
+    pub oversized: Option<u32>,
     /// The slot, once it has one.
     pub slot: Option<u32>,
     /// The address of its bytes.
@@ -66,7 +69,7 @@ pub fn split_requests<'a>(
     requests.try_reserve_exact(originals.len())?;
     pieces.try_reserve_exact(originals.len())?;
     for request in originals {
-        let (first, in_ring) = (requests.len(), request.in_ring);
+        let (first, before, in_ring) = (requests.len(), oversized.len(), request.in_ring);
         requests.try_reserve(1)?;
         match in_ring && request.size() > slot_size as u64 {
             false => requests.push(request),
@@ -81,12 +84,15 @@ pub fn split_requests<'a>(
         let (first, count) = (u32::try_from(first).map_err(too_many)?, of_this.len());
         u32::try_from(requests.len()).map_err(too_many)?;
         pieces.try_reserve(count)?;
+        // Within 2^32, as the pieces are.
+        let oversized = (oversized.len() > before).then(|| u32::try_from(before).unwrap_or(u32::MAX));
         let mut offset = 0u64;
         for request in of_this {
             let unreported = if offset == 0 { count as u64 } else { 0 };
             let unreported = u32::try_from(unreported).unwrap_or(u32::MAX);
             let address = request.address();
-            pieces.push(Piece { first, offset, address, unreported, undone: unreported, ..Piece::default() });
+            let state = Piece { undone: unreported, unreported, ..Piece::default() };
+            pieces.push(Piece { first, offset, oversized, address, ..state });
             offset = offset.saturating_add(request.size());
         }
     }
@@ -161,7 +167,6 @@ fn add_oversized<'a>(
             "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
         ));
     }
-    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "a load of more than 2^32 requests"))?;
     // Whole elements, whatever they are.
     let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
@@ -170,7 +175,7 @@ fn add_oversized<'a>(
     let mut at = 0u64;
     while at < size {
         let length = step.min(size.saturating_sub(at));
-        requests.push(Request::piece(&whole, of, at, length));
+        requests.push(Request::piece(&whole, length));
         at = at.saturating_add(length);
     }
     oversized.push(Oversized::new(whole, count));
@@ -226,13 +231,12 @@ impl StoredSpan for StoredRange {
 }
 
 impl StoredRange {
-    fn of(request: &Request<'_>) -> StoredRange {
+    fn of(request: &Request<'_>, task: &Task) -> StoredRange {
         let entry = request.blob.entry;
-        let is_plain =
-            request.blob.coding == Coding::Raw && !request.blob.is_laid_out && request.piece.is_none();
+        let is_plain = request.blob.coding == Coding::Raw && !request.blob.is_laid_out;
         let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
         StoredRange {
-            source: request.source,
+            source: task.source,
             offset: entry.offset.saturating_add(covering.start),
             stored_bytes: covering.end.saturating_sub(covering.start),
         }
@@ -240,25 +244,30 @@ impl StoredRange {
 }
 
 /// The stored bytes that the requests read, sorted by source and offset.
-pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
+pub fn stored_ranges(requests: &[Request<'_>], tasks: &[Task]) -> Result<Vec<StoredRange>> {
     let mut ranges = Vec::new();
     ranges.try_reserve_exact(requests.len())?;
-    ranges.extend(requests.iter().map(StoredRange::of));
+    ranges.extend(requests.iter().zip(tasks).map(|(request, task)| StoredRange::of(request, task)));
     sort_by_key(&mut ranges, |range| (range.source, range.offset));
     Ok(ranges)
 }
 
 /// The pieces that go into the ring, in the order in which they are started.
-pub fn ring_order(requests: &[Request<'_>], pieces: &[Piece], order: Order) -> Result<Vec<u32>> {
+pub fn ring_order(
+    requests: &[Request<'_>],
+    tasks: &[Task],
+    pieces: &[Piece],
+    order: Order,
+) -> Result<Vec<u32>> {
     let numbered = || (0u32..).zip(requests);
     let mut sorted = Vec::new();
     sorted.try_reserve_exact(numbered().filter(|(_, request)| request.in_ring).count())?;
     sorted.extend(numbered().filter(|(_, request)| request.in_ring).map(|(number, _)| number));
-    let request = |number: u32| requests.get(number as usize);
     match order {
         Order::Given => {}
         Order::Position => sort_by_key(&mut sorted, |number| {
-            let place = request(*number).map(StoredRange::of);
+            let request = requests.get(*number as usize).zip(tasks.get(*number as usize));
+            let place = request.map(|(request, task)| StoredRange::of(request, task));
             (place.map(|place| (place.source, place.offset)), *number)
         }),
         Order::Largest => sort_by_key(&mut sorted, |number| {
@@ -288,9 +297,8 @@ pub fn own_jobs<'a>(
 ) -> Result<(Vec<Job<'a>>, Vec<Refused>)> {
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
     for (number, request) in (0u32..).zip(requests.iter_mut()).filter(|(_, request)| !request.in_ring) {
-        let dst = split::take_front(request).map_err(|e| request.blob.named(e))?;
-        let Executor { sources, options, .. } = executor;
-        if let Err(error) = split::add_jobs(&mut jobs, number, request, dst, sources, options) {
+        let dst = request.take_destination().map_err(|e| request.blob.named(e))?;
+        if let Err(error) = executor.add_jobs(&mut jobs, number, request, dst) {
             refused.try_reserve(1)?;
             refused.push((number, error));
         }

@@ -14,6 +14,8 @@ pub struct RowsMut<'a> {
 
 // SAFETY: lent bytes, as a mutable slice is.
 unsafe impl Send for RowsMut<'_> {}
+// SAFETY: a shared reference gives sizes and addresses, never bytes.
+unsafe impl Sync for RowsMut<'_> {}
 
 impl<'a> RowsMut<'a> {
     /// `count` rows of `length` bytes, each `stride` bytes behind the one before.
@@ -33,6 +35,11 @@ impl<'a> RowsMut<'a> {
     /// How many are left.
     pub fn row_count(&self) -> usize {
         self.left
+    }
+
+    /// Bytes of all that are left.
+    pub fn size(&self) -> u64 {
+        (self.left as u64).saturating_mul(self.length as u64)
     }
 
     /// Where the rows begin.

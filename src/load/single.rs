@@ -7,8 +7,9 @@
 //! why.
 
 use super::blob::Blob;
+use super::job::Job;
 use super::perform::{Performer, Shared};
-use super::request::{BatchOptions, Direct, Job, Part, Request};
+use super::request::{BatchOptions, Direct, Part, Request};
 use super::split;
 use super::strategy::ReadStrategy;
 use crate::codec::Coding;
@@ -60,15 +61,16 @@ fn plain_range<'d>(
 
 #[inline(never)]
 fn run_jobs(mut request: Request<'_>) -> Result<()> {
-    let dst = split::take_front(&mut request)?;
+    let dst = request.take_destination()?;
     let shared = Shared::new(OPTIONS.in_flight);
     let strategy = ReadStrategy::cached(request.blob.source);
     let mut bounce = Bounce::new(BOUNCE_SIZE as u64, 0);
     let capacity = bounce.capacity();
     let step = |_| Ok(());
-    let mut performer = Performer { strategy: &strategy, shared: &shared, bounce: &mut bounce, step: &step };
-    let mut perform = |offset, dst, kind| {
-        performer.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, &request)
+    let (strategy, shared, bounce) = (&strategy, &shared, &mut bounce);
+    let mut performer = Performer { strategy, shared, bounce, step: &step, oversized: &[] };
+    let mut perform = |offset, dst, work| {
+        performer.perform(&mut Job { source: 0, request: 0, offset, dst, work }, &request)
     };
     split::split(&request, dst, &OPTIONS, capacity, &mut perform).map(drop)
 }

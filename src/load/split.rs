@@ -2,7 +2,8 @@
 
 use super::blob::Owner;
 use super::frame_runs::{frame_jobs, frame_runs};
-use super::request::{BatchOptions, Direct, Job, JobKind, Part, Push, Request};
+use super::job::{Finish, OwnWork, Push, Task, Work};
+use super::request::{BatchOptions, Destination, Direct, Part, Request};
 use super::rows::RowsMut;
 use super::slab::Slab;
 use crate::codec::Coding;
@@ -10,7 +11,6 @@ use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
-use std::sync::atomic::Ordering;
 
 /// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the
 /// page cache longer ones may, too.
@@ -31,19 +31,21 @@ pub struct Source<'s> {
     pub capacity: usize,
 }
 
-/// The sources of the requests; each request has the number of its own.
-pub fn sources<'a>(requests: &mut [Request<'a>]) -> Result<Vec<Source<'a>>> {
-    let mut sources: Vec<Source<'a>> = Vec::new();
+/// The sources of the requests, and a task for each request, which has the number of its source.
+pub fn sources<'a>(requests: &[Request<'a>]) -> Result<(Vec<Source<'a>>, Vec<Task>)> {
+    let (mut sources, mut tasks): (Vec<Source<'a>>, Vec<Task>) = (Vec::new(), Vec::new());
+    tasks.try_reserve_exact(requests.len())?;
     let mut numbers = SourceNumbers::new();
     for request in requests {
         let bytes = request.blob.source;
-        request.source = numbers.number_of(std::ptr::from_ref(bytes).addr())?;
-        if request.source as usize == sources.len() {
+        let number = numbers.number_of(std::ptr::from_ref(bytes).addr())?;
+        if number as usize == sources.len() {
             sources.try_reserve(1)?;
             sources.push(Source { bytes, owner: request.blob.owner, profile: bytes.profile(), capacity: 0 });
         }
+        tasks.push(Task::new(number)); // within what was reserved
     }
-    Ok(sources)
+    Ok((sources, tasks))
 }
 
 /// Addresses, numbered from 0 in the order in which they first come.
@@ -71,91 +73,35 @@ impl SourceNumbers {
     }
 }
 
-/// The jobs of all requests, which are checked before.
-pub fn plan<'a>(
-    requests: &mut [Request<'a>],
-    sources: &[Source<'a>],
-    options: &BatchOptions,
-) -> Result<Vec<Job<'a>>> {
-    let mut jobs = Vec::new();
-    jobs.try_reserve(requests.len())?;
-    for (at, request) in requests.iter_mut().enumerate() {
-        let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
-        let dst = take_front(request).map_err(|e| request.blob.named(e))?;
-        add_jobs(&mut jobs, number, request, dst, sources, options)?;
-    }
-    Ok(jobs)
-}
-
-/// Adds the jobs that fill `dst` with what a request asks for; it learns how many they are. Where that fails
-/// they count as one, which is to fail.
-pub fn add_jobs<'a>(
-    jobs: &mut Vec<Job<'a>>,
-    number: u32,
-    request: &Request<'a>,
-    dst: &'a mut [u8],
-    sources: &[Source<'a>],
-    options: &BatchOptions,
-) -> Result<()> {
-    let source = request.source;
-    let capacity = sources.get(source as usize).map_or(0, |source| source.capacity);
-    let before = jobs.len();
-    let mut push = |offset, dst, kind| -> Result<()> {
-        jobs.try_reserve(1)?;
-        jobs.push(Job { source, request: number, offset, dst, kind });
-        Ok(())
-    };
-    match split(request, dst, options, capacity, &mut push) {
-        Ok(has_digest) => {
-            request.has_digest.store(has_digest, Ordering::Relaxed);
-            request.left.store(jobs.len().saturating_sub(before), Ordering::Relaxed);
-            Ok(())
-        }
-        Err(error) => {
-            jobs.truncate(before);
-            request.left.store(1, Ordering::Relaxed);
-            Err(request.blob.named(error))
-        }
-    }
-}
-
-/// The front of a request's destination, which it fills.
-pub fn take_front<'a>(request: &mut Request<'a>) -> Result<&'a mut [u8]> {
-    let dst = std::mem::take(&mut request.dst);
-    if request.rows.is_some() {
-        return Ok(dst); // which have its size
-    }
-    let (size, capacity) = (request.size(), dst.len());
-    let front = usize::try_from(size).ok().and_then(|size| dst.get_mut(..size));
-    front.ok_or_else(|| fail!(BufferSize, "it takes {size} bytes, the memory for it has {capacity}"))
-}
-
 /// Cuts a request into the jobs that fill `dst`; whether they check its digest. What is read together
 /// and taken apart has at most `capacity` bytes.
 pub fn split<'a>(
     request: &Request<'a>,
-    dst: &'a mut [u8],
+    dst: Destination<'a>,
     options: &BatchOptions,
     capacity: usize,
     push: &mut Push<'_, 'a>,
 ) -> Result<bool> {
-    if let Some((of, offset)) = request.piece {
-        push(request.blob.entry.offset, dst, JobKind::Piece { of, offset })?;
-        return Ok(request.wanted.verify && offset == 0);
-    }
     let (start, has_digest) = (request.blob.entry.offset, checks_digest(request, options)?);
-    match (request.wanted.convert, &request.rows, &request.part) {
-        (None, None, _) => split_packed(request, dst, has_digest, options, capacity, push)?,
-        (Some(to), None, Part::Whole) if !has_digest => push(start, dst, JobKind::Convert(to))?,
-        (None, Some(rows), _) if !has_digest && is_plain(request) => {
-            let mut rows = rows.lock();
-            match rows.take_if(|rows| rows.row_count() as u64 <= MAX_PIECES) {
-                Some(rows) => row_jobs(request, rows, options, push)?,
-                None => push(start, dst, JobKind::Temporary(request.size()))?,
-            }
+    let (dst, rows) = match (dst, request.wanted.convert) {
+        (Destination::Bytes(dst), None) => {
+            split_packed(request, dst, has_digest, options, capacity, push)?;
+            return Ok(has_digest);
         }
-        _ => push(start, dst, JobKind::Temporary(request.size()))?,
-    }
+        (Destination::Bytes(dst), Some(to)) if !has_digest && matches!(request.part, Part::Whole) => {
+            push(start, dst, Work::Own(OwnWork::Convert(to)))?;
+            return Ok(false);
+        }
+        (Destination::Rows(rows), None)
+            if !has_digest && is_plain(request) && rows.row_count() as u64 <= MAX_PIECES =>
+        {
+            row_jobs(request, rows, options, push)?;
+            return Ok(false);
+        }
+        (Destination::Bytes(dst), Some(_)) => (dst, None),
+        (Destination::Rows(rows), _) => (&mut [][..], Some(rows)),
+    };
+    push(start, dst, Work::Own(OwnWork::Temporary { rows, has_digest }))?;
     Ok(has_digest)
 }
 
@@ -205,8 +151,8 @@ pub fn split_packed<'a>(
     let blob = &request.blob;
     let start = blob.entry.offset;
     match (&request.part, blob.coding) {
-        _ if blob.is_laid_out => push(start, dst, JobKind::Serial)?,
-        (Part::Whole, Coding::Raw) if has_digest => push(start, dst, JobKind::Hash)?,
+        _ if blob.is_laid_out => push(start, dst, Work::Own(OwnWork::Serial))?,
+        (Part::Whole, Coding::Raw) if has_digest => push(start, dst, Work::Range(Finish::Hash))?,
         (Part::Whole, Coding::Raw) => copy_jobs(start, dst, options, push)?,
         (Part::Range { offset, .. }, Coding::Raw) if !blob.entry.swaps() => {
             copy_jobs(start.saturating_add(*offset), dst, options, push)?;
@@ -214,7 +160,7 @@ pub fn split_packed<'a>(
         (Part::Slab(slab), Coding::Raw) if piece_count(slab, capacity) <= MAX_PIECES => {
             strided_jobs(start, slab, dst, options, capacity, push)?;
         }
-        (Part::Range { .. } | Part::Slab(_), Coding::Raw) => push(start, dst, JobKind::Serial)?,
+        (Part::Range { .. } | Part::Slab(_), Coding::Raw) => push(start, dst, Work::Own(OwnWork::Serial))?,
         (part, Coding::Compressed(codec)) => {
             let stored = blob.entry.stored_size;
             let borrowed = blob.stored().borrow().is_some();
@@ -234,9 +180,11 @@ pub fn split_packed<'a>(
             match (part, runs) {
                 (_, Some(runs)) => frame_jobs(blob, codec, &runs, borrowed, dst, push)?,
                 (Part::Range { .. } | Part::Slab(_), None) if !blob.is_read_whole() => {
-                    push(start, dst, JobKind::Serial)?;
+                    push(start, dst, Work::Own(OwnWork::Serial))?;
                 }
-                (_, None) => push(start, dst, JobKind::Decode { codec, stored, borrowed, has_digest })?,
+                (_, None) => {
+                    push(start, dst, Work::Range(Finish::Decode { codec, stored, borrowed, has_digest }))?
+                }
             }
         }
     }
@@ -254,7 +202,7 @@ fn copy_jobs<'a>(
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
     if dst.len() <= MAX_SHORT_READ.min(chunk(options)) {
-        return push(start, dst, JobKind::Copy);
+        return push(start, dst, Work::Range(Finish::Copy));
     }
     // Past the page cache, no block of the disk is read for two pieces. Through it, no huge page of fresh
     // memory is filled by two: one of the threads would wait for the other to clear it.
@@ -263,7 +211,7 @@ fn copy_jobs<'a>(
         Direct::Auto | Direct::Always => start,
     };
     aligned_chunks(counted_from, start, dst, chunk(options))
-        .try_for_each(|(offset, dst)| push(offset, dst, JobKind::Copy))
+        .try_for_each(|(offset, dst)| push(offset, dst, Work::Range(Finish::Copy)))
 }
 
 /// Into how many pieces a slab is cut; all of its windows have as many, so the first is counted.
@@ -283,14 +231,14 @@ fn strided_jobs<'a>(
     push: &mut Push<'_, 'a>,
 ) -> Result<()> {
     if dst.is_empty() {
-        return push(start, dst, JobKind::Copy);
+        return push(start, dst, Work::Range(Finish::Copy));
     }
     for window in slab.windows().flat_map(|window| window.pieces(capacity as u64, MAX_READ_GAP)) {
         let now = window.take_front(&mut dst)?;
         let offset = start.saturating_add(window.source_offset);
         match window.count == 1 || window.stride == window.block {
             true => copy_jobs(offset, now, options, push)?,
-            false => push(offset, now, JobKind::Strided(window))?,
+            false => push(offset, now, Work::Range(Finish::Strided(window)))?,
         }
     }
     Ok(())

@@ -4,7 +4,8 @@
 //! reads 2.88 s. They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory,
 //! nor for file systems that do not report that they have them; then all goes through the page cache.
 
-use super::request::{BatchOptions, Direct, StoredSpan};
+use super::job::StoredSpan;
+use super::request::{BatchOptions, Direct};
 use super::split::MAX_SHORT_READ;
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};

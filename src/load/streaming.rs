@@ -5,9 +5,8 @@
 use super::executor::{Executor, Listener, Scratch, SourceStats};
 use super::pieces::{self, Order, SplitRequests};
 use super::progress::{Event, Pending, Placed, Report};
-use super::request::{BatchOptions, BatchStats, Request};
+use super::request::{BatchOptions, BatchStats, Destination, Request};
 use super::ring::Ring;
-use super::split;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::source::ByteSource;
@@ -80,10 +79,10 @@ impl<'a> Load<'a> {
         }
         let SplitRequests { mut requests, pieces, oversized } =
             pieces::split_requests(requests, slot_size, &options.batch)?;
-        let mut executor = Executor::new(&mut requests, &options.batch)?;
+        let mut executor = Executor::new(&requests, &options.batch)?;
         executor.oversized = oversized;
-        executor.decide(&pieces::stored_ranges(&requests)?)?;
-        let order = pieces::ring_order(&requests, &pieces, options.order)?;
+        executor.decide(&pieces::stored_ranges(&requests, &executor.tasks)?)?;
+        let order = pieces::ring_order(&requests, &executor.tasks, &pieces, options.order)?;
         let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;
         executor.set_jobs(jobs);
         let load = Load {
@@ -101,9 +100,7 @@ impl<'a> Load<'a> {
             if !options.keep_going {
                 return Err(error);
             }
-            if let Some(request) = load.requests.get(number as usize) {
-                load.report_to(|report| report.on_job_done(number, request, 0, Err(error)));
-            }
+            load.report_to(|report| load.refuse(report, number, error));
         }
         Ok(load)
     }
@@ -320,24 +317,34 @@ impl<'a> Load<'a> {
         let mut jobs = Vec::new();
         let mut outcome = Ok(());
         self.report_to(|report| {
-            for Placed { piece, slot, at } in placed {
+            for Placed { piece, oversized, slot, at } in placed {
                 let Some(request) = self.requests.get(*piece as usize) else { continue };
                 let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
                 // SAFETY: a place that was given to this piece alone, in a slot that is not filled again
                 // before the piece is given back, which is after all of its jobs are done.
-                match unsafe { ring.slice_mut(*slot as usize, *at, size) } {
-                    Some(dst) => {
-                        let Executor { sources, options, .. } = &self.executor;
-                        let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
-                        if let Err(error) = made {
-                            report.on_job_done(*piece, request, 0, Err(error));
-                        }
-                    }
-                    None => outcome = Err(fail!(Internal, "a piece is in no slot")),
+                let dst = unsafe { ring.slice_mut(*slot as usize, *at, size) };
+                let Some(dst) = dst else {
+                    outcome = Err(fail!(Internal, "a piece is in no slot"));
+                    continue;
+                };
+                let made = match oversized {
+                    Some(of) => self.executor.add_piece(&mut jobs, *piece, request, *of, dst),
+                    None => self.executor.add_jobs(&mut jobs, *piece, request, Destination::Bytes(dst)),
+                };
+                if let Err(error) = made {
+                    self.refuse(report, *piece, error);
                 }
             }
         });
         outcome.and_then(|()| self.executor.push_front(&mut jobs))
+    }
+
+    /// Reports that a piece could not be cut into jobs.
+    fn refuse(&self, report: &mut Report<'_>, piece: u32, error: Error) {
+        let number = piece as usize;
+        if let Some((request, task)) = self.requests.get(number).zip(self.executor.tasks.get(number)) {
+            report.on_job_done(piece, request, task, 0, Err(error));
+        }
     }
 
     /// Records what `body` reports, and wakes the consumers and workers that it concerns.

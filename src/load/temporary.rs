@@ -2,15 +2,16 @@
 //! with gaps.
 
 use super::blob::LaidOut;
+use super::job::{Finish, Job};
 use super::perform::{Performer, Shared};
-use super::request::{BatchOptions, Direct, Job, JobKind, Part, Request};
+use super::request::{BatchOptions, Direct, Part, Request};
+use super::rows::RowsMut;
 use super::split;
 use crate::codec::Coding;
 use crate::convert::{convert, refuse_loss};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, zeroed};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 /// By one thread, the check of the digest left to the request.
 const OPTIONS: BatchOptions = BatchOptions {
@@ -42,25 +43,30 @@ impl Request<'_> {
     }
 }
 
-impl JobKind {
+impl Finish {
     /// [`Request::extra_memory`], for a job whose stored bytes were read.
     pub fn extra_memory(&self, request: &Request<'_>) -> u64 {
         match self {
-            JobKind::Decode { .. } => request.extra_memory(),
+            Finish::Decode { .. } => request.extra_memory(),
             _ => 0,
         }
     }
 }
 
 impl Performer<'_, '_> {
-    /// Fills `dst`, or the request's rows.
-    pub(super) fn perform_temporary(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+    /// Fills the rows, or `dst` if there are none.
+    pub(super) fn perform_temporary(
+        &mut self,
+        request: &Request<'_>,
+        dst: &mut [u8],
+        rows: Option<RowsMut<'_>>,
+        has_digest: bool,
+    ) -> Result<()> {
         let size = request.decoded_size();
         let extra_memory = request.blob.unborrowed_size().saturating_add(request.extra_memory());
         let _reservation = self.shared.budget.reserve(size.saturating_add(extra_memory));
         let mut decoded = zeroed(in_memory(size)?)?;
-        self.read_packed(request, &mut decoded)?;
-        let rows = request.rows.as_ref().and_then(|rows| rows.lock().take());
+        self.read_packed(request, &mut decoded, has_digest)?;
         let mut lost = 0u64;
         let mut store = |decoded: &[u8], dst: &mut [u8]| -> Result<()> {
             lost = lost.saturating_add(store(request, decoded, dst, request.size())?);
@@ -78,29 +84,28 @@ impl Performer<'_, '_> {
 
     /// Fills `dst` with all that a request without rows asks for, on this thread.
     pub(super) fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+        let has_digest = split::checks_digest(request, &OPTIONS)?;
         match request.wanted.convert {
             None => {
                 let extra_memory = request.blob.unborrowed_size().saturating_add(request.extra_memory());
                 let _reservation = self.shared.budget.reserve(extra_memory);
-                self.read_packed(request, dst)
+                self.read_packed(request, dst, has_digest)
             }
-            Some(_) => self.perform_temporary(request, dst),
+            Some(_) => self.perform_temporary(request, dst, None, has_digest),
         }
     }
 
     /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
-    pub(super) fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+    fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8], has_digest: bool) -> Result<()> {
         // The caller has reserved the memory for what is not asked for.
-        let has_digest =
-            split::checks_digest(request, &OPTIONS)? || request.has_digest.load(Ordering::Relaxed);
         let (shared, capacity) = (Shared::new(OPTIONS.in_flight), self.bounce.capacity());
-        let (outer, strategy, bounce) = (self.step, self.strategy, &mut *self.bounce);
+        let (outer, strategy, oversized) = (self.step, self.strategy, self.oversized);
         // Nothing of it is where it belongs before all is.
         let step = |_| outer(0);
-        let mut inner = Performer { strategy, shared: &shared, bounce, step: &step };
-        let mut perform = |offset, dst, kind| {
+        let mut inner = Performer { strategy, shared: &shared, bounce: self.bounce, step: &step, oversized };
+        let mut perform = |offset, dst, work| {
             step(0)?;
-            inner.perform(&mut Job { source: 0, request: 0, offset, dst, kind }, request)
+            inner.perform(&mut Job { source: 0, request: 0, offset, dst, work }, request)
         };
         split::split_packed(request, dst, has_digest, &OPTIONS, capacity, &mut perform)
     }
