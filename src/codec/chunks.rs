@@ -4,7 +4,7 @@ use super::frames::with_data;
 use super::interface::{in_frame, FrameDecoder, FrameFormat, StreamDecoder};
 use super::range::{whole_frame, wide, SCRATCH};
 use super::walk::Walk;
-use crate::error::{fail, Result};
+use crate::error::{broken, fail, Cause, Result};
 use crate::memory::zeroed;
 use crate::model::encoding::Codec;
 
@@ -24,6 +24,64 @@ pub(super) fn decode_chunks<F: FrameFormat>(
     sink: &mut Sink<'_>,
 ) -> Result<u64> {
     chunks::<F>(codec, stored, limit, Some(sink), &mut |_| Ok(()))
+}
+
+/// Decodes everything in order and hands it to `sink` a little at a time. Fails if it is not exactly `size`
+/// bytes.
+pub(super) fn decode_exactly<F: FrameFormat>(
+    codec: Codec,
+    stored: &[u8],
+    size: u64,
+    sink: &mut Sink<'_>,
+) -> Result<()> {
+    let decoded = decode_chunks::<F>(codec, stored, size, sink).map_err(|error| match error.cause() {
+        // The decoder was stopped at the declared size: that there is more is the file's fault, not a limit.
+        Cause::Limit => {
+            broken!(codec.length_rule(), "it decodes to more than the {size} bytes that are declared")
+        }
+        _ => error,
+    })?;
+    match decoded == size {
+        true => Ok(()),
+        false => Err(broken!(codec.length_rule(), "it decodes to {decoded} bytes, {size} are declared")),
+    }
+}
+
+/// Decoded bytes of pieces that end anywhere, in chunks of one size; the last one may be shorter.
+pub(crate) struct Chunks {
+    chunk: Vec<u8>,
+    size: usize,
+}
+
+impl Chunks {
+    pub(crate) fn new(size: usize) -> Result<Chunks> {
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(size)?;
+        Ok(Chunks { chunk, size })
+    }
+
+    /// Adds a piece, and gives `body` each chunk that it fills.
+    pub(crate) fn add(&mut self, mut piece: &[u8], body: &mut Sink<'_>) -> Result<()> {
+        while !piece.is_empty() && self.size > 0 {
+            let space = self.size.saturating_sub(self.chunk.len()).min(piece.len());
+            let (now, later) = piece.split_at_checked(space).unwrap_or_default();
+            self.chunk.extend_from_slice(now); // within what was reserved
+            piece = later;
+            if self.chunk.len() == self.size {
+                body(&self.chunk)?;
+                self.chunk.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives `body` what is left.
+    pub(crate) fn end(self, body: &mut Sink<'_>) -> Result<()> {
+        match self.chunk.is_empty() {
+            true => Ok(()),
+            false => body(&self.chunk),
+        }
+    }
 }
 
 /// How many bytes the frames decode to. Only frames whose headers do not declare it are decoded; `step` is

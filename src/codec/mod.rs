@@ -18,12 +18,14 @@
     )
 )]
 
+mod array;
 mod chunks;
 mod deflate;
 mod encoder;
 mod entries;
 mod frame_index;
 mod frames;
+mod gather;
 mod interface;
 mod range;
 mod seek_table;
@@ -37,6 +39,8 @@ use interface::FrameFormat;
 use walk::Walk;
 
 pub(crate) use crate::model::encoding::{Codec, Coding};
+pub(crate) use array::{Array, Decoding, Order};
+pub(crate) use chunks::Chunks;
 pub(crate) use deflate::inflate_front;
 pub(crate) use encoder::Encoder;
 pub(crate) use entries::{Entries, EntryRange};
@@ -123,6 +127,7 @@ impl Codec {
 
     /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More
     /// than `limit` bytes are an error, before the sink sees them.
+    #[cfg(test)]
     pub(crate) fn decode_chunks(
         self,
         stored: &[u8],
@@ -130,6 +135,17 @@ impl Codec {
         sink: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<u64> {
         with_format!(self, F => chunks::decode_chunks::<F>(self, stored, limit, sink))
+    }
+
+    /// Decodes everything in order and hands it to `sink` a little at a time. Fails if it is not exactly
+    /// `size` bytes.
+    pub(crate) fn decode_exactly(
+        self,
+        stored: &[u8],
+        size: u64,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        with_format!(self, F => chunks::decode_exactly::<F>(self, stored, size, sink))
     }
 
     /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more

@@ -1,16 +1,16 @@
 //! One component as the executor sees it: stored bytes, and how they become decoded ones.
 
 use super::stored::StoredBytes;
-use crate::codec::{Codec, Coding, FrameIndex, KnownSize, Seek};
+use crate::codec::{Array, Codec, Decoding, FrameIndex, KnownSize, Seek};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::model::layout::Layout;
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
 use crate::source::{change_since_open, ByteSource, Change};
 use crate::threads::ThreadHooks;
+use std::ops::Range;
 
 /// The file that a blob is of.
 pub(crate) trait Owner: Sync {
@@ -36,22 +36,13 @@ pub(crate) trait Owner: Sync {
     /// The limit of what a compressed component may decode to, where one was set.
     fn max_decoded_size(&self) -> Option<u64>;
 
-    /// Where its elements are, if they are not all of its decoded bytes, one after the other.
-    fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>>;
+    /// How it is decoded, if its coding is [`Decoding::Array`].
+    fn array<'f>(&'f self, blob: &Blob<'f>) -> Option<Array<'f>>;
 }
 
 /// Whether a failure may be one of a file that was changed while it was read.
 pub(crate) fn is_of_the_file(error: &Error) -> bool {
     matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
-}
-
-/// Where the elements of a component are.
-#[derive(Clone, Copy)]
-pub struct LaidOut<'f> {
-    pub layout: &'f Layout,
-    pub shape: &'f [u64],
-    /// None: one after the other.
-    pub strides: Option<&'f [u64]>,
 }
 
 /// A component of an open file, all of which is known that reading it takes.
@@ -63,13 +54,11 @@ pub(crate) struct Blob<'f> {
     pub entry: &'f Component,
     /// Among all components of the file.
     pub index: usize,
-    pub coding: Coding,
+    pub decoding: Decoding,
     /// Decoded bytes.
     pub size: u64,
     /// Bools that are neither 0 nor 1 are refused.
     pub strict_bools: bool,
-    /// Its elements are not all of its decoded bytes, one after the other.
-    pub is_laid_out: bool,
 }
 
 /// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
@@ -88,17 +77,65 @@ impl<'f> Blob<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
 
-    /// Where its elements are, if that has to be looked up.
-    pub fn laid_out(&self) -> Option<LaidOut<'f>> {
-        self.is_laid_out.then(|| self.owner.laid_out(self)).flatten()
+    /// How it is decoded, where its coding is [`Decoding::Array`].
+    pub fn array(&self) -> Result<Array<'f>> {
+        self.owner.array(self).ok_or_else(|| fail!(Internal, "an array has no layout"))
     }
 
     /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
-        match self.laid_out().is_some_and(|laid_out| laid_out.strides.is_some()) {
-            true => self.element_size().max(1),
-            false if self.entry.swaps() => (self.entry.width() as u64).max(1),
-            false => 1,
+        let swapped = if self.entry.swaps() { self.entry.width() as u64 } else { 1 };
+        let gathered = match self.decoding {
+            Decoding::Array => self.array().map_or(1, |array| array.unit()),
+            Decoding::Raw | Decoding::Frames(_) => 1,
+        };
+        swapped.max(gathered)
+    }
+
+    /// Bytes of an element, both parts of a complex one.
+    pub fn element_size(&self) -> u64 {
+        self.entry.block().map_or(1, |block| block.bytes)
+    }
+
+    /// The stored bytes, counted from its first, out of which a range of its decoded bytes is decoded.
+    pub fn needed(&self, wanted: &Range<u64>) -> Result<Range<u64>> {
+        match self.decoding {
+            Decoding::Raw => Ok(wanted.clone()),
+            Decoding::Frames(_) => Ok(0..self.entry.stored_size),
+            Decoding::Array => {
+                let array = self.array()?;
+                self.check_array_size(&array, wanted.end.saturating_sub(wanted.start))?;
+                array.needed(wanted, self.entry.stored_size)
+            }
+        }
+    }
+
+    /// Bytes of memory that decoding a range takes beside the stored bytes and the range.
+    pub fn decoding_memory(&self) -> u64 {
+        match self.decoding {
+            Decoding::Raw | Decoding::Frames(_) => 0,
+            Decoding::Array => self.array().map_or(0, |array| array.memory()),
+        }
+    }
+
+    /// Fills `dst` with the decoded bytes from `offset` on. `stored` are the stored bytes that
+    /// [`Blob::needed`] gives for them, from `from` on.
+    pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => {
+                let start = usize::try_from(offset.saturating_sub(from)).unwrap_or(usize::MAX);
+                let wanted = stored.get(start..).and_then(|rest| rest.get(..dst.len()));
+                dst.copy_from_slice(
+                    wanted.ok_or_else(|| fail!(Internal, "a range has too few stored bytes"))?,
+                );
+                Ok(())
+            }
+            Decoding::Frames(codec) => {
+                let seek = codec.index(stored)?.seek(offset, dst.len() as u64);
+                self.check_size(codec, seek.size)?;
+                codec.decode_range(seek.part_of(stored), seek, self.size, offset, dst)
+            }
+            Decoding::Array => self.array()?.decode_range(stored, from, offset, dst),
         }
     }
 
@@ -140,6 +177,21 @@ impl<'f> Blob<'f> {
             true => check_bools(piece, place),
             false => Ok(()),
         }
+    }
+
+    /// Before memory is allocated for all of it: can the stored bytes have that many decoded ones, and is it
+    /// allowed?
+    pub fn check_whole_size(&self) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => Ok(()),
+            Decoding::Frames(codec) => self.check_size(codec, codec.known_size(self.stored().reader()?)?),
+            Decoding::Array => self.check_array_size(&self.array()?, self.size),
+        }
+    }
+
+    pub(super) fn check_array_size(&self, array: &Array<'_>, wanted: u64) -> Result<()> {
+        let stored_size = self.entry.stored_size;
+        array.check_size(wanted, stored_size, decoded_limit(stored_size, self.owner.max_decoded_size()))
     }
 
     /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that

@@ -1,10 +1,10 @@
 //! Decoded bytes in order, a chunk at a time: what is larger than memory, and what is converted.
 
 use super::blob::Blob;
-use crate::codec::{Codec, Coding};
+use crate::codec::{Chunks, Decoding};
 use crate::convert;
 use crate::convert::byte_order::swap_in_place;
-use crate::error::{broken, fail, Cause, Error, Result};
+use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::LogicalType;
 use crate::source::READ_CHUNK;
@@ -27,46 +27,26 @@ impl Blob<'_> {
             swap_in_place(&mut swapped, self.entry.width());
             body(&swapped)
         };
-        match &self.laid_out() {
-            Some(laid_out) => self.for_each_laid_out(laid_out, &mut give),
-            None => self.for_each_decoded_byte(&mut give),
-        }
+        self.for_each_decoded_byte(&mut give)
     }
 
-    /// Gives `give` what its stored bytes decode to front to back, as they are.
+    /// Gives `give` the decoded bytes front to back, whole elements at a time, in the order of the file.
     pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let codec = match self.coding {
-            Coding::Raw => return self.stored().for_each_chunk(give),
-            Coding::Compressed(codec) => codec,
-        };
-        let size = self.size;
-        self.stored().with_all(|stored| {
-            self.check_size(codec, codec.known_size(stored)?)?;
-            // The decoder's pieces end anywhere: gather them to whole elements.
-            let mut gathered: Vec<u8> = Vec::new();
-            gathered.try_reserve_exact(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
-            let decoded = codec.decode_chunks(stored, size, &mut |mut piece| {
-                while !piece.is_empty() {
-                    let capacity = READ_CHUNK.saturating_sub(gathered.len()).min(piece.len());
-                    let (now, later) = piece.split_at_checked(capacity).unwrap_or_default();
-                    gathered.extend_from_slice(now);
-                    piece = later;
-                    if gathered.len() == READ_CHUNK {
-                        give(&gathered)?;
-                        gathered.clear();
-                    }
-                }
-                Ok(())
-            });
-            let decoded = decoded.map_err(|e| too_long_is_corrupt(e, codec, size))?;
-            give(&gathered)?;
-            match decoded == size {
-                true => Ok(()),
-                false => {
-                    Err(broken!(codec.length_rule(), "it decodes to {decoded} bytes, {size} are declared"))
-                }
+        match self.decoding {
+            Decoding::Raw => self.stored().for_each_chunk(give),
+            Decoding::Frames(codec) => self.stored().with_all(|stored| {
+                self.check_size(codec, codec.known_size(stored)?)?;
+                let size = usize::try_from(self.size).unwrap_or(usize::MAX).min(READ_CHUNK);
+                let mut chunks = Chunks::new(size)?; // the decoder's pieces end anywhere, chunks at elements
+                codec.decode_exactly(stored, self.size, &mut |piece| chunks.add(piece, give))?;
+                chunks.end(give)
+            }),
+            Decoding::Array => {
+                let array = self.array()?;
+                self.check_array_size(&array, self.size)?;
+                self.stored().with_all(|stored| array.for_each_chunk(stored, READ_CHUNK, give))
             }
-        })
+        }
     }
 
     /// What its elements are, for a conversion.
@@ -94,15 +74,5 @@ impl Blob<'_> {
             Ok(())
         })?;
         convert::refuse_loss(lost, to, lossy)
-    }
-}
-
-/// A decoder that was stopped at the declared size met more: that is the file's fault, not a limit.
-pub(super) fn too_long_is_corrupt(error: Error, codec: Codec, size: u64) -> Error {
-    match error.cause() {
-        Cause::Limit => {
-            broken!(codec.length_rule(), "it decodes to more than the {size} bytes that are declared")
-        }
-        _ => error,
     }
 }

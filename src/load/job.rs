@@ -83,13 +83,15 @@ pub enum Finish {
     /// The decoded bytes of some frames of a compressed component: so many stored bytes, and what a table has
     /// of them.
     Frames { codec: Codec, stored: u64, entries: EntryRange, decoded_start: u64, borrowed: bool },
-    /// The request's part, which is decoded out of all stored bytes, and whether their digest is checked.
-    Decode { codec: Codec, stored: u64, borrowed: bool, has_digest: bool },
+    /// The request's part, which is decoded out of so many stored bytes; whether their digest is checked.
+    Decode { stored: u64, borrowed: bool, has_digest: bool },
 }
 
 pub enum OwnWork<'a> {
-    /// By one thread: what has to be looked for, or is of very many pieces.
-    Serial,
+    /// The blocks of a slab, which are very many pieces.
+    Blocks,
+    /// A part of a compressed component, whose frames have to be looked for.
+    Seek(Codec),
     /// A whole component, converted on the way.
     Convert(Dtype),
     /// Reads into temporary memory, then converts or copies to rows, or to `dst` if there are none.

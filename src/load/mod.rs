@@ -5,7 +5,7 @@
 //! schedule   jobs that wait, and the threads' steps that take them             executor.rs
 //! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
-//! finish     hash, decode, gather, swap to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
+//! finish     hash, decode, gather, swap to the host's order, check, convert    perform.rs
 //!            what has to be whole before that is put in memory of its own      temporary.rs, perform.rs, budget.rs
 //! ```
 //!
@@ -26,9 +26,7 @@ mod coalesce;
 mod decoded;
 mod executor;
 mod frame_runs;
-mod gather;
 mod job;
-mod laid_out;
 mod perform;
 mod pieces;
 mod progress;
@@ -47,7 +45,7 @@ mod streaming;
 mod temporary;
 
 pub(crate) use batch::run;
-pub(crate) use blob::{decoded_limit, digest_of, is_of_the_file, Blob, FrameIndexCache, LaidOut, Owner};
+pub(crate) use blob::{decoded_limit, digest_of, is_of_the_file, Blob, FrameIndexCache, Owner};
 
 pub(crate) use executor::SourceStats;
 pub(crate) use pieces::Order;

@@ -9,7 +9,7 @@ use super::request::{Part, Request};
 use super::slab::StridedBlocks;
 use super::split::{aligned_chunks, MAX_READ_GAP};
 use super::strategy::ReadStrategy;
-use crate::codec::{Codec, Coding, Entries, EntryRange, Seek, StoredPart};
+use crate::codec::{Codec, Decoding, Entries, EntryRange, StoredPart};
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Error, Result};
@@ -63,7 +63,8 @@ impl Performer<'_, '_> {
         let Job { offset, dst, work, .. } = job;
         match work {
             Work::Range(finish) => self.perform_range(request, *offset, dst, finish),
-            Work::Own(OwnWork::Serial) => self.perform_serial(request, dst),
+            Work::Own(OwnWork::Blocks) => self.read_blocks(request, dst),
+            Work::Own(OwnWork::Seek(codec)) => self.seek_and_decode(request, *codec, dst),
             Work::Own(OwnWork::Convert(to)) => self.convert_whole(request, *to, dst),
             Work::Own(OwnWork::Temporary { rows, has_digest }) => {
                 self.perform_temporary(request, dst, rows.take(), *has_digest)
@@ -192,43 +193,30 @@ impl Performer<'_, '_> {
         body(bytes.as_slice())
     }
 
-    fn perform_serial(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
-        let blob = &request.blob;
-        if let Some(laid_out) = blob.laid_out() {
-            return self.perform_laid_out(request, &laid_out, dst);
-        }
-        let Range { start, end } = request.covering();
-        let length = end.saturating_sub(start);
-        match (&request.part, blob.coding) {
-            (Part::Slab(slab), Coding::Raw) => {
-                let limit = self.bounce.capacity() as u64;
-                slab.windows().flat_map(|window| window.pieces(limit, MAX_READ_GAP)).try_for_each(|piece| {
-                    let now = piece.take_front(&mut dst)?;
-                    self.read_strided(&piece, blob, now)
+    /// All blocks of a slab, piece by piece.
+    fn read_blocks(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
+        let limit = self.bounce.capacity() as u64;
+        let windows = request.part.windows(&request.blob);
+        windows.flat_map(|window| window.pieces(limit, MAX_READ_GAP)).try_for_each(|piece| {
+            let now = piece.take_front(&mut dst)?;
+            self.read_strided(&piece, &request.blob, now)
+        })
+    }
+
+    /// Finds the frames that the request's part is in, reads and decodes them.
+    fn seek_and_decode(&mut self, request: &Request<'_>, codec: Codec, dst: &mut [u8]) -> Result<()> {
+        let (blob, covering) = (&request.blob, request.covering());
+        let seek = blob.seek(codec, covering.start, covering.end.saturating_sub(covering.start))?;
+        let needed = seek.needed(in_memory(blob.entry.stored_size)?);
+        let (from, range) = (needed.start, needed.start as u64..needed.end as u64);
+        with_entries(blob, seek.entries, |entries| {
+            self.with_stored(blob, range, request.extra_memory(), |bytes| {
+                decode_part(request, dst, |offset, dst| {
+                    let stored = StoredPart { bytes, from, entries };
+                    codec.decode_range(stored, seek, blob.size, offset, dst)
                 })
-            }
-            (Part::Whole | Part::Range { .. }, Coding::Raw) => {
-                let _reservation = self.shared.budget.reserve(length);
-                let mut whole = zeroed(in_memory(length)?)?;
-                self.strategy.count_stored(length);
-                let offset = blob.entry.offset.saturating_add(start);
-                let route = self.strategy.route(offset, length);
-                self.strategy.read(route, offset, &mut whole, self.bounce)?;
-                take_part(request, start, &mut whole, dst)
-            }
-            (_, Coding::Compressed(codec)) => {
-                let seek = blob.seek(codec, start, length)?;
-                let needed = seek.needed(in_memory(blob.entry.stored_size)?);
-                let from = needed.start;
-                with_entries(blob, seek.entries, |entries| {
-                    let (range, extra_memory) =
-                        (needed.start as u64..needed.end as u64, request.extra_memory());
-                    self.with_stored(blob, range, extra_memory, |bytes| {
-                        decode_part(request, codec, StoredPart { bytes, from, entries }, seek, dst)
-                    })
-                })
-            }
-        }
+            })
+        })
     }
 }
 
@@ -317,23 +305,22 @@ pub fn finish(
             })?;
             blob.finish(dst, |at| decoded_start.saturating_add(at))
         }
-        Finish::Decode { codec, has_digest, .. } => {
+        Finish::Decode { has_digest, .. } => {
             let stored = bytes.unwrap_or_default();
             let of_decoded = blob.entry.has_digest_of_decoded();
             if *has_digest && !of_decoded {
                 check_digest(blob, stored)?;
             }
-            if let Part::Whole = request.part {
-                decode_all(blob, *codec, stored, dst, step)?;
-                if *has_digest && of_decoded {
-                    check_digest(blob, dst)?;
-                }
-                return blob.finish(dst, |at| at);
+            let (Part::Whole, Decoding::Frames(codec)) = (&request.part, blob.decoding) else {
+                return decode_part(request, dst, |offset, dst| {
+                    blob.decode_range(stored, start, offset, dst)
+                });
+            };
+            decode_all(blob, codec, stored, dst, step)?;
+            if *has_digest && of_decoded {
+                check_digest(blob, dst)?;
             }
-            let Range { start, end } = request.covering();
-            let seek = codec.index(stored)?.seek(start, end.saturating_sub(start));
-            blob.check_size(*codec, seek.size)?;
-            decode_part(request, *codec, seek.part_of(stored), seek, dst)
+            blob.finish(dst, |at| at)
         }
     }
 }
@@ -395,50 +382,39 @@ fn take_blocks(blob: &Blob<'_>, window: &StridedBlocks, bytes: &[u8], dst: &mut 
     blob.finish(dst, |at| window.place(at))
 }
 
-/// Decodes a range or a slab out of the stored bytes that it needs.
+/// Decodes the request's part. `decode` fills what it is given with the decoded bytes from a place on.
 fn decode_part(
     request: &Request<'_>,
-    codec: Codec,
-    stored: StoredPart<'_>,
-    seek: Seek,
     dst: &mut [u8],
+    decode: impl FnOnce(u64, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
-    let (blob, Range { start, end }) = (&request.blob, request.covering());
-    let length = end.saturating_sub(start);
-    if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == length {
-        codec.decode_range(stored, seek, blob.size, start, dst)?;
-        return blob.finish(dst, |at| start.saturating_add(at));
+    let (start, size) = (request.covering().start, request.covering_size());
+    if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == size {
+        decode(start, dst)?;
+        return request.blob.finish(dst, |at| start.saturating_add(at));
     }
-    let mut whole = zeroed(in_memory(length)?)?;
-    codec.decode_range(stored, seek, blob.size, start, &mut whole)?;
+    let mut whole = zeroed(in_memory(size)?)?;
+    decode(start, &mut whole)?;
     take_part(request, start, &mut whole, dst)
 }
 
 /// Takes the part out of the decoded bytes that cover it, the first of which is at `start` of the component.
-pub(super) fn take_part(
-    request: &Request<'_>,
-    start: u64,
-    whole: &mut [u8],
-    mut dst: &mut [u8],
-) -> Result<()> {
+fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
     let blob = &request.blob;
     let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);
-    match &request.part {
-        Part::Slab(slab) => slab.windows().try_for_each(|window| {
-            let now = window.take_front(&mut dst)?;
-            take_blocks(blob, &window, whole.get(from(window.source_offset)..).unwrap_or_default(), now)
-        }),
-        Part::Whole | Part::Range { .. } => {
-            let offset = match &request.part {
-                Part::Range { offset, .. } => *offset,
-                _ => 0,
-            };
-            // It may begin and end within an element: whole ones are swapped, then cut.
-            swap_in_place(whole, if blob.entry.swaps() { blob.entry.width() } else { 1 });
-            let wanted = whole.get(from(offset)..).and_then(|rest| rest.get(..dst.len()));
-            let wanted = wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?;
-            dst.copy_from_slice(wanted);
-            Ok(())
+    let offset = match &request.part {
+        Part::Whole => 0,
+        Part::Range { offset, .. } => *offset,
+        Part::Slab(slab) => {
+            return slab.windows().try_for_each(|window| {
+                let now = window.take_front(&mut dst)?;
+                take_blocks(blob, &window, whole.get(from(window.source_offset)..).unwrap_or_default(), now)
+            });
         }
-    }
+    };
+    // It may begin and end within an element: whole ones are swapped, then cut.
+    swap_in_place(whole, if blob.entry.swaps() { blob.entry.width() } else { 1 });
+    let wanted = whole.get(from(offset)..).and_then(|rest| rest.get(..dst.len()));
+    dst.copy_from_slice(wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?);
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::perform::Oversized;
 use super::request::{BatchOptions, Part, Request};
 use super::ring::{Ring, PAGE};
 use super::split;
-use crate::codec::Coding;
+use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
@@ -118,8 +118,7 @@ fn split_to_slots<'a>(
 ) -> Result<()> {
     let blob = whole.blob;
     let has_digest = split::checks_digest(&whole, options)?;
-    let is_plain =
-        blob.coding == Coding::Raw && !blob.is_laid_out && !has_digest && whole.wanted.convert.is_none();
+    let is_plain = blob.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
@@ -187,8 +186,8 @@ pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Reques
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
     let from_page = match &request.part {
-        Part::Whole if request.blob.coding == Coding::Raw => Some(0),
-        Part::Range { offset, .. } if request.blob.coding == Coding::Raw => Some(*offset),
+        Part::Whole if request.blob.decoding == Decoding::Raw => Some(0),
+        Part::Range { offset, .. } if request.blob.decoding == Decoding::Raw => Some(*offset),
         Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
     };
     let in_page = from_page
@@ -233,7 +232,7 @@ impl StoredSpan for StoredRange {
 impl StoredRange {
     fn of(request: &Request<'_>, task: &Task) -> StoredRange {
         let entry = request.blob.entry;
-        let is_plain = request.blob.coding == Coding::Raw && !request.blob.is_laid_out;
+        let is_plain = request.blob.decoding == Decoding::Raw;
         let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
         StoredRange {
             source: task.source,

@@ -2,7 +2,8 @@
 
 use super::blob::Blob;
 use super::rows::RowsMut;
-use super::slab::Slab;
+use super::slab::{Slab, StridedBlocks};
+use crate::codec::Decoding;
 use crate::convert;
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
@@ -112,6 +113,23 @@ impl Part {
                 slab.window(0).map_or([0; 3], |window| [window.source_offset, window.block, window.stride])
             }
         }
+    }
+
+    /// Its bytes as evenly spaced blocks of the component's, as many as possible in each.
+    pub(super) fn windows(&self, blob: &Blob<'_>) -> impl Iterator<Item = StridedBlocks> + '_ {
+        let (slab, run) = match self {
+            Part::Whole => (None, Some((0, blob.size))),
+            Part::Range { offset, length } => (None, Some((*offset, *length))),
+            Part::Slab(slab) => (Some(slab), None),
+        };
+        let run = run.filter(|(_, length)| *length > 0).map(|(source_offset, length)| StridedBlocks {
+            source_offset,
+            dest_offset: 0,
+            count: 1,
+            stride: length,
+            block: length,
+        });
+        run.into_iter().chain(slab.into_iter().flat_map(|slab| slab.windows()))
     }
 }
 
@@ -265,6 +283,28 @@ impl<'a> Request<'a> {
     /// Bytes that it fills.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Whether it begins and ends where elements do that are byte-swapped or gathered.
+    pub(super) fn has_whole_units(&self) -> bool {
+        self.covering_size() == self.decoded_size()
+    }
+
+    /// How many [`Request::covering`] are.
+    pub(super) fn covering_size(&self) -> u64 {
+        let Range { start, end } = self.covering();
+        end.saturating_sub(start)
+    }
+
+    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of an array
+    /// whose elements are gathered.
+    pub(super) fn extra_memory(&self) -> u64 {
+        let (is_slab, covering) = (matches!(self.part, Part::Slab(_)), self.covering_size());
+        if is_slab && self.blob.decoding == Decoding::Raw {
+            return 0; // taken apart in a bounce
+        }
+        let is_direct = !is_slab && self.decoded_size() == covering;
+        self.blob.decoding_memory().saturating_add(if is_direct { 0 } else { covering })
     }
 
     /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have

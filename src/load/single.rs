@@ -12,7 +12,7 @@ use super::perform::{Performer, Shared};
 use super::request::{BatchOptions, Direct, Part, Request};
 use super::split;
 use super::strategy::ReadStrategy;
-use crate::codec::Coding;
+use crate::codec::Decoding;
 use crate::error::Result;
 use crate::model::dtype::Dtype;
 use crate::source::direct::{Bounce, BOUNCE_SIZE};
@@ -49,11 +49,8 @@ fn plain_range<'d>(
         Part::Range { offset, length } => (*offset, *length),
         Part::Slab(_) => return None,
     };
-    let plain = blob.coding == Coding::Raw
-        && !blob.is_laid_out
-        && convert.is_none()
-        && !blob.entry.swaps()
-        && !blob.strict_bools;
+    let plain =
+        blob.decoding == Decoding::Raw && convert.is_none() && !blob.entry.swaps() && !blob.strict_bools;
     let front = dst.get_mut(..usize::try_from(size).ok()?)?;
     let fits = plain && start.checked_add(size)? <= blob.size;
     fits.then(|| (blob.entry.offset.saturating_add(start), front))

@@ -6,7 +6,7 @@ use super::job::{Finish, OwnWork, Push, Task, Work};
 use super::request::{BatchOptions, Destination, Direct, Part, Request};
 use super::rows::RowsMut;
 use super::slab::Slab;
-use crate::codec::Coding;
+use crate::codec::Decoding;
 use crate::error::{fail, Result};
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -108,7 +108,9 @@ pub fn split<'a>(
 /// Whether a digest is checked with a request.
 pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
-        Part::Whole if (options.verify || request.wanted.verify) && !request.blob.is_laid_out => {
+        Part::Whole
+            if (options.verify || request.wanted.verify) && request.blob.decoding != Decoding::Array =>
+        {
             Ok(request.blob.expected_digest()?.is_some())
         }
         _ => Ok(false),
@@ -117,7 +119,7 @@ pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bo
 
 /// Whether its bytes are stored as they are, one after the other.
 fn is_plain(request: &Request<'_>) -> bool {
-    request.blob.coding == Coding::Raw && !request.blob.is_laid_out
+    request.blob.decoding == Decoding::Raw
 }
 
 /// Each row by itself: the reads of those that lie near each other are joined later.
@@ -150,18 +152,23 @@ pub fn split_packed<'a>(
 ) -> Result<()> {
     let blob = &request.blob;
     let start = blob.entry.offset;
-    match (&request.part, blob.coding) {
-        _ if blob.is_laid_out => push(start, dst, Work::Own(OwnWork::Serial))?,
-        (Part::Whole, Coding::Raw) if has_digest => push(start, dst, Work::Range(Finish::Hash))?,
-        (Part::Whole, Coding::Raw) => copy_jobs(start, dst, options, push)?,
-        (Part::Range { offset, .. }, Coding::Raw) if !blob.entry.swaps() => {
+    match (&request.part, blob.decoding) {
+        (Part::Whole, Decoding::Raw) if has_digest => push(start, dst, Work::Range(Finish::Hash))?,
+        (Part::Whole, Decoding::Raw) => copy_jobs(start, dst, options, push)?,
+        (Part::Range { offset, .. }, Decoding::Raw) if request.has_whole_units() => {
             copy_jobs(start.saturating_add(*offset), dst, options, push)?;
         }
-        (Part::Slab(slab), Coding::Raw) if piece_count(slab, capacity) <= MAX_PIECES => {
+        (Part::Slab(slab), Decoding::Raw) if piece_count(slab, capacity) <= MAX_PIECES => {
             strided_jobs(start, slab, dst, options, capacity, push)?;
         }
-        (Part::Range { .. } | Part::Slab(_), Coding::Raw) => push(start, dst, Work::Own(OwnWork::Serial))?,
-        (part, Coding::Compressed(codec)) => {
+        (Part::Slab(_), Decoding::Raw) => push(start, dst, Work::Own(OwnWork::Blocks))?,
+        (Part::Range { .. }, Decoding::Raw) | (_, Decoding::Array) => {
+            let needed = blob.needed(&request.covering())?;
+            let (start, end) = (start.saturating_add(needed.start), start.saturating_add(needed.end));
+            let (stored, borrowed) = (end.saturating_sub(start), blob.source.slice(start..end).is_some());
+            push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?;
+        }
+        (part, Decoding::Frames(codec)) => {
             let stored = blob.entry.stored_size;
             let borrowed = blob.stored().borrow().is_some();
             let headers = match part {
@@ -180,11 +187,9 @@ pub fn split_packed<'a>(
             match (part, runs) {
                 (_, Some(runs)) => frame_jobs(blob, codec, &runs, borrowed, dst, push)?,
                 (Part::Range { .. } | Part::Slab(_), None) if !blob.is_read_whole() => {
-                    push(start, dst, Work::Own(OwnWork::Serial))?;
+                    push(start, dst, Work::Own(OwnWork::Seek(codec)))?;
                 }
-                (_, None) => {
-                    push(start, dst, Work::Range(Finish::Decode { codec, stored, borrowed, has_digest }))?
-                }
+                (_, None) => push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?,
             }
         }
     }

@@ -1,17 +1,14 @@
 //! Requests that are read into temporary memory first: what is converted in part or after a check, and rows
 //! with gaps.
 
-use super::blob::LaidOut;
 use super::job::{Finish, Job};
 use super::perform::{Performer, Shared};
-use super::request::{BatchOptions, Direct, Part, Request};
+use super::request::{BatchOptions, Direct, Request};
 use super::rows::RowsMut;
 use super::split;
-use crate::codec::Coding;
 use crate::convert::{convert, refuse_loss};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, zeroed};
-use std::ops::Range;
 
 /// By one thread, the check of the digest left to the request.
 const OPTIONS: BatchOptions = BatchOptions {
@@ -22,26 +19,6 @@ const OPTIONS: BatchOptions = BatchOptions {
     verify: false,
     pinned: false,
 };
-
-impl Request<'_> {
-    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of a
-    /// component whose elements are gathered.
-    pub(super) fn extra_memory(&self) -> u64 {
-        let is_slab = matches!(self.part, Part::Slab(_));
-        if is_slab && self.blob.coding == Coding::Raw && !self.blob.is_laid_out {
-            return 0; // taken apart in a bounce
-        }
-        let Range { start, end } = self.covering();
-        let length = end.saturating_sub(start);
-        let covering = if !is_slab && self.decoded_size() == length { 0 } else { length };
-        match self.blob.laid_out() {
-            Some(LaidOut { layout, strides: Some(_), .. }) if self.blob.coding != Coding::Raw => {
-                layout.decoded_size.saturating_add(covering)
-            }
-            _ => covering,
-        }
-    }
-}
 
 impl Finish {
     /// [`Request::extra_memory`], for a job whose stored bytes were read.

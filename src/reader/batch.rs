@@ -2,10 +2,11 @@
 
 use super::file::File;
 use super::object::{Component, Object};
+use crate::codec::Array;
 use crate::error::{fail, Error, Result};
 use crate::load::{
-    self, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part, Progress, Request,
-    Slab, Wanted,
+    self, BatchOptions, BatchStats, Blob, FrameIndexCache, OnDone, Owner, Part, Progress, Request, Slab,
+    Wanted,
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
@@ -96,9 +97,9 @@ impl Owner for File {
         self.max_decoded_size
     }
 
-    fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>> {
+    fn array<'f>(&'f self, blob: &Blob<'f>) -> Option<Array<'f>> {
         let Blob { object, entry, index, .. } = *blob;
-        Component { file: self, object, entry, index }.laid_out()
+        Component { file: self, object, entry, index }.array()
     }
 }
 

@@ -3,7 +3,6 @@
 use super::file::File;
 use super::known::Verified;
 use super::object::Component;
-use crate::codec::Coding;
 use crate::digest::{Digest, DigestOf};
 use crate::error::{Cause, Error, Result};
 use crate::memory::try_box;
@@ -45,12 +44,12 @@ impl Component<'_> {
                 self.file.verify_shard(self.bytes_part(), &mut |_| Ok(())).map(drop)
             })?;
         }
-        match self.coding() {
-            Ok(Coding::Compressed(_)) => {
+        match self.decoding() {
+            Ok(_) if self.entry.encoding.is_compressed() => {
                 let decode = || self.for_each_decoded(&mut |_| Ok(()));
                 self.size().and_then(|size| known.contents(self, size, false, decode))
             }
-            Ok(Coding::Raw) | Err(_) => Ok(()),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -67,7 +66,7 @@ impl Component<'_> {
     /// Whether a copy that keeps the stored bytes can get a new digest: a digest of decoded bytes needs a
     /// known encoding.
     pub(crate) fn can_be_digested(&self, of: DigestOf) -> bool {
-        self.digests_stored_bytes(of) || self.coding().is_ok()
+        self.digests_stored_bytes(of) || self.decoding().is_ok()
     }
 }
 

@@ -6,7 +6,6 @@ use super::object::{Component, Object};
 use super::padding;
 use super::parts::FilePart;
 use super::verify_report::{VerifyOptions, VerifyReport};
-use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::threads;
@@ -452,7 +451,7 @@ impl Component<'_> {
     }
 
     fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
-        let coding = self.coding()?;
+        self.decoding()?;
         self.check_value_count()?;
         let check = self.element_check()?;
         let size = self.decoded_size()?;
@@ -462,9 +461,8 @@ impl Component<'_> {
             check.check(&byte, last)?;
         }
         let bools = check.needs_all_bytes();
-        match coding {
-            Coding::Raw if !bools => return Ok(()),
-            Coding::Raw | Coding::Compressed(_) => {}
+        if !bools && !self.entry.encoding.is_compressed() {
+            return Ok(());
         }
         let mut base = 0u64;
         state.verified.contents(self, size, bools, || {

@@ -32,7 +32,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ("hash", &[]),
     ("threads", &["lock"]),
     ("container", &["error", "model", "memory", "codec", "digest"]),
-    ("codec", &["error", "model", "memory"]),
+    ("codec", &["error", "model", "memory", "digest"]),
     ("digest", &["error"]),
     ("convert", &["error", "model", "simd"]),
     ("simd", &[]),
