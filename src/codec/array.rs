@@ -2,11 +2,11 @@
 //! header that is compressed with them, or stored with strides. Decoding them decompresses all stored bytes,
 //! passes over the header and gathers the elements in row-major order.
 
-use super::chunks::Chunks;
-use super::gather::Gather;
+use super::decode::Chunks;
+use super::strides::Gather;
 use crate::digest::Crc32;
 use crate::error::{fail, Error, Result};
-use crate::memory::in_memory;
+use crate::memory::{in_memory, take_front};
 use crate::model::encoding::{Codec, Coding};
 use crate::model::layout::Layout;
 use std::ops::Range;
@@ -102,11 +102,7 @@ impl Array<'_> {
             Order::RowMajor(codec) if dst.len() as u64 == self.size => {
                 let mut rest = dst;
                 self.row_major(codec, stored, &mut |piece| {
-                    let split = std::mem::take(&mut rest).split_at_mut_checked(piece.len());
-                    let (now, later) =
-                        split.ok_or_else(|| fail!(Internal, "an array has more bytes than its size"))?;
-                    now.copy_from_slice(piece);
-                    rest = later;
+                    take_front(&mut rest, piece.len() as u64)?.copy_from_slice(piece);
                     Ok(())
                 })
             }

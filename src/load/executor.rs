@@ -2,12 +2,13 @@
 //! of `run_one` go through it.
 
 use super::coalesce::{adjacent, fetch, Extent};
-use super::job::{Job, OwnWork, StoredSpan, Task, Work};
-use super::perform::{finish, Oversized, Performer, Shared};
-use super::request::{BatchOptions, Destination, Request};
-use super::split::{self, Source};
+use super::destination::Destination;
+use super::finish::finish;
+use super::job_reader::{JobReader, Oversized, Shared};
+use super::jobs::{self, Job, OwnWork, Source, StoredSpan, Task, Work};
+use super::request::{BatchOptions, Request};
 use super::strategy::ReadStrategy;
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, Result};
 use crate::lock::Mutex;
 use crate::source::direct::{Bounce, BLOCK, MIN_BOUNCE_SIZE};
 use crate::source::Profile;
@@ -69,7 +70,7 @@ impl<'a> Executor<'a> {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
         }
-        let (mut sources, tasks) = split::sources(requests)?;
+        let (mut sources, tasks) = jobs::sources(requests)?;
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
@@ -94,16 +95,16 @@ impl<'a> Executor<'a> {
     }
 
     /// Decides how each source is read. `places` are all bytes that will be read, in the order of the
-    /// sources.
-    pub fn decide(&mut self, places: &[impl StoredSpan]) -> Result<()> {
+    /// sources, and `span` says where each is.
+    pub fn decide<T>(&mut self, places: &[T], span: impl Fn(&T) -> StoredSpan) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
         for (number, source) in self.sources.iter().enumerate() {
             // 0, if all that is read of it is empty.
-            let count = rest.partition_point(|place| place.source() as usize <= number);
+            let count = rest.partition_point(|place| span(place).source as usize <= number);
             let (of_source, others) = rest.split_at(count);
             rest = others;
-            let strategy = ReadStrategy::new(source.bytes, &self.options, of_source);
+            let strategy = ReadStrategy::new(source.bytes, &self.options, of_source, &span);
             self.strategies.push(strategy.map_err(|e| source.owner.in_file(source.bytes, e))?);
         }
         Ok(())
@@ -140,9 +141,9 @@ impl<'a> Executor<'a> {
         jobs: &mut Vec<Job<'a>>,
         number: u32,
         request: &Request<'a>,
+        task: &Task,
         dst: Destination<'a>,
     ) -> Result<()> {
-        let Some(task) = self.tasks.get(number as usize) else { return Err(no_task(number)) };
         let capacity = self.sources.get(task.source as usize).map_or(0, |source| source.capacity);
         let before = jobs.len();
         let mut push = |offset, dst, work| -> Result<()> {
@@ -150,7 +151,7 @@ impl<'a> Executor<'a> {
             jobs.push(Job { source: task.source, request: number, offset, dst, work });
             Ok(())
         };
-        match split::split(request, dst, &self.options, capacity, &mut push) {
+        match jobs::split(request, dst, &self.options, capacity, &mut push) {
             Ok(has_digest) => {
                 task.set_jobs(jobs.len().saturating_sub(before), has_digest);
                 Ok(())
@@ -158,7 +159,7 @@ impl<'a> Executor<'a> {
             Err(error) => {
                 jobs.truncate(before);
                 task.set_jobs(1, false);
-                Err(request.blob.named(error))
+                Err(request.component.named(error))
             }
         }
     }
@@ -169,14 +170,14 @@ impl<'a> Executor<'a> {
         jobs: &mut Vec<Job<'a>>,
         number: u32,
         request: &Request<'a>,
+        task: &Task,
         (of, offset): (u32, u64),
         dst: &'a mut [u8],
     ) -> Result<()> {
-        let Some(task) = self.tasks.get(number as usize) else { return Err(no_task(number)) };
         // The digest is checked once, with the first piece.
         task.set_jobs(1, request.wanted.verify && offset == 0);
-        jobs.try_reserve(1).map_err(|e| request.blob.named(e.into()))?;
-        let (place, work) = (request.blob.entry.offset, Work::Own(OwnWork::Piece { of, offset }));
+        jobs.try_reserve(1).map_err(|e| request.component.named(e.into()))?;
+        let (place, work) = (request.component.entry.offset, Work::Own(OwnWork::Piece { of, offset }));
         jobs.push(Job { source: task.source, request: number, offset: place, dst, work });
         Ok(())
     }
@@ -224,7 +225,8 @@ impl<'a> Executor<'a> {
         let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
         // If the read for all of them failed, or the file was changed, each is read by itself, and says why that fails.
         let first = taken.first().and_then(|job| requests.get(job.request as usize));
-        fetched = fetched.filter(|_| first.is_none_or(|first| first.blob.unless_changed(Ok(())).is_ok()));
+        fetched =
+            fetched.filter(|_| first.is_none_or(|first| first.component.unless_changed(Ok(())).is_ok()));
         if fetched.is_some() {
             strategy.count_stored(extent.stored);
         }
@@ -249,11 +251,11 @@ impl<'a> Executor<'a> {
                         }
                     };
                     let (shared, oversized) = (&self.shared, &self.oversized[..]);
-                    let mut performer = Performer { strategy, shared, bounce, step: &step, oversized };
-                    request.blob.unless_changed(performer.perform(job, request))
+                    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized };
+                    request.component.unless_changed(reader.read(job, request))
                 }
             };
-            let outcome = outcome.map_err(|e| request.blob.named(e));
+            let outcome = outcome.map_err(|e| request.component.named(e));
             listener.on_job_done(number, request, task, size, outcome);
             if self.is_stopped() {
                 break;
@@ -299,10 +301,6 @@ impl<'a> Executor<'a> {
             reason: strategy.reason(),
         })
     }
-}
-
-fn no_task(number: u32) -> Error {
-    fail!(Internal, "request {number} has no task")
 }
 
 /// As many threads as have bounces within so much temporary memory.

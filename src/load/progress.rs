@@ -1,11 +1,11 @@
 //! The state of a load: which pieces are started, done, reported and given back. [`super::streaming`] has the
 //! threads and the reads.
 
+use super::destination::Ring;
 use super::executor::Listener;
-use super::job::{JobEnd, Task};
-use super::pieces::{place_in_slot, Piece};
+use super::jobs::{JobEnd, Task};
 use super::request::{BatchStats, Request};
-use super::ring::Ring;
+use super::slots::{place_in_slot, Piece};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use std::collections::VecDeque;

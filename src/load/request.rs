@@ -1,8 +1,8 @@
 //! What is asked of the executor, and what it reports.
 
-use super::blob::Blob;
-use super::rows::RowsMut;
-use super::slab::{Slab, StridedBlocks};
+use super::component::StoredComponent;
+use super::destination::Destination;
+use super::slab::Slab;
 use crate::codec::Decoding;
 use crate::convert;
 use crate::error::{fail, Result};
@@ -96,9 +96,9 @@ pub(crate) enum Part {
 
 impl Part {
     /// Decoded bytes that it has.
-    fn size(&self, blob: &Blob<'_>) -> u64 {
+    fn size(&self, component: &StoredComponent<'_>) -> u64 {
         match self {
-            Part::Whole => blob.size,
+            Part::Whole => component.size,
             Part::Range { length, .. } => *length,
             Part::Slab(slab) => slab.size(),
         }
@@ -113,23 +113,6 @@ impl Part {
                 slab.window(0).map_or([0; 3], |window| [window.source_offset, window.block, window.stride])
             }
         }
-    }
-
-    /// Its bytes as evenly spaced blocks of the component's, as many as possible in each.
-    pub(super) fn windows(&self, blob: &Blob<'_>) -> impl Iterator<Item = StridedBlocks> + '_ {
-        let (slab, run) = match self {
-            Part::Whole => (None, Some((0, blob.size))),
-            Part::Range { offset, length } => (None, Some((*offset, *length))),
-            Part::Slab(slab) => (Some(slab), None),
-        };
-        let run = run.filter(|(_, length)| *length > 0).map(|(source_offset, length)| StridedBlocks {
-            source_offset,
-            dest_offset: 0,
-            count: 1,
-            stride: length,
-            block: length,
-        });
-        run.into_iter().chain(slab.into_iter().flat_map(|slab| slab.windows()))
     }
 }
 
@@ -147,17 +130,9 @@ pub struct Wanted {
     pub tag: u64,
 }
 
-/// The memory that a request fills.
-pub enum Destination<'a> {
-    /// The front of these bytes.
-    Bytes(&'a mut [u8]),
-    /// Evenly spaced rows.
-    Rows(RowsMut<'a>),
-}
-
-/// One read: what is wanted. [`super::job::Task`] has its progress.
+/// One read: what is wanted. A task has its progress.
 pub struct Request<'a> {
-    pub(crate) blob: Blob<'a>,
+    pub(crate) component: StoredComponent<'a>,
     pub(crate) part: Part,
     size: u64,
     /// Receives the bytes; empty once the executor has taken it, and for bytes that go into a ring.
@@ -167,24 +142,25 @@ pub struct Request<'a> {
     pub in_ring: bool,
 }
 
-/// Three lines of a processor's cache, with its task: a batch may have a great many.
-const _: () = assert!(size_of::<Request<'_>>() + size_of::<super::job::Task>() <= 192);
-
 impl<'a> Request<'a> {
     /// A part that the component has, and the bytes that it fills, converted where a dtype is given.
     #[inline]
-    pub(crate) fn checked(blob: &Blob<'_>, part: Part, convert: Option<Dtype>) -> Result<(Part, u64)> {
+    pub(crate) fn checked(
+        component: &StoredComponent<'_>,
+        part: Part,
+        convert: Option<Dtype>,
+    ) -> Result<(Part, u64)> {
         let part = match part {
             Part::Range { offset, length } => {
-                if offset.checked_add(length).is_none_or(|end| end > blob.size) {
+                if offset.checked_add(length).is_none_or(|end| end > component.size) {
                     return Err(fail!(
                         InvalidArgument,
                         "the range of {length} bytes at {offset} passes its {} decoded bytes",
-                        blob.size
+                        component.size
                     ));
                 }
                 // A range of all is all of it, and has a digest that can be checked.
-                if length == blob.size {
+                if length == component.size {
                     Part::Whole
                 } else {
                     Part::Range { offset, length }
@@ -192,10 +168,10 @@ impl<'a> Request<'a> {
             }
             part => part,
         };
-        let decoded = part.size(blob);
+        let decoded = part.size(component);
         let Some(to) = convert else { return Ok((part, decoded)) };
-        let from = blob.element_type()?;
-        let width = blob.element_size();
+        let from = component.element_type()?;
+        let width = component.element_size();
         if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
             return Err(fail!(
                 InvalidArgument,
@@ -207,32 +183,32 @@ impl<'a> Request<'a> {
 
     /// A request for a part that the component has, converted where a dtype is given.
     pub(crate) fn new(
-        blob: Blob<'a>,
+        component: StoredComponent<'a>,
         part: Part,
         convert: Option<Dtype>,
         dst: &'a mut [u8],
         tag: u64,
     ) -> Result<Request<'a>> {
-        let (part, size) = Request::checked(&blob, part, convert)?;
-        Ok(Request::of(blob, part, size, Wanted { convert, tag, ..Wanted::default() }, dst))
+        let (part, size) = Request::checked(&component, part, convert)?;
+        Ok(Request::of(component, part, size, Wanted { convert, tag, ..Wanted::default() }, dst))
     }
 
     /// A request for a part that was [`checked`](Request::checked).
     #[inline(always)]
     pub(crate) fn of(
-        blob: Blob<'a>,
+        component: StoredComponent<'a>,
         part: Part,
         size: u64,
         wanted: Wanted,
         dst: &'a mut [u8],
     ) -> Request<'a> {
-        Request { blob, part, size, dst: Destination::Bytes(dst), wanted, in_ring: false }
+        Request { component, part, size, dst: Destination::Bytes(dst), wanted, in_ring: false }
     }
 
     /// A piece of `size` bytes of a request whose bytes are made whole first.
     pub(super) fn piece(whole: &Request<'a>, size: u64) -> Request<'a> {
         let wanted = Wanted { convert: None, ..whole.wanted };
-        Request { in_ring: true, ..Request::of(whole.blob, Part::Whole, size, wanted, &mut []) }
+        Request { in_ring: true, ..Request::of(whole.component, Part::Whole, size, wanted, &mut []) }
     }
 
     /// Takes the memory that it fills: rows, or as many bytes as it has.
@@ -277,7 +253,7 @@ impl<'a> Request<'a> {
 
     /// Decoded bytes that it takes.
     pub(super) fn decoded_size(&self) -> u64 {
-        self.part.size(&self.blob)
+        self.part.size(&self.component)
     }
 
     /// Bytes that it fills.
@@ -296,31 +272,36 @@ impl<'a> Request<'a> {
         end.saturating_sub(start)
     }
 
+    /// Bytes of memory that it takes beside what it delivers, where all stored bytes are read.
+    pub(super) fn whole_memory(&self) -> u64 {
+        self.component.unborrowed_size().saturating_add(self.extra_memory())
+    }
+
     /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of an array
     /// whose elements are gathered.
     pub(super) fn extra_memory(&self) -> u64 {
         let (is_slab, covering) = (matches!(self.part, Part::Slab(_)), self.covering_size());
-        if is_slab && self.blob.decoding == Decoding::Raw {
+        if is_slab && self.component.decoding == Decoding::Raw {
             return 0; // taken apart in a bounce
         }
         let is_direct = !is_slab && self.decoded_size() == covering;
-        self.blob.decoding_memory().saturating_add(if is_direct { 0 } else { covering })
+        self.component.decoding_memory().saturating_add(if is_direct { 0 } else { covering })
     }
 
     /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have
     /// to be byte-swapped.
     pub(super) fn covering(&self) -> Range<u64> {
         match &self.part {
-            Part::Whole => 0..self.blob.size,
+            Part::Whole => 0..self.component.size,
             Part::Slab(slab) => slab.covering().unwrap_or_default(),
             Part::Range { offset, length } => {
                 let (start, end) = (*offset, offset.saturating_add(*length));
-                let width = self.blob.unit();
+                let width = self.component.unit();
                 if width == 1 {
                     return start..end;
                 }
                 let last = end.checked_next_multiple_of(width).unwrap_or(end);
-                start - start % width..last.min(self.blob.size).max(end)
+                start - start % width..last.min(self.component.size).max(end)
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, Part, Request, StoredBytes,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, Part, Request, StoredBytes, StoredComponent,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
@@ -167,9 +167,9 @@ impl<'f> Component<'f> {
 
     /// What the executor needs to read it.
     #[inline]
-    pub(super) fn blob(&self) -> Result<Blob<'f>> {
+    pub(super) fn blob(&self) -> Result<StoredComponent<'f>> {
         let (file, entry) = (self.file, self.entry);
-        Ok(Blob {
+        Ok(StoredComponent {
             owner: file,
             source: self.source()?,
             object: self.object,

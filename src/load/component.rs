@@ -1,21 +1,24 @@
-//! One component as the executor sees it: stored bytes, and how they become decoded ones.
+//! One component as the executor sees it: where its stored bytes are, and how they become decoded ones, at
+//! once or front to back.
 
-use super::stored::StoredBytes;
-use crate::codec::{Array, Codec, Decoding, FrameIndex, KnownSize, Seek};
+use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
+use crate::convert;
 use crate::convert::byte_order::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::model::manifest::{Component, Object};
+use crate::memory::{in_memory, take_front};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Component, LogicalType, Object};
 use crate::model::structure::check_bools;
-use crate::source::{change_since_open, ByteSource, Change};
+use crate::source::{change_since_open, for_each_chunk, with_range, ByteSource, Change, READ_CHUNK};
 use crate::threads::ThreadHooks;
 use std::ops::Range;
 
-/// The file that a blob is of.
+/// The file that a component is of.
 pub(crate) trait Owner: Sync {
-    /// An error, with the words that name the blob.
-    fn named(&self, blob: &Blob<'_>, error: Error) -> Error;
+    /// An error, with the words that name the component.
+    fn named(&self, component: &StoredComponent<'_>, error: Error) -> Error;
 
     /// An error, with the words that name the file that has that source.
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
@@ -28,7 +31,7 @@ pub(crate) trait Owner: Sync {
     fn thread_hooks(&self) -> ThreadHooks;
 
     /// The digest of its stored bytes, as the file has it.
-    fn digest(&self, blob: &Blob<'_>) -> Option<&str>;
+    fn digest(&self, component: &StoredComponent<'_>) -> Option<&str>;
 
     /// Where frames begin.
     fn frame_indexes(&self) -> &FrameIndexCache;
@@ -37,7 +40,7 @@ pub(crate) trait Owner: Sync {
     fn max_decoded_size(&self) -> Option<u64>;
 
     /// How it is decoded, if its coding is [`Decoding::Array`].
-    fn array<'f>(&'f self, blob: &Blob<'f>) -> Option<Array<'f>>;
+    fn array<'f>(&'f self, component: &StoredComponent<'f>) -> Option<Array<'f>>;
 }
 
 /// Whether a failure may be one of a file that was changed while it was read.
@@ -47,7 +50,7 @@ pub(crate) fn is_of_the_file(error: &Error) -> bool {
 
 /// A component of an open file, all of which is known that reading it takes.
 #[derive(Clone, Copy)]
-pub(crate) struct Blob<'f> {
+pub(crate) struct StoredComponent<'f> {
     pub owner: &'f dyn Owner,
     pub source: &'f dyn ByteSource,
     pub object: &'f Object,
@@ -71,7 +74,7 @@ pub fn decoded_limit(stored_size: u64, limit: Option<u64>) -> u64 {
     limit.unwrap_or_else(|| stored_size.saturating_mul(RATIO).max(DEFAULT))
 }
 
-impl<'f> Blob<'f> {
+impl<'f> StoredComponent<'f> {
     /// Where its stored bytes are.
     pub fn stored(&self) -> StoredBytes<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
@@ -102,11 +105,7 @@ impl<'f> Blob<'f> {
         match self.decoding {
             Decoding::Raw => Ok(wanted.clone()),
             Decoding::Frames(_) => Ok(0..self.entry.stored_size),
-            Decoding::Array => {
-                let array = self.array()?;
-                self.check_array_size(&array, wanted.end.saturating_sub(wanted.start))?;
-                array.needed(wanted, self.entry.stored_size)
-            }
+            Decoding::Array => self.array()?.needed(wanted, self.entry.stored_size),
         }
     }
 
@@ -119,7 +118,7 @@ impl<'f> Blob<'f> {
     }
 
     /// Fills `dst` with the decoded bytes from `offset` on. `stored` are the stored bytes that
-    /// [`Blob::needed`] gives for them, from `from` on.
+    /// [`StoredComponent::needed`] gives for them, from `from` on.
     pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
         match self.decoding {
             Decoding::Raw => {
@@ -185,13 +184,19 @@ impl<'f> Blob<'f> {
         match self.decoding {
             Decoding::Raw => Ok(()),
             Decoding::Frames(codec) => self.check_size(codec, codec.known_size(self.stored().reader()?)?),
-            Decoding::Array => self.check_array_size(&self.array()?, self.size),
+            Decoding::Array => self.check_array_size(self.size),
         }
     }
 
-    pub(super) fn check_array_size(&self, array: &Array<'_>, wanted: u64) -> Result<()> {
+    /// Refuses what so many decoded bytes may not take, if it is an array: that of frames is checked where
+    /// they are looked for.
+    pub(super) fn check_array_size(&self, wanted: u64) -> Result<()> {
         let stored_size = self.entry.stored_size;
-        array.check_size(wanted, stored_size, decoded_limit(stored_size, self.owner.max_decoded_size()))
+        let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
+        match self.decoding {
+            Decoding::Raw | Decoding::Frames(_) => Ok(()),
+            Decoding::Array => self.array()?.check_size(wanted, stored_size, limit),
+        }
     }
 
     /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that
@@ -244,6 +249,70 @@ impl<'f> Blob<'f> {
     }
 }
 
+impl StoredComponent<'_> {
+    /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
+    pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let swap = self.entry.swaps();
+        let mut swapped = Vec::new();
+        let mut base = 0u64;
+        let mut give = |chunk: &[u8]| -> Result<()> {
+            self.check_bools(chunk, |at| base.saturating_add(at))?;
+            base = base.saturating_add(chunk.len() as u64);
+            if !swap {
+                return body(chunk);
+            }
+            swapped.clear();
+            swapped.try_reserve(chunk.len())?;
+            swapped.extend_from_slice(chunk);
+            swap_in_place(&mut swapped, self.entry.width());
+            body(&swapped)
+        };
+        self.for_each_decoded_byte(&mut give)
+    }
+
+    /// Gives `give` the decoded bytes front to back, whole elements at a time, in the order of the file.
+    pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => self.stored().for_each_chunk(give),
+            Decoding::Frames(codec) => self.stored().with_all(|stored| {
+                self.check_size(codec, codec.known_size(stored)?)?;
+                let size = usize::try_from(self.size).unwrap_or(usize::MAX).min(READ_CHUNK);
+                let mut chunks = Chunks::new(size)?; // the decoder's pieces end anywhere, chunks at elements
+                codec.decode_exactly(stored, self.size, &mut |piece| chunks.add(piece, give))?;
+                chunks.end(give)
+            }),
+            Decoding::Array => {
+                let array = self.array()?;
+                self.check_array_size(self.size)?;
+                self.stored().with_all(|stored| array.for_each_chunk(stored, READ_CHUNK, give))
+            }
+        }
+    }
+
+    /// What its elements are, for a conversion.
+    pub(super) fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
+        match (self.entry.dtype, self.entry.logical) {
+            (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
+            (Some(dtype), LogicalType::Known(logical)) => Ok((dtype, Some(logical))),
+            _ => Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted")),
+        }
+    }
+
+    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless
+    /// it is `lossy`.
+    pub fn convert_into(&self, to: Dtype, lossy: bool, dst: &mut [u8]) -> Result<()> {
+        let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
+        let mut lost = 0u64;
+        self.for_each_decoded(&mut |chunk| {
+            let produced = convert::converted_size(chunk.len() as u64, from, to)?;
+            let now = take_front(&mut rest, produced)?;
+            lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);
+            Ok(())
+        })?;
+        convert::refuse_loss(lost, to, lossy)
+    }
+}
+
 /// What the digest of a component is of.
 pub fn digest_of(entry: &Component) -> DigestOf {
     match entry.has_digest_of_decoded() {
@@ -257,10 +326,10 @@ const MAX_CACHED: usize = 64;
 
 /// Frame indexes of components, by the position of the component.
 #[derive(Default)]
-pub(crate) struct FrameIndexCache(Mutex<Entries>);
+pub(crate) struct FrameIndexCache(Mutex<KeptIndexes>);
 
 #[derive(Default)]
-struct Entries {
+struct KeptIndexes {
     /// At most [`MAX_CACHED`]; on the heap, as an open file is moved about on the stack.
     list: Vec<(usize, FrameIndex)>,
     /// The place that is taken next.
@@ -278,7 +347,7 @@ impl FrameIndexCache {
     /// Two threads may have walked the same component: the index of one is enough.
     pub fn insert(&self, index: usize, frames: FrameIndex) {
         let mut entries = self.0.lock();
-        let Entries { list, next } = &mut *entries;
+        let KeptIndexes { list, next } = &mut *entries;
         if list.iter().any(|(of, _)| *of == index) {
             return;
         }
@@ -290,5 +359,107 @@ impl FrameIndexCache {
             return; // they are walked again next time
         }
         *next = next.saturating_add(1) % MAX_CACHED;
+    }
+}
+
+/// Read at a time where a call costs next to nothing.
+const SMALL_READ: usize = 4 << 10;
+
+/// Where the stored bytes of a component are.
+#[derive(Clone, Copy)]
+pub struct StoredBytes<'s> {
+    pub source: &'s dyn ByteSource,
+    pub start: u64,
+    pub size: u64,
+}
+
+impl<'s> StoredBytes<'s> {
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.size)
+    }
+
+    /// All of them where they are, if they can be borrowed.
+    pub fn borrow(&self) -> Option<&'s [u8]> {
+        self.source.slice(self.range())
+    }
+
+    /// Gives `body` all of them.
+    pub fn with_all<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        with_range(self.source, self.range(), body)
+    }
+
+    /// Gives `body` all of them front to back.
+    pub fn for_each_chunk(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for_each_chunk(self.source, self.range(), body)
+    }
+
+    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there
+    /// costs little.
+    fn is_in_page_cache(&self) -> bool {
+        /// The system reads as much ahead and more, so that it is in memory as a whole or not at all.
+        const READ_AT_ONCE: u64 = 64 << 10;
+        let range = self.range();
+        let here = |at| self.source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
+        here(range.end.saturating_sub(1)) && (self.size <= READ_AT_ONCE || here(range.start))
+    }
+
+    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads,
+    /// as disks and networks like it.
+    pub fn reader(&self) -> Result<StoredReader<'s>> {
+        let borrowed = self.borrow();
+        let is_cheap = || self.size <= SMALL_READ as u64 || self.is_in_page_cache();
+        self.read_in_steps(borrowed, if borrowed.is_some() || is_cheap() { SMALL_READ } else { READ_CHUNK })
+    }
+
+    /// As [`StoredBytes::reader`]; none if a disk had to be waited for.
+    pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
+        let borrowed = self.borrow();
+        let is_cached = borrowed.is_some() || self.is_in_page_cache();
+        is_cached.then(|| self.read_in_steps(borrowed, SMALL_READ)).transpose()
+    }
+
+    fn read_in_steps(&self, borrowed: Option<&'s [u8]>, step: usize) -> Result<StoredReader<'s>> {
+        let size = in_memory(self.size)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(if borrowed.is_some() { 0 } else { step.min(size) })?;
+        Ok(StoredReader { stored: *self, size, borrowed, bytes, start: UNREAD })
+    }
+}
+
+/// The stored bytes of a component for those who look at a few here and there, front to back.
+pub struct StoredReader<'s> {
+    stored: StoredBytes<'s>,
+    size: usize,
+    /// All of them, if they are in memory.
+    borrowed: Option<&'s [u8]>,
+    /// Those that were read last, and where the first of them is among all.
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+/// Before the first read.
+const UNREAD: usize = usize::MAX;
+
+impl codec::Stored for StoredReader<'_> {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        let (end, left) = (at.saturating_add(count), self.size.saturating_sub(at));
+        if let Some(bytes) = self.borrowed {
+            return Ok(bytes.get(at..end));
+        }
+        if count > left {
+            return Ok(None);
+        }
+        if at < self.start || end > self.start.saturating_add(self.bytes.len()) {
+            self.start = UNREAD; // for the read may fail
+            self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
+            self.stored.source.read_at(self.stored.start.saturating_add(at as u64), &mut self.bytes)?;
+            self.start = at;
+        }
+        let at = at.saturating_sub(self.start);
+        Ok(self.bytes.get(at..at.saturating_add(count)))
     }
 }

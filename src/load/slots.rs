@@ -1,11 +1,10 @@
 //! The pieces of a load: requests, and the parts of requests that are larger than a slot of the ring.
 
+use super::destination::{Ring, PAGE};
 use super::executor::Executor;
-use super::job::{Job, StoredSpan, Task};
-use super::perform::Oversized;
+use super::job_reader::Oversized;
+use super::jobs::{self, Job, StoredSpan, Task};
 use super::request::{BatchOptions, Part, Request};
-use super::ring::{Ring, PAGE};
-use super::split;
 use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::model::sort::sort_by_key;
@@ -74,9 +73,9 @@ pub fn split_requests<'a>(
         match in_ring && request.size() > slot_size as u64 {
             false => requests.push(request),
             true => {
-                let blob = request.blob;
+                let component = request.component;
                 split_to_slots(request, slot_size, options, &mut requests, &mut oversized)
-                    .map_err(|e| blob.named(e))?;
+                    .map_err(|e| component.named(e))?;
             }
         }
         let of_this = requests.get(first..).unwrap_or_default();
@@ -116,9 +115,9 @@ fn split_to_slots<'a>(
     requests: &mut Vec<Request<'a>>,
     oversized: &mut Vec<Oversized<'a>>,
 ) -> Result<()> {
-    let blob = whole.blob;
-    let has_digest = split::checks_digest(&whole, options)?;
-    let is_plain = blob.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
+    let component = whole.component;
+    let has_digest = jobs::checks_digest(&whole, options)?;
+    let is_plain = component.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
@@ -139,11 +138,11 @@ fn split_to_slots<'a>(
         // Small pieces first: the consumer waits for them.
         let before = at.saturating_sub(start).max(FIRST_PIECE);
         let step = before.checked_next_power_of_two().unwrap_or(most).min(most);
-        let phase = blob.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
+        let phase = component.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
         let length = step.saturating_sub(phase).min(end.saturating_sub(at));
         requests.try_reserve(1)?;
         let mut part =
-            Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
+            Request::new(component, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
         part.in_ring = true;
         requests.push(part);
         at = at.saturating_add(length);
@@ -186,13 +185,13 @@ pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Reques
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
     let from_page = match &request.part {
-        Part::Whole if request.blob.decoding == Decoding::Raw => Some(0),
-        Part::Range { offset, .. } if request.blob.decoding == Decoding::Raw => Some(*offset),
+        Part::Whole if request.component.decoding == Decoding::Raw => Some(0),
+        Part::Range { offset, .. } if request.component.decoding == Decoding::Raw => Some(*offset),
         Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
     };
     let in_page = from_page
         .filter(|_| request.size() >= MIN_ALIGNED)
-        .map(|start| (PAGE, request.blob.entry.offset.saturating_add(start)));
+        .map(|start| (PAGE, request.component.entry.offset.saturating_add(start)));
     let aligned = [in_page, Some((64, 0)), Some((1, 0)).filter(|_| used == 0)];
     aligned.into_iter().flatten().find_map(|(unit, phase)| {
         let skipped = bytes_to_phase(next, unit, phase);
@@ -208,47 +207,22 @@ fn bytes_to_phase(address: usize, unit: usize, place: u64) -> usize {
     phase.wrapping_sub(address) & mask
 }
 
-/// Stored bytes of a request.
-pub struct StoredRange {
-    source: u32,
-    offset: u64,
-    stored_bytes: u64,
-}
-
-impl StoredSpan for StoredRange {
-    fn source(&self) -> u32 {
-        self.source
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn stored_bytes(&self) -> u64 {
-        self.stored_bytes
-    }
-}
-
-impl StoredRange {
-    fn of(request: &Request<'_>, task: &Task) -> StoredRange {
-        let entry = request.blob.entry;
-        let is_plain = request.blob.decoding == Decoding::Raw;
-        let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
-        StoredRange {
-            source: task.source,
-            offset: entry.offset.saturating_add(covering.start),
-            stored_bytes: covering.end.saturating_sub(covering.start),
-        }
-    }
+/// The stored bytes of a request.
+fn span(request: &Request<'_>, task: &Task) -> StoredSpan {
+    let entry = request.component.entry;
+    let is_plain = request.component.decoding == Decoding::Raw;
+    let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
+    let size = covering.end.saturating_sub(covering.start);
+    StoredSpan { source: task.source, offset: entry.offset.saturating_add(covering.start), size }
 }
 
 /// The stored bytes that the requests read, sorted by source and offset.
-pub fn stored_ranges(requests: &[Request<'_>], tasks: &[Task]) -> Result<Vec<StoredRange>> {
-    let mut ranges = Vec::new();
-    ranges.try_reserve_exact(requests.len())?;
-    ranges.extend(requests.iter().zip(tasks).map(|(request, task)| StoredRange::of(request, task)));
-    sort_by_key(&mut ranges, |range| (range.source, range.offset));
-    Ok(ranges)
+pub fn stored_spans(requests: &[Request<'_>], tasks: &[Task]) -> Result<Vec<StoredSpan>> {
+    let mut spans = Vec::new();
+    spans.try_reserve_exact(requests.len())?;
+    spans.extend(requests.iter().zip(tasks).map(|(request, task)| span(request, task)));
+    sort_by_key(&mut spans, |span| (span.source, span.offset));
+    Ok(spans)
 }
 
 /// The pieces that go into the ring, in the order in which they are started.
@@ -266,7 +240,7 @@ pub fn ring_order(
         Order::Given => {}
         Order::Position => sort_by_key(&mut sorted, |number| {
             let request = requests.get(*number as usize).zip(tasks.get(*number as usize));
-            let place = request.map(|(request, task)| StoredRange::of(request, task));
+            let place = request.map(|(request, task)| span(request, task));
             (place.map(|place| (place.source, place.offset)), *number)
         }),
         Order::Largest => sort_by_key(&mut sorted, |number| {
@@ -295,9 +269,10 @@ pub fn own_jobs<'a>(
     order: Order,
 ) -> Result<(Vec<Job<'a>>, Vec<Refused>)> {
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
-    for (number, request) in (0u32..).zip(requests.iter_mut()).filter(|(_, request)| !request.in_ring) {
-        let dst = request.take_destination().map_err(|e| request.blob.named(e))?;
-        if let Err(error) = executor.add_jobs(&mut jobs, number, request, dst) {
+    let tasks = (0u32..).zip(requests.iter_mut().zip(&executor.tasks));
+    for (number, (request, task)) in tasks.filter(|(_, (request, _))| !request.in_ring) {
+        let dst = request.take_destination().map_err(|e| request.component.named(e))?;
+        if let Err(error) = executor.add_jobs(&mut jobs, number, request, task, dst) {
             refused.try_reserve(1)?;
             refused.push((number, error));
         }

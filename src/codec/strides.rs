@@ -1,7 +1,7 @@
 //! Elements that are stored with strides, gathered in row-major order.
 
 use crate::error::{fail, Result};
-use crate::memory::zeroed;
+use crate::memory::{take_front, zeroed};
 use std::ops::Range;
 
 /// Dimensions that a component with strides has at most.
@@ -107,10 +107,8 @@ impl Gather {
                 }
                 false => (1, left.min(row_size.saturating_sub(within))),
             };
-            let size = usize::try_from(rows.saturating_mul(columns)).unwrap_or(usize::MAX);
-            let (now, later) = std::mem::take(&mut dst)
-                .split_at_mut_checked(size)
-                .ok_or_else(|| fail!(Internal, "more elements are gathered than there are"))?;
+            let now = take_front(&mut dst, rows.saturating_mul(columns))?;
+            let size = now.len() as u64;
             let skipped = within.checked_div(self.unit as u64).unwrap_or(0).saturating_mul(stride);
             let start = self.row_start(row).saturating_add(skipped);
             let start = start.checked_sub(base).and_then(|start| usize::try_from(start).ok());
@@ -131,8 +129,7 @@ impl Gather {
                 unit => return Err(fail!(Unsupported, "elements of {unit} bytes are not gathered")),
             };
             taken.ok_or_else(|| fail!(Internal, "elements are gathered where no stored bytes are"))?;
-            at = at.saturating_add(size as u64);
-            dst = later;
+            at = at.saturating_add(size);
         }
         Ok(())
     }
