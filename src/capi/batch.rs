@@ -12,9 +12,8 @@ use super::status::zt_status;
 use super::types::{self, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Result};
 use crate::model::sort::sort;
-use crate::reader::{BatchStats, Component, File, Request, RowsMut, Selection, Wanted};
+use crate::reader::{BatchStats, Component, Destination, File, Request, RowsMut, Selection, Wanted};
 use std::ffi::{c_char, c_void, CStr};
-use std::ops::Range;
 use std::ptr::NonNull;
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
@@ -155,12 +154,14 @@ unsafe fn plan<'a>(
         }
         // SAFETY: passed on.
         let planned = unsafe { add_request(&mut plan, handle, request)? };
-        let Range { start, end: its_end } = planned.dst.as_ptr_range();
-        if !planned.dst.is_empty() {
-            is_disjoint &= end <= start.addr();
-            end = its_end.addr();
+        match &planned.dst {
+            Destination::Bytes([]) => {}
+            Destination::Bytes(dst) => {
+                is_disjoint &= end <= dst.as_ptr().addr();
+                end = dst.as_ptr_range().end.addr();
+            }
+            Destination::Rows(_) => is_disjoint = false,
         }
-        is_disjoint &= !planned.has_rows();
         Ok(())
     };
     // SAFETY: "requests, count: the reads".
@@ -220,7 +221,7 @@ unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> R
     if request.dst_stride == 0 || request.dst_stride == row_length {
         let capacity = usize::try_from(size).map_or(dst_size, |n| n.min(dst_size));
         // SAFETY: "dst_size: bytes at dst".
-        planned.dst = unsafe { arg::bytes_mut(request.dst, capacity, "dst")? };
+        planned.dst = Destination::Bytes(unsafe { arg::bytes_mut(request.dst, capacity, "dst")? });
         return Ok(());
     }
     let (rows, stride) = (request.rows, request.dst_stride);
@@ -238,7 +239,8 @@ unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> R
     let number = |n: u64| arg::to_usize(n, "a row");
     // SAFETY: "dst_size: bytes at dst", in which the rows are.
     let rows = unsafe { RowsMut::new(base, number(rows)?, number(row_length)?, number(stride)?) };
-    planned.fill_rows(rows)
+    planned.dst = Destination::Rows(rows);
+    Ok(())
 }
 
 /// A request of the caller's, checked, but for its memory.

@@ -6,7 +6,7 @@ use super::component::zt_component;
 use super::handle_table::zt_file;
 use crate::cache::{Key, Slice};
 use crate::error::{fail, Result};
-use crate::reader::{BatchOptions, BatchStats, Direct, File};
+use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
 use std::ptr::{null, null_mut};
 
 /// Flags for the arrays of a request that are not NULL.
@@ -173,7 +173,7 @@ impl Slice for CachedSlice {
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
         }
-        planned.dst = dst;
+        planned.dst = Destination::Bytes(dst);
         let options = BatchOptions {
             threads: 1,
             direct: Direct::Never,

@@ -13,7 +13,7 @@ use super::status::zt_status;
 use crate::error::{fail, Result};
 use crate::memory::try_box;
 use crate::model::sort::{sort, sort_by_key};
-use crate::reader::{BatchStats, Load, Request, Ring, SourceStats};
+use crate::reader::{BatchStats, Destination, Load, Request, Ring, SourceStats};
 use crate::source::ByteSource;
 use crate::threads::{ThreadGroup, Work};
 use std::mem::MaybeUninit;
@@ -286,8 +286,9 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     };
     // SAFETY: "requests, count: the reads".
     unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
-    let ranges = plan.iter().map(|request| request.dst.as_ptr_range()).filter(|range| !range.is_empty());
-    if plan.iter().any(Request::has_rows) || !ranges.is_sorted_by(|one, other| one.end <= other.start) {
+    let has_rows = plan.iter().any(|request| matches!(request.dst, Destination::Rows(_)));
+    let places = || plan.iter().flat_map(Request::places);
+    if has_rows || !places().is_sorted_by(|one, other| one.0.saturating_add(one.1) <= other.0) {
         check_disjoint(&plan)?;
     }
     Ok((plan, Files::of(named)?))

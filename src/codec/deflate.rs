@@ -1,7 +1,7 @@
 //! Deflate (RFC 1951): one stream that declares no size, treated as a single frame.
 
+use super::frame_format::{Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frames::{Header, Stored};
-use super::interface::{Decoded, FrameDecoder, FrameFormat, NoEncoder, StreamDecoder};
 use crate::error::{broken, Error, Result, Rule};
 use crate::memory::try_box_of_zeros;
 use miniz_oxide::inflate::core::inflate_flags::{
@@ -20,9 +20,8 @@ const WINDOW: usize = 64 << 10;
 pub(super) enum Deflate {}
 
 impl FrameFormat for Deflate {
-    type FrameDecoder = Decoder;
-    type StreamDecoder = Stream;
-    type Encoder = NoEncoder;
+    type FrameDecoder = Inflater;
+    type StreamDecoder = PiecewiseInflater;
 
     const MAX_WINDOW: u64 = WINDOW as u64;
 
@@ -54,11 +53,11 @@ fn ended(status: TINFLStatus, at: usize) -> Error {
 }
 
 /// Decodes a stream at once.
-pub(super) struct Decoder(Box<DecompressorOxide>);
+pub(super) struct Inflater(Box<DecompressorOxide>);
 
-impl FrameDecoder for Decoder {
+impl FrameDecoder for Inflater {
     fn new() -> Result<Self> {
-        try_box_of_zeros().map(Decoder)
+        try_box_of_zeros().map(Inflater)
     }
 
     fn decode(&mut self, frame: &[u8], _: &Header, out: &mut [u8]) -> Result<Decoded> {
@@ -74,7 +73,7 @@ impl FrameDecoder for Decoder {
 }
 
 /// Decodes a stream piece by piece.
-pub(super) struct Stream {
+pub(super) struct PiecewiseInflater {
     state: Box<DecompressorOxide>,
     /// What was decoded last: a ring.
     window: Vec<u8>,
@@ -85,13 +84,13 @@ pub(super) struct Stream {
     is_done: bool,
 }
 
-impl StreamDecoder for Stream {
+impl StreamDecoder for PiecewiseInflater {
     fn new() -> Result<Self> {
         let mut window = Vec::new();
         window.try_reserve_exact(WINDOW)?;
         window.resize(WINDOW, 0);
         let state = try_box_of_zeros()?;
-        Ok(Stream { state, window, end: 0, start: 0, read: 0, is_done: false })
+        Ok(PiecewiseInflater { state, window, end: 0, start: 0, read: 0, is_done: false })
     }
 
     fn decode(&mut self, input: &mut &[u8], mut out: &mut [u8]) -> Result<usize> {

@@ -1,9 +1,9 @@
 //! Where some of the frames begin, found in one walk over all headers: then a range is found without reading
 //! the headers of all frames again.
 
-use super::entries::EntryRange;
+use super::frame_format::FrameFormat;
+use super::frames::EntryRange;
 use super::frames::{KnownSize, StoredPart};
-use super::interface::FrameFormat;
 use super::walk::Walk;
 use crate::error::Result;
 use crate::model::encoding::Codec;

@@ -18,30 +18,29 @@
     )
 )]
 
-mod chunks;
+mod array;
+mod decode;
 mod deflate;
-mod encoder;
-mod entries;
+mod frame_format;
 mod frame_index;
 mod frames;
-mod interface;
-mod range;
 mod seek_table;
+mod strides;
 mod walk;
-mod whole;
 mod zstd;
 
 use crate::error::{fail, Result};
 use crate::model::encoding::Encoding;
-use interface::FrameFormat;
+use frame_format::FrameFormat;
 use walk::Walk;
 
 pub(crate) use crate::model::encoding::{Codec, Coding};
+pub(crate) use array::{Array, Decoding, Order};
+pub(crate) use decode::Chunks;
 pub(crate) use deflate::inflate_front;
-pub(crate) use encoder::Encoder;
-pub(crate) use entries::{Entries, EntryRange};
+pub(crate) use frame_format::Encoder;
 pub(crate) use frame_index::{FrameIndex, Seek};
-pub(crate) use frames::{FrameRun, KnownSize, Stored, StoredPart};
+pub(crate) use frames::{Entries, EntryRange, FrameRun, KnownSize, Stored, StoredPart};
 pub(crate) use seek_table::encode as encode_seek_table;
 
 /// Evaluates a call with the [`FrameFormat`] of a codec by a name of the caller's.
@@ -68,7 +67,7 @@ macro_rules! with_format {
 impl Codec {
     /// An encoder of some level.
     pub(crate) fn encoder(self, level: i32) -> Result<Encoder> {
-        with_format!(self, F => Encoder::new::<<F as FrameFormat>::Encoder>(self, level))
+        with_format!(self, F => Encoder::new::<F>(self, level))
     }
 
     /// Whether a table says where frames are, so that their headers are not read to find them.
@@ -100,12 +99,7 @@ impl Codec {
 
     /// Decodes all of these frames into `dst`: exactly as many bytes as it has, or an error.
     pub(crate) fn decode_into<'s>(self, stored: impl Into<StoredPart<'s>>, dst: &mut [u8]) -> Result<()> {
-        with_format!(self, F => whole::decode_into::<F>(self, stored.into(), dst))
-    }
-
-    /// Decodes a run of neighbouring frames into `dst`: exactly as many bytes as it has, or an error.
-    pub(crate) fn decode_run(self, stored: StoredPart<'_>, dst: &mut [u8]) -> Result<()> {
-        with_format!(self, F => whole::decode_into::<F>(self, stored, dst))
+        with_format!(self, F => decode::decode_into::<F>(self, stored.into(), dst))
     }
 
     /// Fills `dst` with the decoded bytes from `offset` on, of `size` in all. `start` is what
@@ -118,18 +112,30 @@ impl Codec {
         offset: u64,
         dst: &mut [u8],
     ) -> Result<()> {
-        with_format!(self, F => range::decode_range::<F>(self, stored, start, size, offset, dst))
+        with_format!(self, F => decode::decode_range::<F>(self, stored, start, size, offset, dst))
     }
 
     /// Decodes everything in order and hands it to `sink` a little at a time; how many bytes it was. More
     /// than `limit` bytes are an error, before the sink sees them.
+    #[cfg(test)]
     pub(crate) fn decode_chunks(
         self,
         stored: &[u8],
         limit: u64,
         sink: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<u64> {
-        with_format!(self, F => chunks::decode_chunks::<F>(self, stored, limit, sink))
+        with_format!(self, F => decode::decode_chunks::<F>(self, stored, limit, sink))
+    }
+
+    /// Decodes everything in order and hands it to `sink` a little at a time. Fails if it is not exactly
+    /// `size` bytes.
+    pub(crate) fn decode_exactly(
+        self,
+        stored: &[u8],
+        size: u64,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        with_format!(self, F => decode::decode_exactly::<F>(self, stored, size, sink))
     }
 
     /// How many bytes the frames decode to; only frames whose headers do not say are decoded, and no more
@@ -140,6 +146,6 @@ impl Codec {
         limit: u64,
         step: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<u64> {
-        with_format!(self, F => chunks::decode_counted::<F>(self, stored, limit, step))
+        with_format!(self, F => decode::decode_counted::<F>(self, stored, limit, step))
     }
 }

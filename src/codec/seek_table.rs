@@ -4,7 +4,7 @@
 //! decoded bytes, perhaps a checksum), the number of entries, flags that say what they have, and another
 //! magic number.
 
-use super::entries::EntryRange;
+use super::frames::EntryRange;
 use super::frames::{Header, Stored};
 use crate::error::{broken, fail, Error, Result, Rule};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::codec::interface::FrameFormat;
+use crate::codec::frame_format::FrameFormat;
 use crate::codec::zstd::Seekable;
 use crate::codec::{Codec, Coding, KnownSize, StoredPart};
 use crate::model::encoding::Encoding;
@@ -62,7 +62,7 @@ fn sizes_come_from_the_table_and_ranges_are_those_of_the_content() {
             assert_eq!(known, KnownSize::Exact(size as u64));
             for run in &runs {
                 let mut part = vec![0; run.size() as usize];
-                codec().decode_run(run.part_of(&stored), &mut part).unwrap();
+                codec().decode_into(run.part_of(&stored), &mut part).unwrap();
                 assert!(part == content[run.decoded.start as usize..run.decoded.end as usize]);
             }
             assert_eq!(runs.iter().map(|run| run.size()).sum::<u64>(), size as u64);

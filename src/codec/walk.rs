@@ -1,8 +1,8 @@
 //! A walk from frame to frame, of any codec.
 
-use super::entries::{Entries, EntryRange};
+use super::frame_format::FrameFormat;
+use super::frames::{Entries, EntryRange};
 use super::frames::{Header, Stored, StoredPart};
-use super::interface::FrameFormat;
 use super::seek_table::{self, SeekTable};
 use crate::error::Result;
 use std::marker::PhantomData;

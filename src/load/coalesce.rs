@@ -1,9 +1,10 @@
 //! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes
 //! of all.
 
-use super::request::Job;
+use super::jobs::Job;
 use super::strategy::{Coalescing, ReadStrategy};
 use crate::error::{fail, Result};
+use crate::memory::take_front;
 use crate::source::direct::Bounce;
 use crate::source::{ReadMany, ReadRange};
 
@@ -158,30 +159,24 @@ fn scatter<'m>(
         let stored = job.stored_bytes();
         let gap = at.map_or(0, |at| job.offset.saturating_sub(at));
         if gap > 0 {
-            let dst = split_front(&mut gaps, gap).ok_or_else(outside)?;
+            let dst = take_front(&mut gaps, gap)?;
             ranges.push(ReadRange { offset: job.offset.saturating_sub(gap), dst });
         }
         at = at.map(|_| job.offset.saturating_add(stored));
         let dst = match job.is_in_place() {
             true => &mut *job.dst,
-            false => split_front(&mut own, stored).ok_or_else(outside)?,
+            false => take_front(&mut own, stored)?,
         };
         ranges.push(ReadRange { offset: job.offset, dst });
     }
     Ok(ranges)
 }
 
-fn split_front<'m>(memory: &mut &'m mut [u8], size: u64) -> Option<&'m mut [u8]> {
-    let (front, rest) = std::mem::take(memory).split_at_mut_checked(usize::try_from(size).ok()?)?;
-    *memory = rest;
-    Some(front)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::codec::{Coding, EntryRange};
-    use crate::load::request::JobKind;
+    use crate::load::jobs::{Finish, Work};
     use crate::model::manifest::Encoding;
 
     /// How many of eight neighbours are done together: each 100 stored bytes that decode to `size`.
@@ -190,8 +185,8 @@ mod tests {
         let Some(Coding::Compressed(codec)) = Coding::of(Encoding::Zstd) else { panic!("it is a codec") };
         let (stored, entries) = (100, EntryRange::default());
         let job = |(at, dst)| {
-            let kind = JobKind::Frames { codec, stored, entries, decoded_start: 0, borrowed: false };
-            Job { source: 0, request: 0, offset: 100 * at, dst, kind }
+            let work = Finish::Frames { codec, stored, entries, decoded_start: 0, borrowed: false };
+            Job { source: 0, request: 0, offset: 100 * at, dst, work: Work::Range(work) }
         };
         let jobs: Vec<Job<'_>> = (0_u64..).zip(memory.chunks_mut(size)).map(job).collect();
         let max_total = 2 << 20;

@@ -2,10 +2,11 @@
 //! of `run_one` go through it.
 
 use super::coalesce::{adjacent, fetch, Extent};
-use super::oversized::Oversized;
-use super::perform::{finish, Performer, Shared};
-use super::request::{BatchOptions, Job, JobKind, Request, StoredSpan};
-use super::split::{self, Source};
+use super::destination::Destination;
+use super::finish::finish;
+use super::job_reader::{JobReader, Oversized, Shared};
+use super::jobs::{self, Job, OwnWork, Source, StoredSpan, Task, Work};
+use super::request::{BatchOptions, Request};
 use super::strategy::ReadStrategy;
 use crate::error::{fail, Result};
 use crate::lock::Mutex;
@@ -23,6 +24,8 @@ const MIN_DIRECT_THREADS: usize = 4;
 pub struct Executor<'a> {
     pub options: BatchOptions,
     pub sources: Vec<Source<'a>>,
+    /// The progress of each request.
+    pub tasks: Vec<Task>,
     strategies: Vec<ReadStrategy<'a>>,
     /// Jobs that no thread has taken yet. The last one is taken first.
     queue: Mutex<Vec<Job<'a>>>,
@@ -44,8 +47,15 @@ pub trait Listener {
     /// So many more bytes of a job that is not done were read.
     fn on_progress(&self, bytes: u64);
 
-    /// A job of that request, of so many bytes, ended.
-    fn on_job_done(&mut self, number: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>);
+    /// A job of the request of that number, of so many bytes, ended.
+    fn on_job_done(
+        &mut self,
+        number: u32,
+        request: &Request<'_>,
+        task: &Task,
+        bytes: u64,
+        outcome: Result<()>,
+    );
 }
 
 /// Memory that a thread keeps from one step to the next.
@@ -55,12 +65,12 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// An executor for these requests; each of them gets the number of its source.
-    pub fn new(requests: &mut [Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
+    /// An executor for these requests.
+    pub fn new(requests: &[Request<'a>], options: &BatchOptions) -> Result<Executor<'a>> {
         if options.chunk_size < BLOCK {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
         }
-        let mut sources = split::sources(requests)?;
+        let (mut sources, tasks) = jobs::sources(requests)?;
         // Whole blocks: a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
@@ -76,6 +86,7 @@ impl<'a> Executor<'a> {
         Ok(Executor {
             options,
             sources,
+            tasks,
             strategies: Vec::new(),
             queue: Mutex::new(Vec::new()),
             shared: Shared::new(options.in_flight.saturating_sub(bounces)),
@@ -84,16 +95,16 @@ impl<'a> Executor<'a> {
     }
 
     /// Decides how each source is read. `places` are all bytes that will be read, in the order of the
-    /// sources.
-    pub fn decide(&mut self, places: &[impl StoredSpan]) -> Result<()> {
+    /// sources, and `span` says where each is.
+    pub fn decide<T>(&mut self, places: &[T], span: impl Fn(&T) -> StoredSpan) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
         for (number, source) in self.sources.iter().enumerate() {
             // 0, if all that is read of it is empty.
-            let count = rest.partition_point(|place| place.source() as usize <= number);
+            let count = rest.partition_point(|place| span(place).source as usize <= number);
             let (of_source, others) = rest.split_at(count);
             rest = others;
-            let strategy = ReadStrategy::new(source.bytes, &self.options, of_source);
+            let strategy = ReadStrategy::new(source.bytes, &self.options, of_source, &span);
             self.strategies.push(strategy.map_err(|e| source.owner.in_file(source.bytes, e))?);
         }
         Ok(())
@@ -121,6 +132,54 @@ impl<'a> Executor<'a> {
     /// What is called on the threads that are started.
     pub fn thread_hooks(&self) -> ThreadHooks {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
+    }
+
+    /// Adds the jobs that fill `dst` with what the request of that number asks for. Where that fails they
+    /// count as one, which is to fail.
+    pub fn add_jobs(
+        &self,
+        jobs: &mut Vec<Job<'a>>,
+        number: u32,
+        request: &Request<'a>,
+        task: &Task,
+        dst: Destination<'a>,
+    ) -> Result<()> {
+        let capacity = self.sources.get(task.source as usize).map_or(0, |source| source.capacity);
+        let before = jobs.len();
+        let mut push = |offset, dst, work| -> Result<()> {
+            jobs.try_reserve(1)?;
+            jobs.push(Job { source: task.source, request: number, offset, dst, work });
+            Ok(())
+        };
+        match jobs::split(request, dst, &self.options, capacity, &mut push) {
+            Ok(has_digest) => {
+                task.set_jobs(jobs.len().saturating_sub(before), has_digest);
+                Ok(())
+            }
+            Err(error) => {
+                jobs.truncate(before);
+                task.set_jobs(1, false);
+                Err(request.component.named(error))
+            }
+        }
+    }
+
+    /// Adds the job of a piece of an oversized request: of which one, and from which byte on.
+    pub fn add_piece(
+        &self,
+        jobs: &mut Vec<Job<'a>>,
+        number: u32,
+        request: &Request<'a>,
+        task: &Task,
+        (of, offset): (u32, u64),
+        dst: &'a mut [u8],
+    ) -> Result<()> {
+        // The digest is checked once, with the first piece.
+        task.set_jobs(1, request.wanted.verify && offset == 0);
+        jobs.try_reserve(1).map_err(|e| request.component.named(e.into()))?;
+        let (place, work) = (request.component.entry.offset, Work::Own(OwnWork::Piece { of, offset }));
+        jobs.push(Job { source: task.source, request: number, offset: place, dst, work });
+        Ok(())
     }
 
     /// Sets the jobs, the first of which is done first.
@@ -166,15 +225,24 @@ impl<'a> Executor<'a> {
         let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
         // If the read for all of them failed, or the file was changed, each is read by itself, and says why that fails.
         let first = taken.first().and_then(|job| requests.get(job.request as usize));
-        fetched = fetched.filter(|_| first.is_none_or(|first| first.blob.unless_changed(Ok(())).is_ok()));
+        fetched =
+            fetched.filter(|_| first.is_none_or(|first| first.component.unless_changed(Ok(())).is_ok()));
         if fetched.is_some() {
             strategy.count_stored(extent.stored);
         }
         for job in taken.iter_mut() {
-            let Some(request) = requests.get(job.request as usize) else { continue };
+            let number = job.request;
+            let of_job = (requests.get(number as usize), self.tasks.get(number as usize));
+            let (Some(request), Some(task)) = of_job else { continue };
             let size = job.bytes();
-            let outcome = match &mut fetched {
-                None => {
+            let outcome = match (&mut fetched, &job.work) {
+                (Some(fetched), Work::Range(what)) => {
+                    let _reservation = self.shared.budget.reserve(what.extra_memory(request));
+                    fetched
+                        .next(job, bounce)
+                        .and_then(|bytes| finish(request, job.offset, job.dst, what, bytes, &|_| Ok(())))
+                }
+                _ => {
                     let step = |bytes| {
                         listener.on_progress(bytes);
                         match self.is_stopped() {
@@ -182,39 +250,19 @@ impl<'a> Executor<'a> {
                             false => Ok(()),
                         }
                     };
-                    let mut performer = Performer { strategy, shared: &self.shared, bounce, step: &step };
-                    request.blob.unless_changed(self.perform(job, request, &mut performer))
-                }
-                Some(fetched) => {
-                    let _reservation = self.shared.budget.reserve(job.kind.extra_memory(request));
-                    fetched
-                        .next(job, bounce)
-                        .and_then(|bytes| finish(request, job.offset, job.dst, &job.kind, bytes, &|_| Ok(())))
+                    let (shared, oversized) = (&self.shared, &self.oversized[..]);
+                    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized };
+                    request.component.unless_changed(reader.read(job, request))
                 }
             };
-            listener.on_job_done(job.request, request, size, outcome.map_err(|e| request.blob.named(e)));
+            let outcome = outcome.map_err(|e| request.component.named(e));
+            listener.on_job_done(number, request, task, size, outcome);
             if self.is_stopped() {
                 break;
             }
         }
         taken.clear(); // what they filled is another's now
         Ok(true)
-    }
-
-    /// Does a job by reads of its own.
-    fn perform(
-        &self,
-        job: &mut Job<'a>,
-        request: &Request<'a>,
-        performer: &mut Performer<'_, '_>,
-    ) -> Result<()> {
-        match job.kind {
-            JobKind::Piece { of, offset } => match self.oversized.get(of as usize) {
-                Some(whole) => whole.fill(performer, offset, job.dst),
-                None => Err(fail!(Internal, "a piece of no request")),
-            },
-            _ => performer.perform(job, request),
-        }
     }
 
     /// Takes the next job, and those that may be done with it, into `scratch`.

@@ -1,62 +1,51 @@
 //! Reading: from a request for decoded bytes to the bytes in their place.
 //!
 //! ```text
-//! split      a request is checked and cut into jobs                            split.rs, frame_runs.rs, slab.rs, rows.rs
+//! split      a request is checked and cut into jobs                            jobs.rs, slab.rs
 //! schedule   jobs that wait, and the threads' steps that take them             executor.rs
 //! coalesce   short jobs that lie near each other are read as one               coalesce.rs
 //! read       through the page cache or past it                                 strategy.rs
-//! finish     hash, decode, gather, swap to the host's order, check, convert    perform.rs, gather.rs, laid_out.rs
-//!            what has to be whole before that is put in memory of its own      temporary.rs, oversized.rs, budget.rs
+//!            a job by itself; what has to be whole first, in temporary memory  job_reader.rs
+//! finish     hash, decode, take apart, swap to the host's order, check         finish.rs, component.rs
 //! ```
 //!
-//! Three ways lead through it. [`run_one`] (single.rs) does the jobs of one request as they are cut, without
-//! a queue or memory of its own. [`run`] (batch.rs) does many requests, of one file or of several, and
+//! Three ways lead through it. [`run_one`] (blocking.rs) does the jobs of one request as they are cut, without
+//! a queue or memory of its own. [`run`] (blocking.rs) does many requests, of one file or of several, and
 //! returns when all are done. A [`Load`] (streaming.rs) delivers what is done while the rest is read:
 //!
 //! ```text
-//! pieces     what is larger than a slot is cut; what is begun first            pieces.rs
-//! place      slots of memory that are filled again and again                   ring.rs
+//! pieces     what is larger than a slot is cut; what is begun first            slots.rs
+//! place      slots of memory that are filled again and again                   destination.rs
 //! tell       what is begun, done, heard of and given back                      progress.rs
 //! ```
 
-mod batch;
-mod blob;
-mod budget;
+mod blocking;
 mod coalesce;
-mod decoded;
+mod component;
+#[allow(unsafe_code)] // memory with gaps, and memory that is filled again and again
+mod destination;
 mod executor;
-mod frame_runs;
-mod gather;
-mod laid_out;
-mod oversized;
-mod perform;
-mod pieces;
+mod finish;
+mod job_reader;
+mod jobs;
 mod progress;
 mod request;
-#[allow(unsafe_code)] // lends memory that is filled again and again
-mod ring;
-#[allow(unsafe_code)] // memory with gaps
-mod rows;
-mod single;
 mod slab;
-mod split;
-mod stored;
+mod slots;
 mod strategy;
 #[allow(unsafe_code)] // fills the memory that the ring lends
 mod streaming;
-mod temporary;
 
-pub(crate) use batch::run;
-pub(crate) use blob::{decoded_limit, digest_of, is_of_the_file, Blob, FrameIndexCache, LaidOut, Owner};
-
+pub(crate) use blocking::{run, run_one};
+pub(crate) use component::{
+    decoded_limit, digest_of, is_of_the_file, FrameIndexCache, Owner, StoredBytes, StoredComponent,
+};
+pub use destination::Destination;
+pub(crate) use destination::{Ring, RowsMut};
 pub(crate) use executor::SourceStats;
-pub(crate) use pieces::Order;
 pub(crate) use progress::Event;
 pub(crate) use request::Part;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
-pub(crate) use ring::Ring;
-pub(crate) use rows::RowsMut;
-pub(crate) use single::run_one;
 pub(crate) use slab::Slab;
-pub(crate) use stored::StoredBytes;
+pub(crate) use slots::Order;
 pub(crate) use streaming::{Load, LoadOptions, Next};

@@ -1,14 +1,14 @@
 //! The state of a load: which pieces are started, done, reported and given back. [`super::streaming`] has the
 //! threads and the reads.
 
+use super::destination::Ring;
 use super::executor::Listener;
-use super::pieces::{place_in_slot, Piece};
+use super::jobs::{JobEnd, Task};
 use super::request::{BatchStats, Request};
-use super::ring::Ring;
+use super::slots::{place_in_slot, Piece};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 /// Bytes of a request, or its failure.
 pub struct Event {
@@ -33,6 +33,8 @@ pub struct Event {
 /// A piece that has a place in the ring.
 pub struct Placed {
     pub piece: u32,
+    /// Of a request that is made whole first: its number, and the piece's first byte.
+    pub oversized: Option<(u32, u64)>,
     pub slot: u32,
     pub at: usize,
 }
@@ -131,15 +133,15 @@ impl Pending {
     /// Whether there is room for the next piece.
     pub fn has_space(&self, ring: &Ring<'_>, requests: &[Request<'_>]) -> bool {
         let next = self.order.get(self.started).and_then(|piece| requests.get(*piece as usize));
-        next.filter(|next| !self.waits_for_oversized(next))
+        next.filter(|_| !self.waits_for_oversized())
             .is_some_and(|next| !self.free.is_empty() || self.place_in_open_slot(ring, next).is_some())
     }
 
     /// Whether the next piece is of an oversized request, while another has the temporary memory.
-    fn waits_for_oversized(&self, next: &Request<'_>) -> bool {
-        let first = self.order.get(self.started).and_then(|piece| self.pieces.get(*piece as usize));
-        next.piece.is_some()
-            && self.oversized_request.is_some_and(|made| first.is_none_or(|piece| piece.first != made))
+    fn waits_for_oversized(&self) -> bool {
+        let next = self.order.get(self.started).and_then(|piece| self.pieces.get(*piece as usize));
+        next.filter(|next| next.oversized.is_some())
+            .is_some_and(|next| self.oversized_request.is_some_and(|made| made != next.first))
     }
 
     fn place_in_open_slot(&self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
@@ -158,7 +160,7 @@ impl Pending {
         while placed.len() < placed.capacity() {
             let Some(piece) = self.order.get(self.started).copied() else { break };
             let Some(request) = requests.get(piece as usize) else { break };
-            if self.waits_for_oversized(request) {
+            if self.waits_for_oversized() {
                 break;
             }
             let Some((slot, at)) =
@@ -169,19 +171,17 @@ impl Pending {
             let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
             self.open = Some((slot, at.saturating_add(size)));
             self.started = self.started.saturating_add(1);
-            if let (Some(in_slot), Some(entry)) =
-                (self.slots.get_mut(slot as usize), self.pieces.get_mut(piece as usize))
-            {
-                *in_slot = in_slot.saturating_add(1);
-                if request.piece.is_some() {
-                    self.oversized_request = Some(entry.first);
-                }
-                entry.slot = Some(slot);
-                entry.address = ring
-                    .address(slot as usize, at, size)
-                    .map_or(0, |place| place.as_ptr().expose_provenance());
+            let slots = self.slots.get_mut(slot as usize).zip(self.pieces.get_mut(piece as usize));
+            let Some((in_slot, entry)) = slots else { break };
+            *in_slot = in_slot.saturating_add(1);
+            entry.slot = Some(slot);
+            entry.address =
+                ring.address(slot as usize, at, size).map_or(0, |place| place.as_ptr().expose_provenance());
+            let oversized = entry.oversized.map(|number| (number, entry.offset));
+            if oversized.is_some() {
+                self.oversized_request = Some(entry.first);
             }
-            placed.push(Placed { piece, slot, at });
+            placed.push(Placed { piece, oversized, slot, at });
         }
         if placed.is_empty() {
             return false;
@@ -257,7 +257,7 @@ impl Pending {
 
     /// Records that jobs of a piece were done, and adds its event.
     fn record(&mut self, done: Done, keep_going: bool, notifications: &mut Notifications) {
-        let Done { piece: number, last, is_failed, has_digest, failure } = done;
+        let Done { piece: number, end, failure } = done;
         let Some(piece) = self.pieces.get(number as usize) else { return };
         let (first, slot) = (piece.first, piece.slot);
         let Some(of_request) = self.pieces.get_mut(first as usize) else { return };
@@ -269,7 +269,7 @@ impl Pending {
             notifications.is_stopped |= !keep_going;
             self.is_closed |= !keep_going;
         }
-        if !last || self.is_closed {
+        if !end.is_last || self.is_closed {
             return;
         }
         self.undone = self.undone.saturating_sub(1);
@@ -280,7 +280,7 @@ impl Pending {
             self.oversized_request = None;
             notifications.has_freed = true;
         }
-        if of_request.failed || is_failed {
+        if of_request.failed || end.is_failed {
             notifications.has_freed |= slot.is_some_and(|slot| self.leave_slot(slot));
             notifications.events = notifications.events.saturating_add(1); // it may have been the last
             return;
@@ -288,7 +288,7 @@ impl Pending {
         if is_whole {
             self.stats.requests = self.stats.requests.saturating_add(1);
         }
-        self.stats.digests_verified = self.stats.digests_verified.saturating_add(u64::from(has_digest));
+        self.stats.digests_verified = self.stats.digests_verified.saturating_add(u64::from(end.has_digest));
         self.events.push_back((number, None)); // within what was reserved
         notifications.events = notifications.events.saturating_add(1);
     }
@@ -306,10 +306,7 @@ pub struct Report<'p> {
 /// A job that failed, or the last one of its piece.
 struct Done {
     piece: u32,
-    last: bool,
-    /// A job of the piece failed: this one or another.
-    is_failed: bool,
-    has_digest: bool,
+    end: JobEnd,
     /// The piece's first failure.
     failure: Option<Error>,
 }
@@ -351,19 +348,16 @@ impl<'p> Report<'p> {
 impl Listener for Report<'_> {
     fn on_progress(&self, _bytes: u64) {}
 
-    fn on_job_done(&mut self, piece: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, piece: u32, _: &Request<'_>, task: &Task, bytes: u64, outcome: Result<()>) {
         if outcome.is_ok() {
             self.bytes = self.bytes.saturating_add(bytes);
         }
-        // The failure in front of the count: who does the last job has to see it.
-        let failure = outcome.err().filter(|_| !request.failed.swap(true, Ordering::Relaxed));
-        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        if !last && failure.is_none() {
+        let end = task.job_ended(&outcome);
+        let failure = outcome.err().filter(|_| end.is_first_failure);
+        if !end.is_last && failure.is_none() {
             return;
         }
-        let is_failed = request.failed.load(Ordering::Relaxed);
-        let has_digest = request.has_digest.load(Ordering::Relaxed);
-        let done = Done { piece, last, is_failed, has_digest, failure };
+        let done = Done { piece, end, failure };
         match self.done.try_reserve(1) {
             Ok(()) => self.done.push(done),
             Err(_) => self.pending.lock().record(done, self.keep_going, &mut self.notifications),

@@ -18,14 +18,8 @@
     )
 )]
 
-mod window;
-
 use crate::error::{fail, Result};
 use std::ops::Range;
-
-#[cfg(test)]
-pub(crate) use window::ContiguousRun;
-pub(crate) use window::StridedBlocks;
 
 /// One dimension that the shortest form still has.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +43,6 @@ pub(crate) struct Slab {
     block: u64,
     /// Bytes of the result.
     size: u64,
-    /// Bytes of the whole array, where they can be counted: an empty slice needs no array.
-    source_size: u64,
 }
 
 impl Slab {
@@ -94,7 +86,6 @@ impl Slab {
             base: 0,
             block: element_size,
             size: if empty { 0 } else { element_size },
-            source_size: 0,
         };
         if empty {
             return Ok(slab); // the array may be too large to count: no byte of it is needed
@@ -118,7 +109,6 @@ impl Slab {
             }
             stride = next;
         }
-        slab.source_size = stride;
         slab.outer.reverse();
         Ok(slab)
     }
@@ -139,7 +129,7 @@ impl Slab {
         }
         let inner = Dim { count: rows, stride: row_stride };
         let taken = rows.saturating_mul(row_length); // at most `end`
-        Ok(Slab { outer: Vec::new(), inner, base: offset, block: row_length, size: taken, source_size: size })
+        Ok(Slab { outer: Vec::new(), inner, base: offset, block: row_length, size: taken })
     }
 
     /// Takes the next dimension outwards; `outer` is innermost first until it is complete.
@@ -166,12 +156,6 @@ impl Slab {
     /// Bytes of the result.
     pub(crate) fn size(&self) -> u64 {
         self.size
-    }
-
-    #[cfg(test)]
-    /// Whether the result is one run of bytes of the array.
-    pub(crate) fn is_contiguous(&self) -> bool {
-        self.inner.count == 1
     }
 
     /// How many windows there are.
@@ -210,45 +194,6 @@ impl Slab {
     pub(crate) fn windows(&self) -> impl Iterator<Item = StridedBlocks> + '_ {
         (0..self.window_count()).map_while(|index| self.window(index))
     }
-
-    #[cfg(test)]
-    /// The contiguous runs in the order of the result. Dimensions that are taken whole are within one run.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = ContiguousRun> + '_ {
-        self.windows().flat_map(|window| window.runs())
-    }
-
-    #[cfg(test)]
-    /// Takes the slice out of the whole array into `dst`, which has exactly `size` bytes.
-    pub(crate) fn gather(&self, source: &[u8], dst: &mut [u8]) -> Result<()> {
-        if u64::try_from(dst.len()) != Ok(self.size) {
-            return Err(fail!(
-                BufferSize,
-                "the slice has {} bytes, the memory for it {}",
-                self.size,
-                dst.len()
-            ));
-        }
-        if self.size == 0 {
-            return Ok(());
-        }
-        if u64::try_from(source.len()) != Ok(self.source_size) {
-            return Err(fail!(
-                InvalidArgument,
-                "the array has {} bytes by its shape, {} are given",
-                self.source_size,
-                source.len()
-            ));
-        }
-        let mut rest = dst;
-        for window in self.windows() {
-            let taken = usize::try_from(window.dest_size()).unwrap_or(usize::MAX).min(rest.len());
-            let (to, after) = rest.split_at_mut_checked(taken).unwrap_or_default();
-            let from = usize::try_from(window.source_offset).ok().and_then(|at| source.get(at..));
-            window.gather(from.unwrap_or_default(), to)?;
-            rest = after;
-        }
-        Ok(())
-    }
 }
 
 /// The step of a dimension: 1 where none is given.
@@ -274,6 +219,109 @@ fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: 
         InvalidArgument,
         "dimension {dimension}: start {start} + {count} positions with step {step} pass its end at {extent}"
     ))
+}
+
+/// Evenly spaced blocks of the source that lie together in the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StridedBlocks {
+    /// Where the first block is in the whole array.
+    pub source_offset: u64,
+    /// Where the first block goes in the result; the others follow without gaps.
+    pub dest_offset: u64,
+    /// How many blocks; at least 1.
+    pub count: u64,
+    /// Bytes from the start of one block to the start of the next in the source; at least `block`.
+    pub stride: u64,
+    /// Bytes of a block.
+    pub block: u64,
+}
+
+#[allow(clippy::arithmetic_side_effects, reason = "a window lies within the array and the result")]
+impl StridedBlocks {
+    /// Bytes from the first block's start to the last block's end in the source.
+    pub(crate) fn source_size(&self) -> u64 {
+        (self.count - 1) * self.stride + self.block
+    }
+
+    /// Bytes of the result that it gives.
+    pub(crate) fn dest_size(&self) -> u64 {
+        self.count * self.block
+    }
+
+    /// Splits the blocks into pieces that a reader fetches with one call each.
+    ///
+    /// A piece covers at most `limit` bytes of the source, or is one single block (which may be longer
+    /// and needs no gathering). Blocks with more than `gap` unwanted bytes between them are not
+    /// fetched together.
+    pub(crate) fn pieces(self, limit: u64, gap: u64) -> impl Iterator<Item = StridedBlocks> {
+        let per_piece = if self.stride - self.block > gap {
+            1
+        } else {
+            (limit.saturating_sub(self.block) / self.stride + 1).min(self.count)
+        };
+        (0..self.count.div_ceil(per_piece)).map(move |i| {
+            let first = i * per_piece;
+            StridedBlocks {
+                source_offset: self.source_offset + first * self.stride,
+                dest_offset: self.dest_offset + first * self.block,
+                count: per_piece.min(self.count - first),
+                ..self
+            }
+        })
+    }
+
+    /// Where in the whole array a byte of its blocks is, by its place among these.
+    pub(crate) fn place(&self, at: u64) -> u64 {
+        self.source_offset + at / self.block * self.stride + at % self.block
+    }
+
+    /// Takes the blocks out of the bytes that cover them; `source` begins at `source_offset`.
+    ///
+    /// `dst` has exactly `dest_size` bytes, `source` at least `source_size`.
+    pub(crate) fn gather(&self, source: &[u8], dst: &mut [u8]) -> Result<()> {
+        let sizes = (usize::try_from(self.source_size()), usize::try_from(self.dest_size()));
+        let (Ok(source_size), Ok(dest_size)) = sizes else {
+            return Err(fail!(
+                Limit,
+                "a slice of {} bytes is more than this machine addresses",
+                self.source_size()
+            ));
+        };
+        let (Some(source), true) = (source.get(..source_size), dst.len() == dest_size) else {
+            return Err(fail!(
+                BufferSize,
+                "{source_size} bytes give {dest_size}: {} and {} are there",
+                source.len(),
+                dst.len()
+            ));
+        };
+        // Both fit where the sizes fit, but for the stride of a lone block, which is not used.
+        let block = usize::try_from(self.block).unwrap_or(usize::MAX);
+        let stride = usize::try_from(self.stride).unwrap_or(usize::MAX);
+        match block {
+            _ if self.count == 1 || block == stride => dst.copy_from_slice(source),
+            1 => spaced::<1>(source, stride, dst),
+            2 => spaced::<2>(source, stride, dst),
+            4 => spaced::<4>(source, stride, dst),
+            8 => spaced::<8>(source, stride, dst),
+            16 => spaced::<16>(source, stride, dst),
+            _ => {
+                for (to, from) in dst.chunks_exact_mut(block).zip(source.chunks(stride)) {
+                    to.copy_from_slice(from.get(..block).unwrap_or_default()); // the last chunk is one block
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Blocks of `N` bytes, one each `stride` bytes.
+fn spaced<const N: usize>(source: &[u8], stride: usize, dst: &mut [u8]) {
+    for (to, from) in dst.chunks_exact_mut(N).zip(source.chunks(stride)) {
+        if let (Ok(to), Some(from)) = (<&mut [u8; N]>::try_from(to), from.first_chunk::<N>()) {
+            *to = *from;
+        }
+    }
 }
 
 #[cfg(test)]

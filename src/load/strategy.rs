@@ -4,8 +4,9 @@
 //! reads 2.88 s. They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory,
 //! nor for file systems that do not report that they have them; then all goes through the page cache.
 
-use super::request::{BatchOptions, Direct, StoredSpan};
-use super::split::MAX_SHORT_READ;
+use super::jobs::StoredSpan;
+use super::jobs::MAX_SHORT_READ;
+use super::request::{BatchOptions, Direct};
 use crate::error::{fail, Result};
 use crate::source::direct::{Bounce, DirectFile, BOUNCE_SIZE};
 use crate::source::{ByteSource, PageCache, Profile, ReadMany, ReadRange};
@@ -106,17 +107,18 @@ impl<'a> ReadStrategy<'a> {
     }
 
     /// The strategy for these reads, which are all that the batch reads of the source.
-    pub fn new(
+    pub fn new<T>(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
-        places: &[impl StoredSpan],
+        places: &[T],
+        span: &dyn Fn(&T) -> StoredSpan,
     ) -> Result<ReadStrategy<'a>> {
         let cache = source.page_cache();
         let direct_file = || cache.map_or(Ok(None), PageCache::direct);
         let via_cache = |reason| ReadStrategy { no_direct_reason: reason, ..ReadStrategy::cached(source) };
         let (file, always) = match options.direct {
             Direct::Never => return Ok(ReadStrategy::cached(source)),
-            Direct::Auto if stored_bytes(places) < MIN_DIRECT_BATCH => {
+            Direct::Auto if stored_bytes(places, span) < MIN_DIRECT_BATCH => {
                 return Ok(via_cache(c"page cache: too few bytes for direct reads"));
             }
             Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
@@ -138,7 +140,7 @@ impl<'a> ReadStrategy<'a> {
         let random = crate::hash::state();
         let (in_memory, no_direct_reason) = match always {
             true => (Residency::Unknown, c"direct: as asked"),
-            false => match sample(cache, places, &random) {
+            false => match sample(cache, places, span, &random) {
                 None => return Ok(via_cache(c"page cache: the system does not report what is in memory")),
                 Some(Residency::All) => {
                     let reason = c"page cache: the bytes were in memory";
@@ -362,24 +364,25 @@ fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
 }
 
 /// Stored bytes that are read.
-fn stored_bytes(places: &[impl StoredSpan]) -> u64 {
-    places.iter().map(StoredSpan::stored_bytes).fold(0, u64::saturating_add)
+fn stored_bytes<T>(places: &[T], span: &dyn Fn(&T) -> StoredSpan) -> u64 {
+    places.iter().map(|place| span(place).size).fold(0, u64::saturating_add)
 }
 
 /// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not
 /// report it.
-fn sample(
+fn sample<T>(
     cache: Option<&dyn PageCache>,
-    places: &[impl StoredSpan],
+    places: &[T],
+    span: &dyn Fn(&T) -> StoredSpan,
     random: &SeedableRandomState,
 ) -> Option<Residency> {
     let (mut resident, mut answered) = (0u64, 0u64);
-    let step = stored_bytes(places).checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
+    let step = stored_bytes(places, span).checked_div(RESIDENCY_SAMPLES).unwrap_or(0).max(1 << 20);
     let (mut next, mut before) = (random_offset(0, step, random.hash_one(0)), 0u64);
-    for place in places {
-        let after = before.saturating_add(place.stored_bytes());
+    for place in places.iter().map(span) {
+        let after = before.saturating_add(place.size);
         while next < after {
-            let at = place.offset().saturating_add(next.saturating_sub(before));
+            let at = place.offset.saturating_add(next.saturating_sub(before));
             let found = cache.and_then(|cache| cache.resident(at));
             answered = answered.saturating_add(u64::from(found.is_some()));
             resident = resident.saturating_add(u64::from(found == Some(true)));

@@ -2,12 +2,12 @@
 //! of a ring. A slot is filled again only when the consumer has given it back, so that a slow consumer takes
 //! no more memory than the ring.
 
+use super::destination::{Destination, Ring};
 use super::executor::{Executor, Listener, Scratch, SourceStats};
-use super::pieces::{self, Order, SplitRequests};
+use super::jobs::Task;
 use super::progress::{Event, Pending, Placed, Report};
 use super::request::{BatchOptions, BatchStats, Request};
-use super::ring::Ring;
-use super::split;
+use super::slots::{self, Order, SplitRequests};
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use crate::source::ByteSource;
@@ -79,12 +79,12 @@ impl<'a> Load<'a> {
             return Err(fail!(InvalidArgument, "requests go into a ring of no slots"));
         }
         let SplitRequests { mut requests, pieces, oversized } =
-            pieces::split_requests(requests, slot_size, &options.batch)?;
-        let mut executor = Executor::new(&mut requests, &options.batch)?;
+            slots::split_requests(requests, slot_size, &options.batch)?;
+        let mut executor = Executor::new(&requests, &options.batch)?;
         executor.oversized = oversized;
-        executor.decide(&pieces::stored_ranges(&requests)?)?;
-        let order = pieces::ring_order(&requests, &pieces, options.order)?;
-        let (jobs, refused) = pieces::own_jobs(&mut requests, &executor, options.order)?;
+        executor.decide(&slots::stored_spans(&requests, &executor.tasks)?, |span| *span)?;
+        let order = slots::ring_order(&requests, &executor.tasks, &pieces, options.order)?;
+        let (jobs, refused) = slots::own_jobs(&mut requests, &executor, options.order)?;
         executor.set_jobs(jobs);
         let load = Load {
             executor,
@@ -101,9 +101,7 @@ impl<'a> Load<'a> {
             if !options.keep_going {
                 return Err(error);
             }
-            if let Some(request) = load.requests.get(number as usize) {
-                load.report_to(|report| report.on_job_done(number, request, 0, Err(error)));
-            }
+            load.report_to(|report| load.refuse(report, number, error));
         }
         Ok(load)
     }
@@ -320,24 +318,38 @@ impl<'a> Load<'a> {
         let mut jobs = Vec::new();
         let mut outcome = Ok(());
         self.report_to(|report| {
-            for Placed { piece, slot, at } in placed {
-                let Some(request) = self.requests.get(*piece as usize) else { continue };
+            for Placed { piece, oversized, slot, at } in placed {
+                let Some((request, task)) = self.piece(*piece) else { continue };
                 let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
                 // SAFETY: a place that was given to this piece alone, in a slot that is not filled again
                 // before the piece is given back, which is after all of its jobs are done.
-                match unsafe { ring.slice_mut(*slot as usize, *at, size) } {
-                    Some(dst) => {
-                        let Executor { sources, options, .. } = &self.executor;
-                        let made = split::add_jobs(&mut jobs, *piece, request, dst, sources, options);
-                        if let Err(error) = made {
-                            report.on_job_done(*piece, request, 0, Err(error));
-                        }
-                    }
-                    None => outcome = Err(fail!(Internal, "a piece is in no slot")),
+                let dst = unsafe { ring.slice_mut(*slot as usize, *at, size) };
+                let Some(dst) = dst else {
+                    outcome = Err(fail!(Internal, "a piece is in no slot"));
+                    continue;
+                };
+                let made = match oversized {
+                    Some(of) => self.executor.add_piece(&mut jobs, *piece, request, task, *of, dst),
+                    None => self.executor.add_jobs(&mut jobs, *piece, request, task, Destination::Bytes(dst)),
+                };
+                if let Err(error) = made {
+                    self.refuse(report, *piece, error);
                 }
             }
         });
         outcome.and_then(|()| self.executor.push_front(&mut jobs))
+    }
+
+    /// The request and the task of a piece.
+    fn piece(&self, number: u32) -> Option<(&Request<'a>, &Task)> {
+        self.requests.get(number as usize).zip(self.executor.tasks.get(number as usize))
+    }
+
+    /// Reports that a piece could not be cut into jobs.
+    fn refuse(&self, report: &mut Report<'_>, piece: u32, error: Error) {
+        if let Some((request, task)) = self.piece(piece) {
+            report.on_job_done(piece, request, task, 0, Err(error));
+        }
     }
 
     /// Records what `body` reports, and wakes the consumers and workers that it concerns.

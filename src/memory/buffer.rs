@@ -96,6 +96,15 @@ pub fn in_memory(size: u64) -> Result<usize> {
         .map_err(|_| fail!(Unsupported, "{size} bytes do not fit this process's address space"))
 }
 
+/// The first `size` bytes of a slice, which loses them.
+pub fn take_front<'m>(slice: &mut &'m mut [u8], size: u64) -> Result<&'m mut [u8]> {
+    let length = slice.len();
+    let split = usize::try_from(size).ok().and_then(|size| std::mem::take(slice).split_at_mut_checked(size));
+    let (front, rest) = split.ok_or_else(|| fail!(Internal, "{size} bytes are taken off {length}"))?;
+    *slice = rest;
+    Ok(front)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,7 @@ mod try_box;
 pub(crate) use budget::bytes_of;
 pub use budget::Budget;
 pub use buffer::AlignedBuffer;
-pub(crate) use buffer::{in_memory, zeroed};
+pub(crate) use buffer::{in_memory, take_front, zeroed};
 pub(crate) use decoded_cache::DecodedCache;
 pub use host::HostAllocator;
 pub(crate) use huge_pages::HUGE_PAGE;

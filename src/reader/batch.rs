@@ -2,10 +2,11 @@
 
 use super::file::File;
 use super::object::{Component, Object};
+use crate::codec::Array;
 use crate::error::{fail, Error, Result};
 use crate::load::{
-    self, BatchOptions, BatchStats, Blob, FrameIndexCache, LaidOut, OnDone, Owner, Part, Progress, Request,
-    Slab, Wanted,
+    self, BatchOptions, BatchStats, FrameIndexCache, OnDone, Owner, Part, Progress, Request, Slab,
+    StoredComponent, Wanted,
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
@@ -68,7 +69,7 @@ impl File {
 }
 
 impl Owner for File {
-    fn named(&self, blob: &Blob<'_>, error: Error) -> Error {
+    fn named(&self, blob: &StoredComponent<'_>, error: Error) -> Error {
         Component { file: self, object: blob.object, entry: blob.entry, index: blob.index }.wrap(error)
     }
 
@@ -84,7 +85,7 @@ impl Owner for File {
         self.thread_hooks
     }
 
-    fn digest(&self, blob: &Blob<'_>) -> Option<&str> {
+    fn digest(&self, blob: &StoredComponent<'_>) -> Option<&str> {
         self.manifest.digest(blob.entry)
     }
 
@@ -96,9 +97,9 @@ impl Owner for File {
         self.max_decoded_size
     }
 
-    fn laid_out<'f>(&'f self, blob: &Blob<'f>) -> Option<LaidOut<'f>> {
-        let Blob { object, entry, index, .. } = *blob;
-        Component { file: self, object, entry, index }.laid_out()
+    fn array<'f>(&'f self, blob: &StoredComponent<'f>) -> Option<Array<'f>> {
+        let StoredComponent { object, entry, index, .. } = *blob;
+        Component { file: self, object, entry, index }.array()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Access to a component's bytes: lent, copied, decoded, converted.
 
 use super::object::Component;
-use crate::codec::{Codec, Coding, KnownSize};
+use crate::codec::{Array, Codec, Coding, Decoding, KnownSize, Order};
 use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, decoded_limit, digest_of, BatchOptions, BatchStats, Blob, LaidOut, Part, Request, StoredBytes,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, Part, Request, StoredBytes, StoredComponent,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
 use crate::model::dtype::Dtype;
@@ -40,12 +40,9 @@ impl<'f> Component<'f> {
         if !is_open && !self.file.opens_shards() {
             return Caps::default();
         }
-        let coding = self.coding();
-        let readable = coding.is_ok();
-        let stored_as_read = match coding {
-            Ok(Coding::Raw) => self.laid_out().is_none(),
-            Ok(Coding::Compressed(_)) | Err(_) => false,
-        };
+        let decoding = self.decoding();
+        let readable = decoding.is_ok();
+        let stored_as_read = matches!(decoding, Ok(Decoding::Raw));
         let source = self.likely_source();
         let file_backed = source.page_cache().is_some();
         let expected = self.digest().and_then(|d| self.parse_digest(d).ok());
@@ -92,9 +89,10 @@ impl<'f> Component<'f> {
         if let Some(size) = self.entry.size() {
             return Ok(size);
         }
-        let codec = match self.coding()? {
-            Coding::Raw => return Ok(self.stored_size()),
-            Coding::Compressed(codec) => codec,
+        let codec = match self.decoding()? {
+            Decoding::Raw => return Ok(self.stored_size()),
+            Decoding::Array => return Err(fail!(Internal, "an array has no size")),
+            Decoding::Frames(codec) => codec,
         };
         let mut decode = || {
             let limit = decoded_limit(self.stored_size(), self.file.max_decoded_size);
@@ -120,7 +118,7 @@ impl<'f> Component<'f> {
     /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes
     /// through here.
     #[inline]
-    pub(super) fn coding(&self) -> Result<Coding> {
+    pub(super) fn decoding(&self) -> Result<Decoding> {
         if self.entry.dtype.is_none() {
             return Err(fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()));
         }
@@ -132,12 +130,34 @@ impl<'f> Component<'f> {
             ));
         }
         let unknown = || fail!(Unsupported, "its encoding {:?} is unknown", self.encoding_name());
-        Coding::of(self.entry.encoding).ok_or_else(unknown)
+        self.known_decoding().ok_or_else(unknown)
+    }
+
+    /// [`Component::decoding`], whatever its elements are; none if its encoding is unknown.
+    pub(super) fn known_decoding(&self) -> Option<Decoding> {
+        let coding = Coding::of(self.entry.encoding)?;
+        Some(self.array().map_or(coding.into(), |_| Decoding::Array))
+    }
+
+    /// How it is decoded, if its elements are behind a header that is compressed with them or have strides.
+    pub(super) fn array(&self) -> Option<Array<'f>> {
+        let (manifest, shape) = (&self.file.manifest, self.object().shape());
+        let layout = manifest.layout(self.entry)?;
+        let codec = match Coding::of(self.entry.encoding)? {
+            Coding::Compressed(codec) => Some(codec),
+            Coding::Raw => None,
+        };
+        let order = match manifest.strides(layout, shape.len()) {
+            Some(strides) => Order::Strided { shape, strides, codec },
+            None => Order::RowMajor(codec?),
+        };
+        let element_size = self.entry.block().map_or(1, |block| block.bytes);
+        Some(Array { layout, order, element_size, size: self.entry.size()? })
     }
 
     /// Why no read of it works: its dtype, type or encoding is unknown here. None if reads work.
     pub fn unreadable(&self) -> Option<Error> {
-        self.coding().err()
+        self.decoding().err()
     }
 
     /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
@@ -147,28 +167,18 @@ impl<'f> Component<'f> {
 
     /// What the executor needs to read it.
     #[inline]
-    pub(super) fn blob(&self) -> Result<Blob<'f>> {
+    pub(super) fn blob(&self) -> Result<StoredComponent<'f>> {
         let (file, entry) = (self.file, self.entry);
-        Ok(Blob {
+        Ok(StoredComponent {
             owner: file,
             source: self.source()?,
             object: self.object,
             entry,
             index: self.index,
-            coding: self.coding()?,
+            decoding: self.decoding()?,
             size: entry.size().map_or_else(|| self.decoded_size(), Ok)?,
             strict_bools: self.strict_bools(),
-            is_laid_out: self.laid_out().is_some(),
         })
-    }
-
-    /// Where its elements are, unless they are simply all of its decoded bytes in order.
-    pub(super) fn laid_out(&self) -> Option<LaidOut<'f>> {
-        let (manifest, shape) = (&self.file.manifest, self.object().shape());
-        let layout = manifest.layout(self.entry)?;
-        let strides = manifest.strides(layout, shape.len());
-        let is_plain = strides.is_none() && !self.entry.encoding.is_compressed();
-        (!is_plain).then_some(LaidOut { layout, shape, strides })
     }
 
     /// Whether bools that are neither 0 nor 1 are refused.
@@ -188,12 +198,10 @@ impl<'f> Component<'f> {
 
     /// Refuses a component that is not stored as it is in memory.
     fn check_lendable(&self) -> Result<()> {
-        match self.coding()? {
-            Coding::Raw => {}
-            Coding::Compressed(_) => return Err(not_borrowed("it is compressed")),
-        }
-        if self.laid_out().is_some() {
-            return Err(not_borrowed("its elements are stored with strides, not in row-major order"));
+        match self.decoding()? {
+            Decoding::Raw => {}
+            _ if self.entry.encoding.is_compressed() => return Err(not_borrowed("it is compressed")),
+            _ => return Err(not_borrowed("its elements are stored with strides, not in row-major order")),
         }
         match self.entry.swaps() {
             true => Err(not_borrowed("its byte order is not this machine's")),

@@ -4,7 +4,6 @@
 use super::file::File;
 use super::object::Component;
 use super::shared_bytes::{Aliases, Facts, NumberFormat, PartAndStart, Verified};
-use crate::codec::Coding;
 use crate::digest::{Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::decoded_limit;
@@ -253,12 +252,12 @@ impl Component<'_> {
                 self.file.verify_shard(self.bytes_part(), &mut |_| Ok(())).map(drop)
             })?;
         }
-        match self.coding() {
-            Ok(Coding::Compressed(_)) => {
+        match self.decoding() {
+            Ok(_) if self.entry.encoding.is_compressed() => {
                 let decode = || self.for_each_decoded(&mut |_| Ok(()));
                 self.size().and_then(|size| known.contents(self, size, false, decode))
             }
-            Ok(Coding::Raw) | Err(_) => Ok(()),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -275,7 +274,7 @@ impl Component<'_> {
     /// Whether a copy that keeps the stored bytes can get a new digest: a digest of decoded bytes needs a
     /// known encoding.
     pub(crate) fn can_be_digested(&self, of: DigestOf) -> bool {
-        self.digests_stored_bytes(of) || self.coding().is_ok()
+        self.digests_stored_bytes(of) || self.decoding().is_ok()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::copy_windows::for_each_window;
 use super::file::File;
 use super::object::{Component, Object};
-use crate::codec::{Coding, KnownSize};
+use crate::codec::{Coding, Decoding, KnownSize};
 use crate::error::{broken, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::Encoding;
@@ -87,12 +87,13 @@ impl Component<'_> {
 
     /// Whether its stored bytes are its decoded bytes, so that decoding cannot fail.
     pub(crate) fn is_raw(&self) -> bool {
-        matches!(Coding::of(self.entry.encoding), Some(Coding::Raw)) && !self.is_laid_out()
+        self.known_decoding() == Some(Decoding::Raw)
     }
 
-    /// Whether its elements have strides, or are behind a header that is compressed with them.
-    pub(crate) fn is_laid_out(&self) -> bool {
-        self.laid_out().is_some()
+    /// Whether its stored bytes alone do not determine its elements: these have strides, or are behind a header
+    /// that is compressed with them.
+    pub(crate) fn is_array_of_archive(&self) -> bool {
+        self.array().is_some()
     }
 
     /// Identifies its stored bytes; none if they alone do not determine its elements.
@@ -104,7 +105,7 @@ impl Component<'_> {
             encoding: entry.encoding,
             is_big_endian: entry.is_big_endian(),
         };
-        Some(place).filter(|_| !self.is_laid_out())
+        Some(place).filter(|_| !self.is_array_of_archive())
     }
 
     /// Whether every byte but zero is true in the container of its file.

@@ -2,7 +2,6 @@
 
 use super::batch::Selection;
 use super::object::Component;
-use crate::codec::Coding;
 use crate::error::{fail, Result};
 use crate::load::{self, BatchOptions, BatchStats, OnDone, Progress};
 use crate::memory::AlignedBuffer;
@@ -90,11 +89,7 @@ impl<'f> Component<'f> {
         }
         let blob = self.blob()?;
         let size = blob.size;
-        match (blob.coding, blob.laid_out()) {
-            (_, Some(laid_out)) => laid_out.check_size(&blob, size)?,
-            (Coding::Compressed(codec), None) => blob.check_size(codec, self.size_by_frames(codec)?)?,
-            (Coding::Raw, None) => {}
-        }
+        blob.check_whole_size()?;
         let size = usize::try_from(size)
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
         Ok(Loaded::Owned(AlignedBuffer::handed_out(size, self.file.allocator)?))

@@ -54,7 +54,7 @@ pub(crate) use recovery::{check_cut, last_valid_end, record_of};
 pub use crate::convert::Conversion;
 pub(crate) use crate::io::path::copy as copy_path;
 pub(crate) use crate::load::RowsMut;
-pub use crate::load::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
+pub use crate::load::{BatchOptions, BatchStats, Destination, Direct, OnDone, Progress, Request, Wanted};
 pub(crate) use crate::load::{Event, Load, LoadOptions, Next, Order, Ring, SourceStats};
 pub use crate::model::structure::Groups;
 pub use crate::source::{Advice, ByteSource};

@@ -256,7 +256,7 @@ fn check_attribute_bools(value: Value<'_>) -> Result<()> {
 }
 
 fn check_strict_component(component: &Component<'_>) -> Result<()> {
-    component.coding()?;
+    component.decoding()?;
     if component.entry.logical == LogicalType::Other {
         let name = component.logical_name().unwrap_or_default();
         return Err(fail!(Unsupported, "its type {name:?} is unknown"));

@@ -5,7 +5,6 @@ use super::manifest;
 use super::object::{Component, Object};
 use super::parts::FilePart;
 use super::shared_bytes::Verified;
-use crate::codec::Coding;
 use crate::error::{broken, fail, Cause, Error, Result, Rule};
 use crate::lock::Mutex;
 use crate::threads;
@@ -451,7 +450,7 @@ impl Component<'_> {
     }
 
     fn verify_contents_inner(&self, state: &VerifyState<'_>) -> Result<()> {
-        let coding = self.coding()?;
+        self.decoding()?;
         self.check_value_count()?;
         let check = self.element_check()?;
         let size = self.decoded_size()?;
@@ -461,9 +460,8 @@ impl Component<'_> {
             check.check(&byte, last)?;
         }
         let bools = check.needs_all_bytes();
-        match coding {
-            Coding::Raw if !bools => return Ok(()),
-            Coding::Raw | Coding::Compressed(_) => {}
+        if !bools && !self.entry.encoding.is_compressed() {
+            return Ok(());
         }
         let mut base = 0u64;
         state.verified.contents(self, size, bools, || {

@@ -10,11 +10,11 @@ mod refusing;
 
 mod advice;
 mod aliases;
+mod archive_arrays;
 mod changed_files;
 mod coalescing;
 mod direct_refused;
 mod far_sources;
-mod laid_out;
 mod load;
 mod model_layouts;
 mod models;

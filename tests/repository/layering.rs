@@ -32,7 +32,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ("hash", &[]),
     ("threads", &["lock"]),
     ("container", &["error", "model", "memory", "codec", "digest"]),
-    ("codec", &["error", "model", "memory"]),
+    ("codec", &["error", "model", "memory", "digest"]),
     ("digest", &["error"]),
     ("convert", &["error", "model", "simd"]),
     ("simd", &[]),
@@ -162,7 +162,7 @@ fn imports_follow_the_layers() {
 }
 
 /// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives its borrow.
-const UNSAFE_FILES: [&str; 28] = [
+const UNSAFE_FILES: [&str; 27] = [
     "src/error/data.rs",
     "src/hash.rs",
     "src/io/blocks", // and its folder
@@ -171,8 +171,7 @@ const UNSAFE_FILES: [&str; 28] = [
     "src/io/page_size.rs",
     "src/io/path.rs",
     "src/io/stat.rs",
-    "src/load/ring.rs",
-    "src/load/rows.rs",
+    "src/load/destination.rs",
     "src/load/streaming.rs",
     "src/memory/buffer.rs",
     "src/memory/decoded_cache.rs",

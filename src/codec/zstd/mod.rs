@@ -4,31 +4,34 @@
 //! that cannot give the wanted size, and no memory is sized by a header alone, because its blocks
 //! must be able to hold what it promises.
 
-mod context;
 mod decode;
-mod encode;
-mod stream;
 mod walk;
 
 #[cfg(test)]
-pub(super) use context::CREATED;
+pub(super) use decode::CREATED;
 
+use super::frame_format::{FrameEncoder, FrameFormat};
 use super::frames::{Header, Stored};
-use super::interface::FrameFormat;
-use crate::error::Result;
+use crate::error::{fail, Error, Result};
+use crate::memory::try_box;
+use decode::{decoder_error, internal, OneShotDecoder, PiecewiseDecoder};
+use zstd_safe::{CCtx, CParameter};
 
 /// Zstandard frames (RFC 8878).
 pub(super) struct Zstd;
 
 impl FrameFormat for Zstd {
-    type FrameDecoder = decode::Decoder;
-    type StreamDecoder = stream::Decoder;
-    type Encoder = encode::Encoder<false>; // the manifest has digests
+    type FrameDecoder = OneShotDecoder;
+    type StreamDecoder = PiecewiseDecoder;
 
-    const MAX_WINDOW: u64 = 1 << stream::WINDOW_LOG;
+    const MAX_WINDOW: u64 = 1 << decode::WINDOW_LOG;
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)
+    }
+
+    fn encoder(level: i32) -> Result<Box<dyn FrameEncoder>> {
+        zstd_encoder(level, false) // the manifest has digests
     }
 }
 
@@ -36,9 +39,8 @@ impl FrameFormat for Zstd {
 pub(super) struct Seekable;
 
 impl FrameFormat for Seekable {
-    type FrameDecoder = decode::Decoder;
-    type StreamDecoder = stream::Decoder;
-    type Encoder = encode::Encoder<true>;
+    type FrameDecoder = OneShotDecoder;
+    type StreamDecoder = PiecewiseDecoder;
 
     const MAX_WINDOW: u64 = Zstd::MAX_WINDOW;
     const MAX_POINTS: usize = 4096;
@@ -46,6 +48,43 @@ impl FrameFormat for Seekable {
 
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         walk::header(stored, at)
+    }
+
+    fn encoder(level: i32) -> Result<Box<dyn FrameEncoder>> {
+        zstd_encoder(level, true)
+    }
+}
+
+/// Frames that say their content size. Its tables are large, and used again.
+struct ZstdEncoder(CCtx<'static>);
+
+/// An encoder whose frames have a checksum of their content where that is wanted.
+fn zstd_encoder(level: i32, checksum: bool) -> Result<Box<dyn FrameEncoder>> {
+    let (min, max) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
+    if !(min..=max).contains(&level) {
+        return Err(fail!(InvalidArgument, "zstd level {level} is not within {min} to {max}"));
+    }
+    let mut context = CCtx::try_create().ok_or_else(|| Error::out_of_memory(0))?;
+    for parameter in [
+        CParameter::CompressionLevel(level),
+        CParameter::ContentSizeFlag(true),
+        CParameter::ChecksumFlag(checksum),
+        CParameter::DictIdFlag(false),
+    ] {
+        context.set_parameter(parameter).map_err(internal)?;
+    }
+    let encoder: Box<dyn FrameEncoder> = try_box(ZstdEncoder(context))?;
+    Ok(encoder)
+}
+
+impl FrameEncoder for ZstdEncoder {
+    fn frame_bound(&self, size: usize) -> usize {
+        zstd_safe::compress_bound(size)
+    }
+
+    fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let result = self.0.compress2(out, input);
+        result.map_err(|code| decoder_error(code, format_args!("compressing {} bytes", input.len())))
     }
 }
 

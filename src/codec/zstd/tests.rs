@@ -1,11 +1,11 @@
 //! Frames that we write and frames that others might: sizes, one shot, ranges, pieces, and every way
 //! to cut or change them.
 
-use super::stream;
+use super::decode::PiecewiseDecoder;
 use super::Zstd;
+use crate::codec::frame_format::StreamDecoder;
 use crate::codec::frame_index::FrameIndex;
 use crate::codec::frames::{FrameRun, KnownSize, Stored, StoredPart};
-use crate::codec::interface::StreamDecoder;
 use crate::codec::walk::Walk;
 use crate::codec::{Encoder, Entries};
 use crate::error::{Cause, Result, Rule};
@@ -325,7 +325,7 @@ fn pieces_of_every_size() {
             if piece.min(capacity) < 100 && want.len() > 400_000 {
                 continue; // slow and nothing new
             }
-            let mut decoder = stream::Decoder::new().unwrap();
+            let mut decoder = PiecewiseDecoder::new().unwrap();
             assert!(!decoder.finished_frame());
             let (mut got, mut out) = (Vec::new(), vec![0; capacity.max(1)]);
             for mut input in stored.chunks(piece) {

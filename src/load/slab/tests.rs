@@ -2,6 +2,51 @@
 
 use super::*;
 use crate::error::Cause;
+use crate::memory::take_front;
+
+/// What only tests ask.
+impl Slab {
+    /// Whether the result is one run of bytes of the array.
+    fn is_contiguous(&self) -> bool {
+        self.inner.count == 1
+    }
+
+    /// The contiguous runs in the order of the result. Dimensions that are taken whole are within one run.
+    fn runs(&self) -> impl Iterator<Item = ContiguousRun> + '_ {
+        self.windows().flat_map(|window| window.runs())
+    }
+
+    /// Takes the slice out of the whole array into `dst`, which has exactly `size` bytes.
+    fn gather(&self, source: &[u8], mut dst: &mut [u8]) {
+        for window in self.windows() {
+            let to = take_front(&mut dst, window.dest_size()).unwrap();
+            window.gather(&source[window.source_offset as usize..], to).unwrap();
+        }
+        assert!(dst.is_empty());
+    }
+}
+
+/// Bytes that lie together both in the source and in the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ContiguousRun {
+    /// Where they are in the whole array.
+    source_offset: u64,
+    /// Where they go in the result.
+    dest_offset: u64,
+    /// How many.
+    length: u64,
+}
+
+impl StridedBlocks {
+    /// Its contiguous runs.
+    fn runs(self) -> impl Iterator<Item = ContiguousRun> {
+        (0..self.count).map(move |i| ContiguousRun {
+            source_offset: self.source_offset + i * self.stride,
+            dest_offset: self.dest_offset + i * self.block,
+            length: self.block,
+        })
+    }
+}
 
 /// A small generator of our own: same cases in every run.
 struct Lcg(u64);
@@ -53,7 +98,7 @@ fn compare(shape: &[u64], start: &[u64], count: &[u64], step: &[u64], element: u
     assert_eq!(slab.size(), want.len() as u64, "{said}");
 
     let mut got = vec![0xEE; want.len()];
-    slab.gather(&source, &mut got).unwrap();
+    slab.gather(&source, &mut got);
     assert_eq!(got, want, "gather: {said}");
 
     let mut by_runs = Vec::new();
@@ -169,8 +214,6 @@ fn refused() {
 #[test]
 fn memory_of_the_wrong_size() {
     let slab = Slab::new(&[4], &[1], &[2], None, 2).unwrap();
-    assert_eq!(slab.gather(&[0; 8], &mut [0; 5]).unwrap_err().cause(), Cause::BufferSize);
-    assert_eq!(slab.gather(&[0; 7], &mut [0; 4]).unwrap_err().cause(), Cause::InvalidArgument);
     let window = slab.window(0).unwrap();
     assert_eq!(window.gather(&[0; 3], &mut [0; 4]).unwrap_err().cause(), Cause::BufferSize);
     assert_eq!(window.gather(&[0; 4], &mut [0; 3]).unwrap_err().cause(), Cause::BufferSize);

@@ -188,7 +188,7 @@ impl Writer {
         if readable_only || (encoding_is_known && is_recoded) {
             return Ok(Some(dtype));
         }
-        if component.is_laid_out() || (entry.is_big_endian() && !to.big_endian) {
+        if component.is_array_of_archive() || (entry.is_big_endian() && !to.big_endian) {
             return Ok(Some(dtype));
         }
         let any_is_true = component.any_byte_is_true() && !to.any_byte_is_true;

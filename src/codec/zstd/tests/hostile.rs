@@ -17,9 +17,9 @@ fn no_frames_at_all() {
         assert_eq!(runs(stored, 1, 0).unwrap_err().rule(), Some(Rule::ZstdCorrupt));
     }
     assert!(known_size(b"").unwrap_err().message().contains("even empty zstd data needs one frame"));
-    let decoder = stream::Decoder::new().unwrap();
+    let decoder = PiecewiseDecoder::new().unwrap();
     assert_eq!(decoder.check_end().unwrap_err().rule(), Some(Rule::ZstdCorrupt));
-    let mut decoder = stream::Decoder::new().unwrap();
+    let mut decoder = PiecewiseDecoder::new().unwrap();
     let error = decoder.decode(&mut &b"raw bytes"[..], &mut [0; 8]).unwrap_err();
     assert_eq!(error.rule(), Some(Rule::ZstdCorrupt));
 }
@@ -32,7 +32,7 @@ fn bytes_after_the_frames() {
         refused(&stored, 100, Rule::ZstdTrailing);
         let error = known_size(&stored).unwrap_err();
         assert!(error.message().contains(&format!("the {} stored bytes from", tail.len())), "{error}");
-        let mut decoder = stream::Decoder::new().unwrap();
+        let mut decoder = PiecewiseDecoder::new().unwrap();
         let mut out = [0; 200];
         match decoder.decode(&mut &stored[..], &mut out) {
             Err(error) => {
@@ -174,7 +174,7 @@ fn cut_or_changed_anywhere() {
         let cut = &stored[..end];
         assert!(decode_into(cut, &mut out).is_err(), "cut at {end}");
         assert_eq!(known_size(cut).is_ok(), boundaries.contains(&end), "cut at {end}");
-        let mut decoder = stream::Decoder::new().unwrap();
+        let mut decoder = PiecewiseDecoder::new().unwrap();
         let ended = decoder.decode(&mut &cut[..], &mut out).is_ok() && decoder.finished_frame();
         assert_eq!(ended, boundaries.contains(&end), "cut at {end}");
         assert_eq!(decode_counted(cut, 2000).is_ok(), boundaries.contains(&end), "cut at {end}");

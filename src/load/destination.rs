@@ -1,8 +1,79 @@
-//! Memory that is filled, looked at and filled again: slots of one size, side by side.
+//! The memory that requests fill: bytes, rows with bytes between them that are another's, and the slots of a
+//! ring, which are filled, looked at and filled again.
 
 use crate::error::{fail, Result};
 use crate::memory::AlignedBuffer;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
+
+/// The memory that a request fills.
+pub enum Destination<'a> {
+    /// The front of these bytes.
+    Bytes(&'a mut [u8]),
+    /// Evenly spaced rows.
+    Rows(RowsMut<'a>),
+}
+
+/// Rows that are to be filled, one after the other.
+pub struct RowsMut<'a> {
+    next: NonNull<u8>,
+    left: usize,
+    length: usize,
+    stride: usize,
+    _borrowed: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: lent bytes, as a mutable slice is.
+unsafe impl Send for RowsMut<'_> {}
+// SAFETY: a shared reference gives sizes and addresses, never bytes.
+unsafe impl Sync for RowsMut<'_> {}
+
+impl<'a> RowsMut<'a> {
+    /// `count` rows of `length` bytes, each `stride` bytes behind the one before.
+    ///
+    /// # Safety
+    /// The rows are memory that is initialised and lent for `'a`, no byte of them is another's, and
+    /// `stride >= length`.
+    pub unsafe fn new(base: NonNull<u8>, count: usize, length: usize, stride: usize) -> RowsMut<'a> {
+        RowsMut { next: base, left: count, length, stride, _borrowed: PhantomData }
+    }
+
+    /// Bytes of a row.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many are left.
+    pub fn row_count(&self) -> usize {
+        self.left
+    }
+
+    /// Bytes of all that are left.
+    pub fn size(&self) -> u64 {
+        (self.left as u64).saturating_mul(self.length as u64)
+    }
+
+    /// Where the rows begin.
+    pub fn addresses(&self) -> impl Iterator<Item = usize> {
+        let (base, stride) = (self.next.as_ptr().expose_provenance(), self.stride);
+        (0..self.left).map(move |row| base.saturating_add(row.saturating_mul(stride)))
+    }
+}
+
+impl<'a> Iterator for RowsMut<'a> {
+    type Item = &'a mut [u8];
+
+    fn next(&mut self) -> Option<&'a mut [u8]> {
+        self.left = self.left.checked_sub(1)?;
+        let row = self.next;
+        if self.left > 0 {
+            // SAFETY: the next row, which is there.
+            self.next = unsafe { row.add(self.stride) };
+        }
+        // SAFETY: a row that is lent, and given out once.
+        Some(unsafe { std::slice::from_raw_parts_mut(row.as_ptr(), self.length) })
+    }
+}
 
 /// What a slot is a multiple of.
 pub(super) const PAGE: usize = 4096;
@@ -14,7 +85,7 @@ pub struct Ring<'a> {
     slots: usize,
     /// Where they are the ring's own; not looked at while `base` is there.
     _own: Option<AlignedBuffer>,
-    _given: std::marker::PhantomData<&'a mut [u8]>,
+    _given: PhantomData<&'a mut [u8]>,
 }
 
 // SAFETY: bytes that are reached by `slice_mut` alone, whose callers see to it that each byte is one
@@ -35,14 +106,14 @@ impl<'a> Ring<'a> {
         let slot_size = slot_size.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
         let mut own = AlignedBuffer::zeroed(slot_size.checked_mul(slots).ok_or_else(too_large)?)?;
         let base = NonNull::from(own.as_mut_slice()).cast();
-        Ok(Ring { base, slot_size, slots, _own: Some(own), _given: std::marker::PhantomData })
+        Ok(Ring { base, slot_size, slots, _own: Some(own), _given: PhantomData })
     }
 
     /// Slots in memory of the caller's.
     pub fn of(memory: &'a mut [u8], slot_size: usize) -> Ring<'a> {
         let slots = memory.len().checked_div(slot_size).unwrap_or(0);
         let base = NonNull::from(memory).cast();
-        Ring { base, slot_size, slots, _own: None, _given: std::marker::PhantomData }
+        Ring { base, slot_size, slots, _own: None, _given: PhantomData }
     }
 
     /// How many there are.

@@ -1,11 +1,11 @@
 //! The pieces of a load: requests, and the parts of requests that are larger than a slot of the ring.
 
+use super::destination::{Ring, PAGE};
 use super::executor::Executor;
-use super::oversized::Oversized;
-use super::request::{BatchOptions, Job, Part, Request, StoredSpan};
-use super::ring::{Ring, PAGE};
-use super::split;
-use crate::codec::Coding;
+use super::job_reader::Oversized;
+use super::jobs::{self, Job, StoredSpan, Task};
+use super::request::{BatchOptions, Part, Request};
+use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
@@ -29,6 +29,8 @@ pub struct Piece {
     pub first: u32,
     /// The first byte, counted in the request.
     pub offset: u64,
+    /// The number of the request that is made whole first, if that is where it comes from.
+    pub oversized: Option<u32>,
     /// The slot, once it has one.
     pub slot: Option<u32>,
     /// The address of its bytes.
@@ -66,14 +68,14 @@ pub fn split_requests<'a>(
     requests.try_reserve_exact(originals.len())?;
     pieces.try_reserve_exact(originals.len())?;
     for request in originals {
-        let (first, in_ring) = (requests.len(), request.in_ring);
+        let (first, before, in_ring) = (requests.len(), oversized.len(), request.in_ring);
         requests.try_reserve(1)?;
         match in_ring && request.size() > slot_size as u64 {
             false => requests.push(request),
             true => {
-                let blob = request.blob;
+                let component = request.component;
                 split_to_slots(request, slot_size, options, &mut requests, &mut oversized)
-                    .map_err(|e| blob.named(e))?;
+                    .map_err(|e| component.named(e))?;
             }
         }
         let of_this = requests.get(first..).unwrap_or_default();
@@ -81,12 +83,15 @@ pub fn split_requests<'a>(
         let (first, count) = (u32::try_from(first).map_err(too_many)?, of_this.len());
         u32::try_from(requests.len()).map_err(too_many)?;
         pieces.try_reserve(count)?;
+        // Within 2^32, as the pieces are.
+        let oversized = (oversized.len() > before).then(|| u32::try_from(before).unwrap_or(u32::MAX));
         let mut offset = 0u64;
         for request in of_this {
             let unreported = if offset == 0 { count as u64 } else { 0 };
             let unreported = u32::try_from(unreported).unwrap_or(u32::MAX);
             let address = request.address();
-            pieces.push(Piece { first, offset, address, unreported, undone: unreported, ..Piece::default() });
+            let state = Piece { undone: unreported, unreported, ..Piece::default() };
+            pieces.push(Piece { first, offset, oversized, address, ..state });
             offset = offset.saturating_add(request.size());
         }
     }
@@ -110,10 +115,9 @@ fn split_to_slots<'a>(
     requests: &mut Vec<Request<'a>>,
     oversized: &mut Vec<Oversized<'a>>,
 ) -> Result<()> {
-    let blob = whole.blob;
-    let has_digest = split::checks_digest(&whole, options)?;
-    let is_plain =
-        blob.coding == Coding::Raw && !blob.is_laid_out && !has_digest && whole.wanted.convert.is_none();
+    let component = whole.component;
+    let has_digest = jobs::checks_digest(&whole, options)?;
+    let is_plain = component.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
@@ -134,11 +138,11 @@ fn split_to_slots<'a>(
         // Small pieces first: the consumer waits for them.
         let before = at.saturating_sub(start).max(FIRST_PIECE);
         let step = before.checked_next_power_of_two().unwrap_or(most).min(most);
-        let phase = blob.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
+        let phase = component.entry.offset.saturating_add(at).checked_rem(step).unwrap_or(0);
         let length = step.saturating_sub(phase).min(end.saturating_sub(at));
         requests.try_reserve(1)?;
         let mut part =
-            Request::new(blob, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
+            Request::new(component, Part::Range { offset: at, length }, None, &mut [], whole.wanted.tag)?;
         part.in_ring = true;
         requests.push(part);
         at = at.saturating_add(length);
@@ -161,7 +165,6 @@ fn add_oversized<'a>(
             "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
         ));
     }
-    let of = u32::try_from(oversized.len()).map_err(|_| fail!(Limit, "a load of more than 2^32 requests"))?;
     // Whole elements, whatever they are.
     let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
@@ -170,7 +173,7 @@ fn add_oversized<'a>(
     let mut at = 0u64;
     while at < size {
         let length = step.min(size.saturating_sub(at));
-        requests.push(Request::piece(&whole, of, at, length));
+        requests.push(Request::piece(&whole, length));
         at = at.saturating_add(length);
     }
     oversized.push(Oversized::new(whole, count));
@@ -182,13 +185,13 @@ pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Reques
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
     let from_page = match &request.part {
-        Part::Whole if request.blob.coding == Coding::Raw => Some(0),
-        Part::Range { offset, .. } if request.blob.coding == Coding::Raw => Some(*offset),
+        Part::Whole if request.component.decoding == Decoding::Raw => Some(0),
+        Part::Range { offset, .. } if request.component.decoding == Decoding::Raw => Some(*offset),
         Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
     };
     let in_page = from_page
         .filter(|_| request.size() >= MIN_ALIGNED)
-        .map(|start| (PAGE, request.blob.entry.offset.saturating_add(start)));
+        .map(|start| (PAGE, request.component.entry.offset.saturating_add(start)));
     let aligned = [in_page, Some((64, 0)), Some((1, 0)).filter(|_| used == 0)];
     aligned.into_iter().flatten().find_map(|(unit, phase)| {
         let skipped = bytes_to_phase(next, unit, phase);
@@ -204,61 +207,40 @@ fn bytes_to_phase(address: usize, unit: usize, place: u64) -> usize {
     phase.wrapping_sub(address) & mask
 }
 
-/// Stored bytes of a request.
-pub struct StoredRange {
-    source: u32,
-    offset: u64,
-    stored_bytes: u64,
-}
-
-impl StoredSpan for StoredRange {
-    fn source(&self) -> u32 {
-        self.source
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn stored_bytes(&self) -> u64 {
-        self.stored_bytes
-    }
-}
-
-impl StoredRange {
-    fn of(request: &Request<'_>) -> StoredRange {
-        let entry = request.blob.entry;
-        let is_plain =
-            request.blob.coding == Coding::Raw && !request.blob.is_laid_out && request.piece.is_none();
-        let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
-        StoredRange {
-            source: request.source,
-            offset: entry.offset.saturating_add(covering.start),
-            stored_bytes: covering.end.saturating_sub(covering.start),
-        }
-    }
+/// The stored bytes of a request.
+fn span(request: &Request<'_>, task: &Task) -> StoredSpan {
+    let entry = request.component.entry;
+    let is_plain = request.component.decoding == Decoding::Raw;
+    let covering = if is_plain { request.covering() } else { 0..entry.stored_size };
+    let size = covering.end.saturating_sub(covering.start);
+    StoredSpan { source: task.source, offset: entry.offset.saturating_add(covering.start), size }
 }
 
 /// The stored bytes that the requests read, sorted by source and offset.
-pub fn stored_ranges(requests: &[Request<'_>]) -> Result<Vec<StoredRange>> {
-    let mut ranges = Vec::new();
-    ranges.try_reserve_exact(requests.len())?;
-    ranges.extend(requests.iter().map(StoredRange::of));
-    sort_by_key(&mut ranges, |range| (range.source, range.offset));
-    Ok(ranges)
+pub fn stored_spans(requests: &[Request<'_>], tasks: &[Task]) -> Result<Vec<StoredSpan>> {
+    let mut spans = Vec::new();
+    spans.try_reserve_exact(requests.len())?;
+    spans.extend(requests.iter().zip(tasks).map(|(request, task)| span(request, task)));
+    sort_by_key(&mut spans, |span| (span.source, span.offset));
+    Ok(spans)
 }
 
 /// The pieces that go into the ring, in the order in which they are started.
-pub fn ring_order(requests: &[Request<'_>], pieces: &[Piece], order: Order) -> Result<Vec<u32>> {
+pub fn ring_order(
+    requests: &[Request<'_>],
+    tasks: &[Task],
+    pieces: &[Piece],
+    order: Order,
+) -> Result<Vec<u32>> {
     let numbered = || (0u32..).zip(requests);
     let mut sorted = Vec::new();
     sorted.try_reserve_exact(numbered().filter(|(_, request)| request.in_ring).count())?;
     sorted.extend(numbered().filter(|(_, request)| request.in_ring).map(|(number, _)| number));
-    let request = |number: u32| requests.get(number as usize);
     match order {
         Order::Given => {}
         Order::Position => sort_by_key(&mut sorted, |number| {
-            let place = request(*number).map(StoredRange::of);
+            let request = requests.get(*number as usize).zip(tasks.get(*number as usize));
+            let place = request.map(|(request, task)| span(request, task));
             (place.map(|place| (place.source, place.offset)), *number)
         }),
         Order::Largest => sort_by_key(&mut sorted, |number| {
@@ -287,10 +269,10 @@ pub fn own_jobs<'a>(
     order: Order,
 ) -> Result<(Vec<Job<'a>>, Vec<Refused>)> {
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
-    for (number, request) in (0u32..).zip(requests.iter_mut()).filter(|(_, request)| !request.in_ring) {
-        let dst = split::take_front(request).map_err(|e| request.blob.named(e))?;
-        let Executor { sources, options, .. } = executor;
-        if let Err(error) = split::add_jobs(&mut jobs, number, request, dst, sources, options) {
+    let tasks = (0u32..).zip(requests.iter_mut().zip(&executor.tasks));
+    for (number, (request, task)) in tasks.filter(|(_, (request, _))| !request.in_ring) {
+        let dst = request.take_destination().map_err(|e| request.component.named(e))?;
+        if let Err(error) = executor.add_jobs(&mut jobs, number, request, task, dst) {
             refused.try_reserve(1)?;
             refused.push((number, error));
         }

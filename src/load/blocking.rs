@@ -1,12 +1,21 @@
-//! Many requests in one call: their jobs in the order of the files, on some threads, and what the callbacks
-//! report meanwhile.
+//! Reads that are done when the call returns.
+//!
+//! [`run`] does many requests: their jobs in the order of the files, on some threads, and what the callbacks
+//! report meanwhile. [`run_one`] is a batch of one, on the caller's thread: each job is done when it is cut, so
+//! that no queue, no memory and no order of jobs is needed.
 
+use super::component::StoredComponent;
 use super::executor::{Executor, Listener};
-use super::request::{BatchOptions, BatchStats, Job, OnDone, Progress, Request};
-use super::split;
+use super::job_reader::{JobReader, Shared};
+use super::jobs::{self, Job, Task};
+use super::request::{BatchOptions, BatchStats, Direct, OnDone, Part, Progress, Request};
+use super::strategy::ReadStrategy;
+use crate::codec::Decoding;
 use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
+use crate::model::dtype::Dtype;
 use crate::model::sort::sort_by_key;
+use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use crate::threads;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -34,11 +43,17 @@ fn run_untimed(
     stats: &mut BatchStats,
 ) -> Result<()> {
     let mut executor = Executor::new(requests, options)?;
-    let mut jobs = split::plan(requests, &executor.sources, &executor.options)?;
+    let mut jobs = Vec::new();
+    jobs.try_reserve(requests.len())?;
+    for (at, (request, task)) in requests.iter_mut().zip(&executor.tasks).enumerate() {
+        let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
+        let dst = request.take_destination().map_err(|e| request.component.named(e))?;
+        executor.add_jobs(&mut jobs, number, request, task, dst)?;
+    }
     // The disk likes them in its own order; so does the kernel's readahead.
     sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
     let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
-    executor.decide(&jobs)?;
+    executor.decide(&jobs, Job::span)?;
     let threads = executor.threads(options.threads).min(jobs.len()).max(1);
     stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
     executor.set_jobs(jobs);
@@ -126,12 +141,10 @@ impl Listener for Worker<'_, '_, '_> {
 
     /// Books a job, and the request with its last one; calls the callbacks.
     #[inline]
-    fn on_job_done(&mut self, _: u32, request: &Request<'_>, bytes: u64, outcome: Result<()>) {
+    fn on_job_done(&mut self, _: u32, request: &Request<'_>, task: &Task, bytes: u64, outcome: Result<()>) {
         let batch = self.batch;
-        // The failure in front of the count: who does the last job has to see it.
-        let fails = outcome.is_err() && !request.failed.swap(true, Ordering::Relaxed);
-        let last = request.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        let is_done = last && !request.failed.load(Ordering::Relaxed);
+        let end = task.job_ended(&outcome);
+        let is_done = end.is_last && !end.is_failed;
         let of_job = self.of_job.take();
         let mut delivered = batch.delivered.lock();
         if outcome.is_ok() {
@@ -140,10 +153,9 @@ impl Listener for Worker<'_, '_, '_> {
         }
         if is_done {
             delivered.requests = delivered.requests.saturating_add(1);
-            let digests = u64::from(request.has_digest.load(Ordering::Relaxed));
-            delivered.digests = delivered.digests.saturating_add(digests);
+            delivered.digests = delivered.digests.saturating_add(u64::from(end.has_digest));
         }
-        if is_done || fails {
+        if is_done || end.is_first_failure {
             (batch.on_done)(request.wanted.tag, &outcome);
         }
         match outcome {
@@ -151,4 +163,70 @@ impl Listener for Worker<'_, '_, '_> {
             Ok(()) => batch.ask(&mut delivered),
         }
     }
+}
+
+/// Through the page cache, in reads as long as they get.
+const ONE_REQUEST: BatchOptions = BatchOptions {
+    threads: 1,
+    direct: Direct::Never,
+    chunk_size: u64::MAX,
+    in_flight: u64::MAX,
+    verify: false,
+    pinned: false,
+};
+
+/// Reads a part of a component into the front of `dst`, converted where a dtype is given.
+#[inline]
+pub fn run_one(
+    component: &StoredComponent<'_>,
+    part: Part,
+    convert: Option<Dtype>,
+    dst: &mut [u8],
+) -> Result<()> {
+    let outcome = match plain_range(component, &part, convert, dst) {
+        Some((offset, front)) => component.source.read_at(offset, front),
+        None => run_jobs(Request::new(*component, part, convert, dst, 0)?),
+    };
+    component.unless_changed(outcome)
+}
+
+/// Where in the source the part begins, and the memory that it fills, if the fast path is for it.
+///
+/// Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read
+/// into their place. It spares half of the instructions of a short read; where bytes have to be byte-swapped,
+/// looked at, decoded, gathered or converted, it does not apply, nor where they do not fit: then the jobs say
+/// why.
+fn plain_range<'d>(
+    component: &StoredComponent<'_>,
+    part: &Part,
+    convert: Option<Dtype>,
+    dst: &'d mut [u8],
+) -> Option<(u64, &'d mut [u8])> {
+    let (start, size) = match part {
+        Part::Whole => (0, component.size),
+        Part::Range { offset, length } => (*offset, *length),
+        Part::Slab(_) => return None,
+    };
+    let plain = component.decoding == Decoding::Raw
+        && convert.is_none()
+        && !component.entry.swaps()
+        && !component.strict_bools;
+    let front = dst.get_mut(..usize::try_from(size).ok()?)?;
+    let fits = plain && start.checked_add(size)? <= component.size;
+    fits.then(|| (component.entry.offset.saturating_add(start), front))
+}
+
+#[inline(never)]
+fn run_jobs(mut request: Request<'_>) -> Result<()> {
+    let dst = request.take_destination()?;
+    let shared = Shared::new(ONE_REQUEST.in_flight);
+    let strategy = ReadStrategy::cached(request.component.source);
+    let mut bounce = Bounce::new(BOUNCE_SIZE as u64, 0);
+    let capacity = bounce.capacity();
+    let step = |_| Ok(());
+    let (strategy, shared, bounce) = (&strategy, &shared, &mut bounce);
+    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized: &[] };
+    let mut do_job =
+        |offset, dst, work| reader.read(&mut Job { source: 0, request: 0, offset, dst, work }, &request);
+    jobs::split(&request, dst, &ONE_REQUEST, capacity, &mut do_job).map(drop)
 }

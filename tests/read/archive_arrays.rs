@@ -3,10 +3,14 @@
 use crate::common;
 
 use common::ReadOnly;
+use std::ops::Range;
 use std::path::PathBuf;
-use ztensor::error::Cause;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use ztensor::error::{Cause, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::reader::{BatchOptions, BatchStats, File, Hyperslab, OpenOptions, Selection};
+use ztensor::source::ByteSource;
 use ztensor::writer::WriterOptions;
 
 /// An array in Fortran's order, the elements of which are their places in C's order; big-endian.
@@ -89,6 +93,53 @@ fn strides_and_byte_order_are_undone_in_every_read() {
         data.read_stored(&mut stored).unwrap();
         assert_eq!(stored[4..8], (33u32 * 40).to_be_bytes(), "as they are stored");
         assert!(!data.caps().map && data.caps().range && !data.caps().direct);
+    }
+}
+
+/// Bytes behind calls, which it counts.
+struct Counted {
+    bytes: Vec<u8>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl ByteSource for Counted {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn slice(&self, _: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        dst.copy_from_slice(&self.bytes[offset as usize..][..dst.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn neighbouring_arrays_are_read_with_one_call() {
+    for name in ["amber-all-deflated.npz", "amber-fortran.npz"] {
+        let (bytes, calls) = (corpus(name), Arc::new(AtomicUsize::new(0)));
+        let (source, options) = (Counted { bytes, calls: calls.clone() }, OpenOptions::default());
+        let file = File::from_source(Box::new(source), &options, String::from("counted")).unwrap();
+        let components: Vec<_> = file.objects().map(|object| object.component("data").unwrap()).collect();
+        let mut places: Vec<_> = components.iter().map(|c| vec![0; c.size().unwrap() as usize]).collect();
+        let requests = components.iter().zip(&mut places);
+        let mut requests: Vec<_> =
+            requests.map(|(c, dst)| c.request(&Selection::Whole, dst, 0).unwrap()).collect();
+        assert!(requests.len() > 2, "{name}");
+        calls.store(0, Ordering::Relaxed);
+        let (options, mut stats) = (BatchOptions::default(), BatchStats::default());
+        File::read_batch(&mut requests, &options, &|_, _| (), &|_, _| true, &mut stats).unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "{name}");
+        assert_eq!(stats.stored_bytes, components.iter().map(|c| c.stored_size()).sum::<u64>(), "{name}");
+        for (component, found) in components.iter().zip(&places) {
+            let mut expected = vec![1; found.len()];
+            component.read(&mut expected).unwrap();
+            assert_eq!(*found, expected, "{name}");
+        }
     }
 }
 

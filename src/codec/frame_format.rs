@@ -1,7 +1,7 @@
-//! What a codec has to implement. Everything else is made of it: see `whole.rs`, `range.rs` and `chunks.rs`.
+//! What a codec has to implement, and an encoder of any codec. Everything else is made of it: see `decode.rs`.
 
 use super::frames::{Header, Stored};
-use crate::error::{Error, Result};
+use crate::error::{fail, Error, Result};
 use crate::model::encoding::Codec;
 
 /// An encoding that compresses. Its stored bytes are frames, one behind the other, that can be decoded one by
@@ -11,8 +11,6 @@ pub(super) trait FrameFormat {
     type FrameDecoder: FrameDecoder;
     /// Decodes frames piece by piece.
     type StreamDecoder: StreamDecoder;
-    /// Compresses.
-    type Encoder: FrameEncoder;
 
     /// The largest window of a frame that a stream decoder takes.
     const MAX_WINDOW: u64;
@@ -27,6 +25,11 @@ pub(super) trait FrameFormat {
     /// by a header alone: what it promises, the rest of the frame must be able to hold. Also asked where
     /// there are no bytes at all.
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header>;
+
+    /// An encoder of that level.
+    fn encoder(_level: i32) -> Result<Box<dyn FrameEncoder>> {
+        Err(fail!(Unsupported, "that encoding is not written"))
+    }
 }
 
 /// Decodes frames one by one, each at once.
@@ -65,37 +68,60 @@ pub(super) trait StreamDecoder: Sized {
 
 /// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself. The same bytes at
 /// the same level give the same frame, whatever was compressed before.
-pub(super) trait FrameEncoder: Sized + Send + 'static {
-    /// An encoder of that level.
-    fn new(level: i32) -> Result<Self>;
-
+pub(super) trait FrameEncoder: Send {
     /// Bytes that a frame of `size` bytes takes at most.
-    fn frame_bound(size: usize) -> usize;
+    fn frame_bound(&self, size: usize) -> usize;
 
     /// Writes one frame to the front of `out`, which has at least [`FrameEncoder::frame_bound`] bytes; how
     /// many it takes.
     fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
 }
 
-/// The encoder of a codec that has none.
-pub(super) enum NoEncoder {}
-
-impl FrameEncoder for NoEncoder {
-    fn new(_: i32) -> Result<Self> {
-        Err(crate::error::fail!(Unsupported, "that encoding is not written"))
-    }
-
-    fn frame_bound(size: usize) -> usize {
-        size
-    }
-
-    fn encode_to(&mut self, _: &[u8], _: &mut [u8]) -> Result<usize> {
-        match *self {}
-    }
-}
-
 /// Puts the frame in front of what is wrong with it.
 #[cold]
 pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
     error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))
+}
+
+/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself.
+pub(crate) struct Encoder {
+    codec: Codec,
+    encoder: Box<dyn FrameEncoder>,
+}
+
+impl Encoder {
+    /// An encoder of that level.
+    pub(super) fn new<F: FrameFormat>(codec: Codec, level: i32) -> Result<Encoder> {
+        Ok(Encoder { codec, encoder: F::encoder(level)? })
+    }
+
+    /// The codec that decodes its frames.
+    pub(crate) fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// The most bytes that a frame of `size` decoded bytes takes.
+    pub(crate) fn frame_bound(&self, size: usize) -> usize {
+        self.encoder.frame_bound(size)
+    }
+
+    /// Appends one frame to `out`; after an error `out` is as it was.
+    pub(crate) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        let bound = self.frame_bound(input.len());
+        let Some(end) = start.checked_add(bound) else {
+            return Err(Error::out_of_memory(bound));
+        };
+        out.try_reserve(bound).map_err(|_| Error::out_of_memory(bound))?;
+        out.resize(end, 0);
+        let result = self.encode_to(input, out.get_mut(start..).unwrap_or_default());
+        out.truncate(start.saturating_add(*result.as_ref().unwrap_or(&0)));
+        result.map(drop)
+    }
+
+    /// Writes one frame to the front of `out`, which has [`Encoder::frame_bound`] bytes or more. Returns how
+    /// many it takes.
+    pub(crate) fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.encoder.encode_to(input, out)
+    }
 }

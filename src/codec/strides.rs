@@ -1,6 +1,7 @@
 //! Elements that are stored with strides, gathered in row-major order.
 
 use crate::error::{fail, Result};
+use crate::memory::{take_front, zeroed};
 use std::ops::Range;
 
 /// Dimensions that a component with strides has at most.
@@ -102,15 +103,13 @@ impl Gather {
             let (rows, columns) = match within == 0 && left >= row_size {
                 true => {
                     let in_plane = plane_rows.saturating_sub(row.checked_rem(plane_rows).unwrap_or(0));
-                    ((left / row_size.max(1)).min(in_plane), row_size)
+                    (left.checked_div(row_size).unwrap_or(0).min(in_plane), row_size)
                 }
                 false => (1, left.min(row_size.saturating_sub(within))),
             };
-            let size = usize::try_from(rows.saturating_mul(columns)).unwrap_or(usize::MAX);
-            let (now, later) = std::mem::take(&mut dst)
-                .split_at_mut_checked(size)
-                .ok_or_else(|| fail!(Internal, "more elements are gathered than there are"))?;
-            let skipped = (within / (self.unit as u64).max(1)).saturating_mul(stride);
+            let now = take_front(&mut dst, rows.saturating_mul(columns))?;
+            let size = now.len() as u64;
+            let skipped = within.checked_div(self.unit as u64).unwrap_or(0).saturating_mul(stride);
             let start = self.row_start(row).saturating_add(skipped);
             let start = start.checked_sub(base).and_then(|start| usize::try_from(start).ok());
             let source = start.and_then(|start| stored.get(start..)).unwrap_or_default();
@@ -130,8 +129,25 @@ impl Gather {
                 unit => return Err(fail!(Unsupported, "elements of {unit} bytes are not gathered")),
             };
             taken.ok_or_else(|| fail!(Internal, "elements are gathered where no stored bytes are"))?;
-            at = at.saturating_add(size as u64);
-            dst = later;
+            at = at.saturating_add(size);
+        }
+        Ok(())
+    }
+
+    /// Gives `body` the first `size` row-major bytes, at most `step` at a time. `stored` are all stored bytes.
+    pub fn for_each_chunk(
+        &self,
+        stored: &[u8],
+        size: usize,
+        step: usize,
+        body: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut chunk = zeroed(step)?;
+        for start in (0..size).step_by(step.max(1)) {
+            let count = size.saturating_sub(start).min(step);
+            let now = chunk.get_mut(..count).unwrap_or_default();
+            self.fill(stored, 0, start as u64, now)?;
+            body(now)?;
         }
         Ok(())
     }

@@ -1,0 +1,465 @@
+//! One component as the executor sees it: where its stored bytes are, and how they become decoded ones, at
+//! once or front to back.
+
+use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
+use crate::convert;
+use crate::convert::byte_order::swap_in_place;
+use crate::digest::{self, Digest, DigestOf};
+use crate::error::{broken, fail, Cause, Error, Result};
+use crate::lock::Mutex;
+use crate::memory::{in_memory, take_front};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Component, LogicalType, Object};
+use crate::model::structure::check_bools;
+use crate::source::{change_since_open, for_each_chunk, with_range, ByteSource, Change, READ_CHUNK};
+use crate::threads::ThreadHooks;
+use std::ops::Range;
+
+/// The file that a component is of.
+pub(crate) trait Owner: Sync {
+    /// An error, with the words that name the component.
+    fn named(&self, component: &StoredComponent<'_>, error: Error) -> Error;
+
+    /// An error, with the words that name the file that has that source.
+    fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
+
+    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by
+    /// an append.
+    fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()>;
+
+    /// What is called on each thread that is started.
+    fn thread_hooks(&self) -> ThreadHooks;
+
+    /// The digest of its stored bytes, as the file has it.
+    fn digest(&self, component: &StoredComponent<'_>) -> Option<&str>;
+
+    /// Where frames begin.
+    fn frame_indexes(&self) -> &FrameIndexCache;
+
+    /// The limit of what a compressed component may decode to, where one was set.
+    fn max_decoded_size(&self) -> Option<u64>;
+
+    /// How it is decoded, if its coding is [`Decoding::Array`].
+    fn array<'f>(&'f self, component: &StoredComponent<'f>) -> Option<Array<'f>>;
+}
+
+/// Whether a failure may be one of a file that was changed while it was read.
+pub(crate) fn is_of_the_file(error: &Error) -> bool {
+    matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
+}
+
+/// A component of an open file, all of which is known that reading it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredComponent<'f> {
+    pub owner: &'f dyn Owner,
+    pub source: &'f dyn ByteSource,
+    pub object: &'f Object,
+    pub entry: &'f Component,
+    /// Among all components of the file.
+    pub index: usize,
+    pub decoding: Decoding,
+    /// Decoded bytes.
+    pub size: u64,
+    /// Bools that are neither 0 nor 1 are refused.
+    pub strict_bools: bool,
+}
+
+/// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
+const MIN_INDEXED: u64 = 128 << 10;
+
+/// Most bytes that `stored_size` bytes may decode to.
+pub fn decoded_limit(stored_size: u64, limit: Option<u64>) -> u64 {
+    const DEFAULT: u64 = 1 << 30;
+    const RATIO: u64 = 256;
+    limit.unwrap_or_else(|| stored_size.saturating_mul(RATIO).max(DEFAULT))
+}
+
+impl<'f> StoredComponent<'f> {
+    /// Where its stored bytes are.
+    pub fn stored(&self) -> StoredBytes<'f> {
+        StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
+    }
+
+    /// How it is decoded, where its coding is [`Decoding::Array`].
+    pub fn array(&self) -> Result<Array<'f>> {
+        self.owner.array(self).ok_or_else(|| fail!(Internal, "an array has no layout"))
+    }
+
+    /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
+    pub fn unit(&self) -> u64 {
+        let swapped = if self.entry.swaps() { self.entry.width() as u64 } else { 1 };
+        let gathered = match self.decoding {
+            Decoding::Array => self.array().map_or(1, |array| array.unit()),
+            Decoding::Raw | Decoding::Frames(_) => 1,
+        };
+        swapped.max(gathered)
+    }
+
+    /// Bytes of an element, both parts of a complex one.
+    pub fn element_size(&self) -> u64 {
+        self.entry.block().map_or(1, |block| block.bytes)
+    }
+
+    /// The stored bytes, counted from its first, out of which a range of its decoded bytes is decoded.
+    pub fn needed(&self, wanted: &Range<u64>) -> Result<Range<u64>> {
+        match self.decoding {
+            Decoding::Raw => Ok(wanted.clone()),
+            Decoding::Frames(_) => Ok(0..self.entry.stored_size),
+            Decoding::Array => self.array()?.needed(wanted, self.entry.stored_size),
+        }
+    }
+
+    /// Bytes of memory that decoding a range takes beside the stored bytes and the range.
+    pub fn decoding_memory(&self) -> u64 {
+        match self.decoding {
+            Decoding::Raw | Decoding::Frames(_) => 0,
+            Decoding::Array => self.array().map_or(0, |array| array.memory()),
+        }
+    }
+
+    /// Fills `dst` with the decoded bytes from `offset` on. `stored` are the stored bytes that
+    /// [`StoredComponent::needed`] gives for them, from `from` on.
+    pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => {
+                let start = usize::try_from(offset.saturating_sub(from)).unwrap_or(usize::MAX);
+                let wanted = stored.get(start..).and_then(|rest| rest.get(..dst.len()));
+                dst.copy_from_slice(
+                    wanted.ok_or_else(|| fail!(Internal, "a range has too few stored bytes"))?,
+                );
+                Ok(())
+            }
+            Decoding::Frames(codec) => {
+                let seek = codec.index(stored)?.seek(offset, dst.len() as u64);
+                self.check_size(codec, seek.size)?;
+                codec.decode_range(seek.part_of(stored), seek, self.size, offset, dst)
+            }
+            Decoding::Array => self.array()?.decode_range(stored, from, offset, dst),
+        }
+    }
+
+    /// Stored bytes that need temporary memory to be looked at.
+    pub fn unborrowed_size(&self) -> u64 {
+        match self.stored().borrow() {
+            Some(_) => 0,
+            None => self.entry.stored_size,
+        }
+    }
+
+    pub fn named(&self, error: Error) -> Error {
+        self.owner.named(self, error)
+    }
+
+    /// What reading gave; but an error if the file, which is read and not mapped, was changed since it was
+    /// opened.
+    pub(super) fn unless_changed(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.as_ref().err().is_none_or(is_of_the_file) {
+            if let Some(change) = change_since_open(self.source)? {
+                self.owner.check_change(self.source, change)?;
+            }
+        }
+        outcome
+    }
+
+    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place`
+    /// says where in the component a byte of `piece` is.
+    pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+        if self.entry.swaps() {
+            swap_in_place(piece, self.entry.width());
+        }
+        self.check_bools(piece, place)
+    }
+
+    /// Refuses bools that are neither 0 nor 1, where that was asked for.
+    pub fn check_bools(&self, piece: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
+        match self.strict_bools {
+            true => check_bools(piece, place),
+            false => Ok(()),
+        }
+    }
+
+    /// Before memory is allocated for all of it: can the stored bytes have that many decoded ones, and is it
+    /// allowed?
+    pub fn check_whole_size(&self) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => Ok(()),
+            Decoding::Frames(codec) => self.check_size(codec, codec.known_size(self.stored().reader()?)?),
+            Decoding::Array => self.check_array_size(self.size),
+        }
+    }
+
+    /// Refuses what so many decoded bytes may not take, if it is an array: that of frames is checked where
+    /// they are looked for.
+    pub(super) fn check_array_size(&self, wanted: u64) -> Result<()> {
+        let stored_size = self.entry.stored_size;
+        let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
+        match self.decoding {
+            Decoding::Raw | Decoding::Frames(_) => Ok(()),
+            Decoding::Array => self.array()?.check_size(wanted, stored_size, limit),
+        }
+    }
+
+    /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that
+    /// many, which are `known` to have so many or at most so many, and is it allowed?
+    pub fn check_size(&self, codec: Codec, known: KnownSize) -> Result<()> {
+        let (size, stored_size) = (self.size, self.entry.stored_size);
+        let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
+        if most < size {
+            return Err(broken!(
+                codec.length_rule(),
+                "{size} bytes are declared, but its {stored_size} stored bytes hold at most {most}"
+            ));
+        }
+        let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
+        if size > limit {
+            return Err(fail!(Limit, "it decodes to {size} bytes, above the limit of {limit}"));
+        }
+        Ok(())
+    }
+
+    /// Where to begin among its stored bytes for `length` decoded ones from `offset` on. All headers are
+    /// walked, if not now then before, and its frames can have its size.
+    pub fn seek(&self, codec: Codec, offset: u64, length: u64) -> Result<Seek> {
+        let cache = self.owner.frame_indexes();
+        let start = match cache.seek(self.index, offset, length) {
+            Some(start) => start,
+            None => {
+                let frames = codec.index(self.stored().reader()?)?;
+                let start = frames.seek(offset, length);
+                if self.entry.stored_size >= MIN_INDEXED {
+                    cache.insert(self.index, frames);
+                }
+                start
+            }
+        };
+        self.check_size(codec, start.size)?;
+        Ok(start)
+    }
+
+    /// Whether all of its stored bytes are read for any range of it: so few that have to be read.
+    pub fn is_read_whole(&self) -> bool {
+        self.entry.stored_size < MIN_INDEXED && self.stored().borrow().is_none()
+    }
+
+    /// Its digest, if it has one that can be checked.
+    pub fn expected_digest(&self) -> Result<Option<Digest>> {
+        let of = digest_of(self.entry);
+        let digest = self.owner.digest(self).map(|text| digest::parse_of(text, of)).transpose()?;
+        Ok(digest.filter(|expected| expected.algorithm().is_some()))
+    }
+}
+
+impl StoredComponent<'_> {
+    /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
+    pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let swap = self.entry.swaps();
+        let mut swapped = Vec::new();
+        let mut base = 0u64;
+        let mut give = |chunk: &[u8]| -> Result<()> {
+            self.check_bools(chunk, |at| base.saturating_add(at))?;
+            base = base.saturating_add(chunk.len() as u64);
+            if !swap {
+                return body(chunk);
+            }
+            swapped.clear();
+            swapped.try_reserve(chunk.len())?;
+            swapped.extend_from_slice(chunk);
+            swap_in_place(&mut swapped, self.entry.width());
+            body(&swapped)
+        };
+        self.for_each_decoded_byte(&mut give)
+    }
+
+    /// Gives `give` the decoded bytes front to back, whole elements at a time, in the order of the file.
+    pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self.decoding {
+            Decoding::Raw => self.stored().for_each_chunk(give),
+            Decoding::Frames(codec) => self.stored().with_all(|stored| {
+                self.check_size(codec, codec.known_size(stored)?)?;
+                let size = usize::try_from(self.size).unwrap_or(usize::MAX).min(READ_CHUNK);
+                let mut chunks = Chunks::new(size)?; // the decoder's pieces end anywhere, chunks at elements
+                codec.decode_exactly(stored, self.size, &mut |piece| chunks.add(piece, give))?;
+                chunks.end(give)
+            }),
+            Decoding::Array => {
+                let array = self.array()?;
+                self.check_array_size(self.size)?;
+                self.stored().with_all(|stored| array.for_each_chunk(stored, READ_CHUNK, give))
+            }
+        }
+    }
+
+    /// What its elements are, for a conversion.
+    pub(super) fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
+        match (self.entry.dtype, self.entry.logical) {
+            (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
+            (Some(dtype), LogicalType::Known(logical)) => Ok((dtype, Some(logical))),
+            _ => Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted")),
+        }
+    }
+
+    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless
+    /// it is `lossy`.
+    pub fn convert_into(&self, to: Dtype, lossy: bool, dst: &mut [u8]) -> Result<()> {
+        let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
+        let mut lost = 0u64;
+        self.for_each_decoded(&mut |chunk| {
+            let produced = convert::converted_size(chunk.len() as u64, from, to)?;
+            let now = take_front(&mut rest, produced)?;
+            lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);
+            Ok(())
+        })?;
+        convert::refuse_loss(lost, to, lossy)
+    }
+}
+
+/// What the digest of a component is of.
+pub fn digest_of(entry: &Component) -> DigestOf {
+    match entry.has_digest_of_decoded() {
+        true => DigestOf::Decoded,
+        false => DigestOf::Stored,
+    }
+}
+
+/// Components whose index is cached, those walked last: up to 4 KiB each.
+const MAX_CACHED: usize = 64;
+
+/// Frame indexes of components, by the position of the component.
+#[derive(Default)]
+pub(crate) struct FrameIndexCache(Mutex<KeptIndexes>);
+
+#[derive(Default)]
+struct KeptIndexes {
+    /// At most [`MAX_CACHED`]; on the heap, as an open file is moved about on the stack.
+    list: Vec<(usize, FrameIndex)>,
+    /// The place that is taken next.
+    next: usize,
+}
+
+impl FrameIndexCache {
+    /// Where to begin for `length` bytes from `offset` on, if the component's index is here.
+    pub fn seek(&self, index: usize, offset: u64, length: u64) -> Option<Seek> {
+        let entries = self.0.lock();
+        let found = entries.list.iter().find(|(of, _)| *of == index);
+        found.map(|(_, frames)| frames.seek(offset, length))
+    }
+
+    /// Two threads may have walked the same component: the index of one is enough.
+    pub fn insert(&self, index: usize, frames: FrameIndex) {
+        let mut entries = self.0.lock();
+        let KeptIndexes { list, next } = &mut *entries;
+        if list.iter().any(|(of, _)| *of == index) {
+            return;
+        }
+        if let Some(place) = list.get_mut(*next) {
+            *place = (index, frames);
+        } else if list.try_reserve(1).is_ok() {
+            list.push((index, frames));
+        } else {
+            return; // they are walked again next time
+        }
+        *next = next.saturating_add(1) % MAX_CACHED;
+    }
+}
+
+/// Read at a time where a call costs next to nothing.
+const SMALL_READ: usize = 4 << 10;
+
+/// Where the stored bytes of a component are.
+#[derive(Clone, Copy)]
+pub struct StoredBytes<'s> {
+    pub source: &'s dyn ByteSource,
+    pub start: u64,
+    pub size: u64,
+}
+
+impl<'s> StoredBytes<'s> {
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.size)
+    }
+
+    /// All of them where they are, if they can be borrowed.
+    pub fn borrow(&self) -> Option<&'s [u8]> {
+        self.source.slice(self.range())
+    }
+
+    /// Gives `body` all of them.
+    pub fn with_all<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        with_range(self.source, self.range(), body)
+    }
+
+    /// Gives `body` all of them front to back.
+    pub fn for_each_chunk(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for_each_chunk(self.source, self.range(), body)
+    }
+
+    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there
+    /// costs little.
+    fn is_in_page_cache(&self) -> bool {
+        /// The system reads as much ahead and more, so that it is in memory as a whole or not at all.
+        const READ_AT_ONCE: u64 = 64 << 10;
+        let range = self.range();
+        let here = |at| self.source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
+        here(range.end.saturating_sub(1)) && (self.size <= READ_AT_ONCE || here(range.start))
+    }
+
+    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads,
+    /// as disks and networks like it.
+    pub fn reader(&self) -> Result<StoredReader<'s>> {
+        let borrowed = self.borrow();
+        let is_cheap = || self.size <= SMALL_READ as u64 || self.is_in_page_cache();
+        self.read_in_steps(borrowed, if borrowed.is_some() || is_cheap() { SMALL_READ } else { READ_CHUNK })
+    }
+
+    /// As [`StoredBytes::reader`]; none if a disk had to be waited for.
+    pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
+        let borrowed = self.borrow();
+        let is_cached = borrowed.is_some() || self.is_in_page_cache();
+        is_cached.then(|| self.read_in_steps(borrowed, SMALL_READ)).transpose()
+    }
+
+    fn read_in_steps(&self, borrowed: Option<&'s [u8]>, step: usize) -> Result<StoredReader<'s>> {
+        let size = in_memory(self.size)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(if borrowed.is_some() { 0 } else { step.min(size) })?;
+        Ok(StoredReader { stored: *self, size, borrowed, bytes, start: UNREAD })
+    }
+}
+
+/// The stored bytes of a component for those who look at a few here and there, front to back.
+pub struct StoredReader<'s> {
+    stored: StoredBytes<'s>,
+    size: usize,
+    /// All of them, if they are in memory.
+    borrowed: Option<&'s [u8]>,
+    /// Those that were read last, and where the first of them is among all.
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+/// Before the first read.
+const UNREAD: usize = usize::MAX;
+
+impl codec::Stored for StoredReader<'_> {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn peek(&mut self, at: usize, count: usize) -> Result<Option<&[u8]>> {
+        let (end, left) = (at.saturating_add(count), self.size.saturating_sub(at));
+        if let Some(bytes) = self.borrowed {
+            return Ok(bytes.get(at..end));
+        }
+        if count > left {
+            return Ok(None);
+        }
+        if at < self.start || end > self.start.saturating_add(self.bytes.len()) {
+            self.start = UNREAD; // for the read may fail
+            self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
+            self.stored.source.read_at(self.stored.start.saturating_add(at as u64), &mut self.bytes)?;
+            self.start = at;
+        }
+        let at = at.saturating_sub(self.start);
+        Ok(self.bytes.get(at..at.saturating_add(count)))
+    }
+}

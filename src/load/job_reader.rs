@@ -1,0 +1,424 @@
+//! One job by reads of its own: a range of stored bytes, all of a component, or what is made in temporary memory
+//! first, because it is converted in part or after a check, or goes to rows with gaps.
+
+use super::component::StoredComponent;
+use super::destination::RowsMut;
+use super::finish::{declared_digest, decode_part, finish, take_blocks, with_entries, Step};
+use super::jobs::{aligned_chunks, checks_digest, split_packed, Finish, Job, OwnWork, Work, MAX_READ_GAP};
+use super::request::{BatchOptions, Direct, Part, Request};
+use super::slab::StridedBlocks;
+use super::strategy::ReadStrategy;
+use crate::codec::{Codec, StoredPart};
+use crate::convert::{convert, refuse_loss};
+use crate::digest;
+use crate::error::{fail, Error, Result};
+use crate::lock::{Mutex, MutexGuard};
+use crate::memory::{in_memory, take_front, zeroed, AlignedBuffer};
+use crate::model::dtype::Dtype;
+use crate::source::direct::Bounce;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::sync::Condvar;
+
+/// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
+const HASH_CHUNK: usize = 256 << 10;
+
+/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes
+/// would be copied in the time that a call takes.
+const MIN_SKIPPED_GAP: u64 = 8 << 10;
+
+/// By one thread, the check of the digest left to the request.
+const ONE_THREAD: BatchOptions = BatchOptions {
+    threads: 1,
+    direct: Direct::Auto,
+    chunk_size: 4 << 20,
+    in_flight: u64::MAX,
+    verify: false,
+    pinned: false,
+};
+
+/// Where a thread's jobs of one source get their bytes from.
+pub struct JobReader<'p, 's> {
+    pub strategy: &'p ReadStrategy<'s>,
+    pub shared: &'p Shared,
+    pub bounce: &'p mut Bounce,
+    pub step: &'p Step<'p>,
+    /// Requests that are made whole before they are copied piece by piece.
+    pub oversized: &'p [Oversized<'s>],
+}
+
+impl JobReader<'_, '_> {
+    /// Does a job by reads of its own.
+    pub fn read(&mut self, job: &mut Job<'_>, request: &Request<'_>) -> Result<()> {
+        let Job { offset, dst, work, .. } = job;
+        match work {
+            Work::Range(finish) => self.read_range(request, *offset, dst, finish),
+            Work::Own(OwnWork::Blocks) => self.read_blocks(request, dst),
+            Work::Own(OwnWork::Seek(codec)) => self.seek_and_decode(request, *codec, dst),
+            Work::Own(OwnWork::Convert(to)) => self.convert_whole(request, *to, dst),
+            Work::Own(OwnWork::Temporary { rows, has_digest }) => {
+                self.read_temporary(request, dst, rows.take(), *has_digest)
+            }
+            Work::Own(OwnWork::Piece { of, offset }) => match self.oversized.get(*of as usize) {
+                Some(whole) => whole.fill(self, *offset, dst),
+                None => Err(fail!(Internal, "a piece of no request")),
+            },
+        }
+    }
+
+    /// Reads a range of stored bytes for this job alone.
+    fn read_range(
+        &mut self,
+        request: &Request<'_>,
+        offset: u64,
+        dst: &mut [u8],
+        what: &Finish,
+    ) -> Result<()> {
+        let component = &request.component;
+        match what {
+            Finish::Copy => {
+                let size = dst.len() as u64;
+                self.strategy.count_stored(size);
+                let route = self.strategy.route(offset, size);
+                self.strategy.read(route, offset, dst, self.bounce)?;
+                finish(request, offset, dst, what, None, self.step)
+            }
+            Finish::Hash => {
+                self.read_hashed(component, dst)?;
+                finish(request, offset, dst, &Finish::Copy, None, self.step)
+            }
+            Finish::Strided(window) => self.read_strided(window, component, dst),
+            Finish::Frames { stored, .. } | Finish::Decode { stored, .. } => {
+                let start = offset.saturating_sub(component.entry.offset);
+                let (range, step) = (start..start.saturating_add(*stored), self.step);
+                self.with_stored(component, range, what.extra_memory(request), |bytes| {
+                    finish(request, offset, dst, what, Some(bytes), step)
+                })
+            }
+        }
+    }
+
+    fn convert_whole(&mut self, request: &Request<'_>, to: Dtype, dst: &mut [u8]) -> Result<()> {
+        let component = &request.component;
+        let _reservation = self.shared.budget.reserve(request.whole_memory());
+        self.strategy.count_stored(component.entry.stored_size);
+        component.convert_into(to, request.wanted.lossy, dst)
+    }
+
+    /// Fills `dst` and compares the digest of what it gets, a little at a time.
+    fn read_hashed(&mut self, component: &StoredComponent<'_>, dst: &mut [u8]) -> Result<()> {
+        let (offset, expected) = (component.entry.offset, declared_digest(component)?);
+        self.strategy.count_stored(dst.len() as u64);
+        let route = self.strategy.route(offset, dst.len() as u64);
+        let mut hasher = expected.hasher()?;
+        let step = self.strategy.worth_a_read(route, HASH_CHUNK);
+        let mut before = 0;
+        for (at, piece) in aligned_chunks(offset, offset, dst, step) {
+            if before > 0 {
+                (self.step)(before)?;
+            }
+            self.strategy.read(route, at, piece, self.bounce)?;
+            hasher.update(piece);
+            before = piece.len() as u64;
+        }
+        digest::check(&expected, &hasher.finish())
+    }
+
+    /// Evenly spaced blocks: out of the source's memory, or read with what is between them and taken apart.
+    fn read_strided(
+        &mut self,
+        window: &StridedBlocks,
+        component: &StoredComponent<'_>,
+        mut dst: &mut [u8],
+    ) -> Result<()> {
+        let place = |window: &StridedBlocks| component.entry.offset.saturating_add(window.source_offset);
+        let route = self.strategy.route(place(window), window.source_size());
+        if let Some(bytes) = self.strategy.borrow_resident(route, place(window), window.source_size()) {
+            self.strategy.count_stored(window.dest_size());
+            return take_blocks(component, window, bytes, dst);
+        }
+        // What comes from memory is taken apart while it is hot; what is far apart there is rather read block
+        // by block.
+        let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
+        let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
+        let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
+        for window in window.pieces(piece_limit, gap) {
+            let now = take_front(&mut dst, window.dest_size())?;
+            self.strategy.count_stored(window.source_size());
+            let size = usize::try_from(window.source_size()).unwrap_or(usize::MAX);
+            if window.count == 1 {
+                self.strategy.read(route, place(&window), now, self.bounce)?;
+                component.finish(now, |at| window.place(at))?;
+            } else {
+                let bytes = self.strategy.fetch(route, place(&window), size, self.bounce)?;
+                take_blocks(component, &window, bytes, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory, of which
+    /// `body` takes `extra_memory` bytes more.
+    fn with_stored<T>(
+        &mut self,
+        component: &StoredComponent<'_>,
+        range: Range<u64>,
+        extra_memory: u64,
+        body: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let offset = component.entry.offset.saturating_add(range.start);
+        let size = range.end.saturating_sub(range.start);
+        self.strategy.count_stored(size);
+        if let Some(bytes) = component.source.slice(offset..offset.saturating_add(size)) {
+            let _reservation = self.shared.budget.reserve(extra_memory);
+            return body(bytes);
+        }
+        let count = in_memory(size)?;
+        let is_small = count <= self.bounce.capacity();
+        // At once: who waits for more holds nothing that another waits for.
+        let _reservation =
+            self.shared.budget.reserve(extra_memory.saturating_add(if is_small { 0 } else { size }));
+        let route = self.strategy.route(offset, size);
+        if is_small {
+            return body(self.strategy.fetch(route, offset, count, self.bounce)?);
+        }
+        let mut bytes = AlignedBuffer::zeroed(count)?; // on huge pages
+        self.strategy.read(route, offset, bytes.as_mut_slice(), self.bounce)?;
+        body(bytes.as_slice())
+    }
+
+    /// All blocks of a slab, piece by piece.
+    fn read_blocks(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
+        let Part::Slab(slab) = &request.part else { return Err(fail!(Internal, "blocks of no slab")) };
+        let limit = self.bounce.capacity() as u64;
+        slab.windows().flat_map(|window| window.pieces(limit, MAX_READ_GAP)).try_for_each(|piece| {
+            let now = take_front(&mut dst, piece.dest_size())?;
+            self.read_strided(&piece, &request.component, now)
+        })
+    }
+
+    /// Finds the frames that the request's part is in, reads and decodes them.
+    fn seek_and_decode(&mut self, request: &Request<'_>, codec: Codec, dst: &mut [u8]) -> Result<()> {
+        let (component, covering) = (&request.component, request.covering());
+        let seek = component.seek(codec, covering.start, covering.end.saturating_sub(covering.start))?;
+        let needed = seek.needed(in_memory(component.entry.stored_size)?);
+        let (from, range) = (needed.start, needed.start as u64..needed.end as u64);
+        with_entries(component, seek.entries, |entries| {
+            self.with_stored(component, range, request.extra_memory(), |bytes| {
+                decode_part(request, dst, |offset, dst| {
+                    let stored = StoredPart { bytes, from, entries };
+                    codec.decode_range(stored, seek, component.size, offset, dst)
+                })
+            })
+        })
+    }
+
+    /// Fills the rows, or `dst` if there are none.
+    fn read_temporary(
+        &mut self,
+        request: &Request<'_>,
+        dst: &mut [u8],
+        rows: Option<RowsMut<'_>>,
+        has_digest: bool,
+    ) -> Result<()> {
+        let size = request.decoded_size();
+        let _reservation = self.shared.budget.reserve(size.saturating_add(request.whole_memory()));
+        let mut decoded = zeroed(in_memory(size)?)?;
+        self.read_packed(request, &mut decoded, has_digest)?;
+        let mut lost = 0u64;
+        let mut store = |decoded: &[u8], dst: &mut [u8]| -> Result<()> {
+            lost = lost.saturating_add(store(request, decoded, dst, request.size())?);
+            Ok(())
+        };
+        match rows {
+            None => store(&decoded, dst)?,
+            Some(rows) => {
+                let row_size = decoded.len().checked_div(rows.row_count()).unwrap_or(0).max(1);
+                rows.zip(decoded.chunks(row_size)).try_for_each(|(row, decoded)| store(decoded, row))?;
+            }
+        }
+        request.wanted.convert.map_or(Ok(()), |to| refuse_loss(lost, to, request.wanted.lossy))
+    }
+
+    /// Fills `dst` with all that a request without rows asks for, on this thread.
+    fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
+        let has_digest = checks_digest(request, &ONE_THREAD)?;
+        match request.wanted.convert {
+            None => {
+                let _reservation = self.shared.budget.reserve(request.whole_memory());
+                self.read_packed(request, dst, has_digest)
+            }
+            Some(_) => self.read_temporary(request, dst, None, has_digest),
+        }
+    }
+
+    /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
+    fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8], has_digest: bool) -> Result<()> {
+        // The caller has reserved the memory for what is not asked for.
+        let (shared, capacity) = (Shared::new(ONE_THREAD.in_flight), self.bounce.capacity());
+        let (outer, strategy, oversized) = (self.step, self.strategy, self.oversized);
+        // Nothing of it is where it belongs before all is.
+        let step = |_| outer(0);
+        let mut inner = JobReader { strategy, shared: &shared, bounce: self.bounce, step: &step, oversized };
+        let mut do_job = |offset, dst, work| {
+            step(0)?;
+            inner.read(&mut Job { source: 0, request: 0, offset, dst, work }, request)
+        };
+        split_packed(request, dst, has_digest, &ONE_THREAD, capacity, &mut do_job)
+    }
+}
+
+/// A request of a load that is larger than a slot and cannot be read slot by slot: what is compressed, checked,
+/// converted or strided. It is made whole in temporary memory, and copied out of it piece by piece.
+pub struct Oversized<'a> {
+    request: Request<'a>,
+    state: Mutex<WholeBytes>,
+}
+
+struct WholeBytes {
+    bytes: Option<AlignedBuffer>,
+    /// Pieces that have not been copied.
+    left: usize,
+    /// Why there are no bytes, which is the failure of each piece, whichever is taken first.
+    failure: Option<Error>,
+}
+
+impl<'a> Oversized<'a> {
+    pub fn new(request: Request<'a>, pieces: usize) -> Oversized<'a> {
+        Oversized { request, state: Mutex::new(WholeBytes { bytes: None, left: pieces, failure: None }) }
+    }
+
+    /// All of its bytes, which are counted as long as they are there.
+    fn make(&self, reader: &mut JobReader<'_, '_>) -> Result<AlignedBuffer> {
+        let size = self.request.size();
+        let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
+        reader.shared.budget.add_held(size);
+        let outcome = reader.read_whole(&self.request, bytes.as_mut_slice());
+        if outcome.is_err() {
+            reader.shared.budget.release_held(size);
+        }
+        outcome.map(|()| bytes)
+    }
+
+    /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for
+    /// anything else.
+    pub fn fill(&self, reader: &mut JobReader<'_, '_>, offset: u64, dst: &mut [u8]) -> Result<()> {
+        let (mut state, size) = (self.state.lock(), self.request.size());
+        if let Some(error) = &state.failure {
+            return Err(error.again());
+        }
+        if state.bytes.is_none() {
+            let made = self.make(reader);
+            state.failure = made.as_ref().err().map(Error::again);
+            state.bytes = Some(made?);
+        }
+        let bytes = state.bytes.as_ref().map_or(&[][..], AlignedBuffer::as_slice);
+        let now = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.get(..dst.len()));
+        dst.copy_from_slice(now.ok_or_else(|| fail!(Internal, "a piece is outside its request"))?);
+        state.left = state.left.saturating_sub(1);
+        if state.left == 0 {
+            state.bytes = None;
+            reader.shared.budget.release_held(size);
+        }
+        Ok(())
+    }
+}
+
+/// Copies or converts decoded bytes to their place, of `all` that the request delivers. Returns how many
+/// numbers are lost.
+fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<u64> {
+    match request.wanted.convert {
+        Some(to) => convert(decoded, request.component.element_type()?, to, dst, all),
+        None if decoded.len() == dst.len() => {
+            dst.copy_from_slice(decoded);
+            Ok(0)
+        }
+        None => Err(fail!(Internal, "{} decoded bytes for {}", decoded.len(), dst.len())),
+    }
+}
+
+/// What all jobs of a batch share.
+pub struct Shared {
+    pub budget: Budget,
+    /// No job is begun any more, and those that go on for long end.
+    pub stop: AtomicBool,
+}
+
+impl Shared {
+    pub const fn new(limit: u64) -> Shared {
+        Shared { budget: Budget::new(limit), stop: AtomicBool::new(false) }
+    }
+}
+
+/// Temporary memory: one job may always have what it alone needs.
+pub struct Budget {
+    pub limit: u64,
+    used: Mutex<Used>,
+    freed: Condvar,
+}
+
+struct Used {
+    by_jobs: u64,
+    /// By what is handed out piece by piece, which no job may wait for.
+    held: u64,
+    /// Jobs that wait. While there are none nobody is notified: that is a call of the system, whoever waits.
+    waiting: usize,
+}
+
+impl Budget {
+    pub const fn new(limit: u64) -> Budget {
+        let used = Used { by_jobs: 0, held: 0, waiting: 0 };
+        Budget { limit, used: Mutex::new(used), freed: Condvar::new() }
+    }
+
+    /// Waits until so many bytes may be used; none are nothing to wait for.
+    #[inline]
+    pub fn reserve(&self, bytes: u64) -> Option<Reservation<'_>> {
+        (bytes > 0).then(|| self.wait_for(bytes))
+    }
+
+    fn wait_for(&self, bytes: u64) -> Reservation<'_> {
+        let mut used = self.used.lock();
+        while used.by_jobs > 0 && used.by_jobs.saturating_add(used.held).saturating_add(bytes) > self.limit {
+            used.waiting = used.waiting.saturating_add(1);
+            used = used.wait(&self.freed);
+            used.waiting = used.waiting.saturating_sub(1);
+        }
+        used.by_jobs = used.by_jobs.saturating_add(bytes);
+        Reservation { budget: self, bytes }
+    }
+
+    /// Counts memory that outlives a job.
+    fn add_held(&self, bytes: u64) {
+        let mut used = self.used.lock();
+        used.held = used.held.saturating_add(bytes);
+    }
+
+    /// Counts off memory that outlived a job.
+    fn release_held(&self, bytes: u64) {
+        let mut used = self.used.lock();
+        used.held = used.held.saturating_sub(bytes);
+        self.notify(&used);
+    }
+
+    /// Has those that wait look again.
+    fn notify(&self, used: &MutexGuard<'_, Used>) {
+        if used.waiting > 0 {
+            self.freed.notify_all();
+        }
+    }
+}
+
+/// Bytes that may be used until it is dropped.
+pub(super) struct Reservation<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut used = self.budget.used.lock();
+        used.by_jobs = used.by_jobs.saturating_sub(self.bytes);
+        self.budget.notify(&used);
+    }
+}
