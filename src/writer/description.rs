@@ -155,6 +155,7 @@ pub enum Components<'a> {
 }
 
 impl<'a> Components<'a> {
+    #[inline(always)]
     pub fn parts(&self) -> &[Part<'a>] {
         match self {
             Components::Data(data) => data,
@@ -180,7 +181,7 @@ impl Describe for Description<'_> {
 }
 
 impl Describe for DenseSpec<'_> {
-    #[inline]
+    #[inline(always)]
     fn describe(&self) -> Description<'_> {
         let data = ComponentSpec {
             logical: self.logical.map(LogicalSpec::Known),
