@@ -27,7 +27,7 @@ pub(crate) fn swap_whole(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Re
     let mut swapped = std::mem::take(partial);
     swapped.try_reserve(data.len())?;
     swapped.extend_from_slice(data);
-    let whole = swapped.len() - swapped.len() % width.max(1);
+    let whole = swapped.len().saturating_sub(swapped.len().checked_rem(width).unwrap_or(0));
     partial.try_reserve(width)?;
     partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
     swapped.truncate(whole);
