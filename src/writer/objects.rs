@@ -328,8 +328,8 @@ impl Writer {
             }
             _ => None,
         };
-        let is_alike = |a: &D, b: &D| encoding_of(a).is_some_and(|one| encoding_of(b) == Some(one));
-        for run in objects.chunk_by(is_alike) {
+        let same_storage = |a: &D, b: &D| encoding_of(a).is_some_and(|one| encoding_of(b) == Some(one));
+        for run in objects.chunk_by(same_storage) {
             let coding = run.first().filter(|_| run.len() > 1).and_then(encoding_of).and_then(Coding::of);
             let helpers = match coding {
                 Some(Coding::Compressed(codec)) => {
