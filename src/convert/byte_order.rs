@@ -1,5 +1,7 @@
 //! Elements of the file's byte order to the host's and back.
 
+use crate::error::Result;
+
 /// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) in place.
 ///
 /// A trailing part of an element stays as it is, and so does everything for another width.
@@ -18,6 +20,19 @@ pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
         8 => each::<8>(bytes),
         _ => {}
     }
+}
+
+/// Swaps the whole elements of `partial` and `data`; the bytes of an incomplete one become `partial`.
+pub(crate) fn swap_whole(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
+    let mut swapped = std::mem::take(partial);
+    swapped.try_reserve(data.len())?;
+    swapped.extend_from_slice(data);
+    let whole = swapped.len().saturating_sub(swapped.len().checked_rem(width).unwrap_or(0));
+    partial.try_reserve(width)?;
+    partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
+    swapped.truncate(whole);
+    swap_in_place(&mut swapped, width);
+    Ok(swapped)
 }
 
 #[cfg(test)]

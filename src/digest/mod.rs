@@ -17,6 +17,9 @@
 mod crc32;
 
 use sha2::Digest as _;
+use std::hash::Hasher as _;
+use twox_hash::xxhash3_64::{RawHasher, SecretBuffer};
+use twox_hash::XxHash3_64;
 
 pub(crate) use crc32::Crc32;
 
@@ -133,7 +136,7 @@ fn xxh3_from_hex(hex: &str) -> Option<u64> {
 
 /// The XXH3 of bytes that lie in memory as a whole.
 pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(bytes)
+    XxHash3_64::oneshot(bytes)
 }
 
 /// Reads `algorithm:hex`, a digest of stored bytes.
@@ -213,6 +216,9 @@ impl std::fmt::Display for QuotedDigest<'_> {
 /// Computes a digest piece by piece.
 pub(crate) struct Hasher(RunningHash);
 
+/// An XXH3 that asks for no memory: it borrows the usual secret, of which these are the bytes.
+type Xxh3 = RawHasher<&'static [u8; 192]>;
+
 /// The running value.
 #[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
 enum RunningHash {
@@ -221,7 +227,7 @@ enum RunningHash {
     /// The hash so far.
     Sha256(sha2::Sha256),
     /// The hash so far.
-    Xxh3(xxhash_rust::xxh3::Xxh3),
+    Xxh3(Xxh3),
 }
 
 impl Hasher {
@@ -230,7 +236,7 @@ impl Hasher {
         Hasher(match algorithm {
             Algorithm::Crc32c => RunningHash::Crc32c(0),
             Algorithm::Sha256 => RunningHash::Sha256(sha2::Sha256::new()),
-            Algorithm::Xxh3 => RunningHash::Xxh3(xxhash_rust::xxh3::Xxh3::new()),
+            Algorithm::Xxh3 => RunningHash::Xxh3(RawHasher::new(SecretBuffer::default())),
         })
     }
 
@@ -248,7 +254,7 @@ impl Hasher {
         match &mut self.0 {
             RunningHash::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),
             RunningHash::Sha256(hasher) => hasher.update(bytes),
-            RunningHash::Xxh3(hasher) => hasher.update(bytes),
+            RunningHash::Xxh3(hasher) => hasher.write(bytes),
         }
     }
 
@@ -257,7 +263,7 @@ impl Hasher {
         match self.0 {
             RunningHash::Crc32c(value) => Digest::Crc32c(value),
             RunningHash::Sha256(hasher) => Digest::Sha256(hasher.finalize().into()),
-            RunningHash::Xxh3(hasher) => Digest::Xxh3(hasher.digest()),
+            RunningHash::Xxh3(hasher) => Digest::Xxh3(hasher.finish()),
         }
     }
 }

@@ -28,6 +28,21 @@ fn pieces_give_what_the_whole_gives() {
     }
 }
 
+/// Its short forms, its blocks of 1 KiB and what is kept between two pieces.
+#[test]
+fn xxh3_is_what_another_crate_computes() {
+    let bytes: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for size in (0..300).chain([511, 512, 513, 1023, 1024, 1025, 2048, 4095, 4096, 5000]) {
+        let (bytes, wanted) = (&bytes[..size], xxhash_rust::xxh3::xxh3_64(&bytes[..size]));
+        assert_eq!(xxh3(bytes), wanted, "{size} bytes at once");
+        for piece in [1, 63, 64, 65, 256, 257, 1024, 4999] {
+            let mut hasher = Hasher::new(Algorithm::Xxh3);
+            bytes.chunks(piece).for_each(|chunk| hasher.update(chunk));
+            assert_eq!(hasher.finish(), Digest::Xxh3(wanted), "{size} bytes in pieces of {piece}");
+        }
+    }
+}
+
 #[test]
 fn what_we_write_we_read() {
     for value in [0, 1, 0xABCDEF, u32::MAX] {

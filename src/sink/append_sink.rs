@@ -29,9 +29,9 @@
 //! the old manifest and footer once more behind them, sync, then steps 3 and 4.
 
 use super::buffered_file::BufferedFile;
-use super::byte_sink::ByteSink;
 use super::held_file::{HeldFile, Place};
 use super::write_all::write_all;
+use super::ByteSink;
 use crate::error::{fail, Error, Result, SystemText};
 use crate::io::read_at::size_of;
 use crate::memory::AlignedBuffer;

@@ -5,8 +5,8 @@
 //! through the page cache. If the system turns out not to take such writes, the same bytes are written
 //! through the page cache.
 
-use super::byte_sink::WriteThreads;
 use super::write_all::WithoutFileSizeSignal;
+use super::WriteThreads;
 use crate::error::{fail, Error, Result};
 use crate::io::blocks::{self, DirectHandle};
 use crate::lock::Mutex;

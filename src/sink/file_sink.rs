@@ -2,8 +2,8 @@
 //! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
 
 use super::buffered_file::BufferedFile;
-use super::byte_sink::{ByteSink, WriteThreads};
 use super::direct_sink::DirectSink;
+use super::{ByteSink, WriteThreads};
 use crate::error::{fail, try_format, Error, Result};
 use crate::io::path::{Access, SystemPath};
 use crate::io::stat::{self, Kind};

@@ -1,8 +1,8 @@
 //! A file that a writer is about to change: its lock, and what shows that somebody else has changed or
 //! replaced it.
 
-use super::byte_sink::{ByteSink, WriteThreads};
 use super::file_sink::FileSink;
+use super::{ByteSink, WriteThreads};
 use crate::error::{fail, Error, Result};
 use crate::io::file_lock::{self, Lock};
 use crate::io::path::{Access, SystemPath};

@@ -1,7 +1,7 @@
 //! Appends objects to an existing file, and keeps those that its manifest has.
 
 use super::append_base::AppendBase;
-use super::specs::{Summary, WriterOptions};
+use super::options::{Summary, WriterOptions};
 use super::state::Writer;
 use crate::container::{self, AppendRecord, Frame};
 use crate::error::{fail, try_format, Cause, Result};

@@ -1,10 +1,11 @@
-//! Attributes of the file and of the object that is open.
+//! Attributes of the file and of its objects, and what else is changed of objects that the file has.
 
-use super::append_base::owned_text;
-use super::loss::{Agree, Losses};
-use super::state::{Phase, Writer};
+use super::append_base::{owned_text, AppendBase};
+use super::copy_plan::{Agree, Losses};
+use super::description::check_object_name;
+use super::state::{name_exists, Phase, Writer};
 use crate::container::AttributeEdits;
-use crate::error::{fail, Result};
+use crate::error::{fail, Error, Result};
 use crate::model::value::{self, Attributes, Value};
 use crate::reader::File;
 
@@ -13,7 +14,7 @@ impl Writer {
     pub fn set_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         self.check_not_closed()?;
         self.capabilities().check_file_attribute(Some(key), value)?;
-        self.check_attribute_key(key)?;
+        self.canonical.check_attribute_key(key)?;
         set_pair(&mut self.attributes.set, key, value)
     }
 
@@ -22,7 +23,7 @@ impl Writer {
         self.check_not_closed()?;
         self.capabilities().check_all_file_attributes(&attributes)?;
         check_attributes(&attributes)?;
-        self.check_attribute_keys(&attributes)?;
+        self.canonical.check_attribute_keys(&attributes)?;
         self.attributes.set = attributes;
         Ok(())
     }
@@ -60,7 +61,7 @@ impl Writer {
     /// Sets an attribute of the object that is open.
     pub fn set_object_attribute(&mut self, key: &str, value: Value<'_>) -> Result<()> {
         let to = self.capabilities();
-        self.check_attribute_key(key)?;
+        self.canonical.check_attribute_key(key)?;
         match &mut self.state {
             Phase::Object { attributes, .. } => {
                 to.check_attribute(Some(key), value)?;
@@ -72,8 +73,62 @@ impl Writer {
     }
 }
 
+/// Changes of the objects that a file has to which is appended. They are in the manifest that `finish`
+/// writes; until then the file is as it was.
+impl Writer {
+    /// Takes an object away. Its bytes stay where they are, and nothing says what they are.
+    pub fn remove_object(&mut self, name: &str) -> Result<()> {
+        let at = self.object_to_edit(name)?;
+        self.edited_base()?.remove(at)
+    }
+
+    /// Gives an object another name, which no object has.
+    pub fn rename_object(&mut self, name: &str, new_name: &str) -> Result<()> {
+        let at = self.object_to_edit(name)?;
+        let in_object = |e: Error| e.within(format_args!("object {new_name:?}"));
+        check_object_name(new_name, self.capabilities()).map_err(in_object)?;
+        if self.has_name(new_name) {
+            return Err(in_object(name_exists()));
+        }
+        self.edited_base()?.rename(at, new_name)
+    }
+
+    /// Sets an attribute of an object that was there before this writer.
+    pub fn set_attribute_of(&mut self, object: &str, key: &str, value: Value<'_>) -> Result<()> {
+        let at = self.object_to_edit(object)?;
+        self.capabilities().check_attribute(Some(key), value)?;
+        let (edit, _) = self.edited_base()?.edit(at)?;
+        set_pair(&mut edit.attributes.set, key, value)
+            .map_err(|e| e.within(format_args!("object {object:?}")))
+    }
+
+    /// Takes an attribute of such an object away.
+    pub fn remove_attribute_of(&mut self, object: &str, key: &str) -> Result<()> {
+        let at = self.object_to_edit(object)?;
+        let (edit, old) = self.edited_base()?.edit(at)?;
+        remove_key(&mut edit.attributes, old, key).map_err(|e| e.within(format_args!("object {object:?}")))
+    }
+
+    /// The position in the file of an object that was there before this writer.
+    fn object_to_edit(&self, name: &str) -> Result<usize> {
+        self.check_idle()?;
+        match self.append_base.as_ref().and_then(|base| base.find(name)) {
+            Some(at) => Ok(at),
+            None if self.has_name(name) => Err(fail!(
+                State,
+                "object {name:?} was written by this writer; only those that the file had before can be edited"
+            )),
+            None => Err(fail!(NotFound, "there is no object {name:?} to edit")),
+        }
+    }
+
+    fn edited_base(&mut self) -> Result<&mut AppendBase> {
+        self.append_base.as_mut().ok_or_else(|| fail!(State, "the writer makes a new file"))
+    }
+}
+
 /// Sets an attribute; one of the same key is replaced.
-pub(super) fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
+fn set_pair(attributes: &mut Attributes, key: &str, value: Value<'_>) -> Result<()> {
     value::check_writable(value).map_err(|e| e.within(format_args!("attribute {key:?}")))?;
     attributes.set(key, value)
 }
@@ -87,7 +142,7 @@ fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
 }
 
 /// Takes a key away: of those that were set, and of those that are there, which are `old`.
-pub(super) fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> Result<()> {
+fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> Result<()> {
     let is_removed = edits.removed.iter().any(|removed| removed == key);
     let is_there = !is_removed && old.is_some_and(|map| map.get(key).is_some());
     if is_there {

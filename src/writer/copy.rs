@@ -4,23 +4,21 @@
 //! Whatever can be refused is refused before the first byte goes to the sink: `plan` checks every component
 //! first, and decodes those that will be decoded.
 
-mod plan;
-
-use super::canonical::swap_width;
-use super::copied::CopyKey;
-use super::loss::{Agree, Loss, Losses};
-use super::specs::{ObjectSpec, Recode};
+use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
+use super::description::{ObjectSpec, Recode};
+use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
-use super::stream::component_entry;
 use crate::container::capabilities::{Roles, SharedBytes};
-use crate::digest::Hasher;
+use crate::container::MAX_SHARDS;
+use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::Dtype;
-use crate::model::manifest::{Encoding, Format, LogicalType};
+use crate::model::manifest::{
+    table_position, Component as Entry, Encoding, Format, LogicalType, Manifest, Position, RareNames, Shard,
+};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value};
-use crate::reader::{Component, Object, StoredPlace};
-use plan::Reencode;
-pub(super) use plan::{Plan, Stored};
+use crate::reader::{Component, File, Object};
+use std::hash::BuildHasher;
 
 impl Writer {
     /// Copies an object of an open file under `name`, as it is stored.
@@ -73,19 +71,17 @@ impl Writer {
             true => in_object(e),
             false => in_object(e.within(format_args!("as {name:?}"))),
         };
-        self.check_object(&spec, &Attributes::default()).map_err(as_new)?;
+        self.check_new_name(name)
+            .and_then(|()| self.check_object(&spec, &Attributes::default()))
+            .map_err(as_new)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
         let attributes = losses.retain_attributes(attributes_of(object)?, check)?;
         self.begin(&spec, attributes)?;
-        let recode = self.recode(recode);
-        let plans = self.plan_copy(object, &recode, losses)?;
-        self.check_plans(&plans, false)?;
-        self.in_order(plans)?.into_iter().try_for_each(|plan| match plan {
-            Plan::Stored(stored) => self.copy_stored(stored),
-            Plan::Reencode(reencode) => self.reencode(&reencode),
-        })?;
-        self.push_object()
+        let recode = self.canonical.recode(recode);
+        let plans = Planner { writer: self, object, recode, losses }.plan()?;
+        plans.iter().try_for_each(|plan| self.copy_component(plan))?;
+        self.push_open_object()
     }
 
     /// Refuses, before anything is written, what the file cannot represent.
@@ -174,103 +170,185 @@ impl Writer {
         Ok(())
     }
 
-    /// Copies a component's stored bytes and its entry.
-    fn copy_stored(&mut self, stored: Stored<'_>) -> Result<()> {
-        let Stored { component, mut entry, mut rare, hashes, is_damaged } = stored;
-        self.damaged = self.damaged.saturating_add(u64::from(is_damaged));
-        let copy = self.shareable(&component).map(CopyKey::stored);
-        if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
-            entry.offset = copied.offset;
-            rare.digest = rare.digest.or(copied.digest.filter(|_| hashes.is_some()));
-            self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
-            return self.push_component(entry, rare);
+    /// Copies a component as it was planned, unless it was copied before and the file may share its bytes.
+    fn copy_component(&mut self, plan: &Plan<'_>) -> Result<()> {
+        self.damaged = self.damaged.saturating_add(u64::from(plan.is_damaged));
+        // The canonical form knows equal bytes by themselves.
+        let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
+        let place = plan.component.stored_place().filter(|_| shares);
+        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.hashes));
+        if let Some(copied) = key.and_then(|key| self.copies.find(&key)) {
+            let (mut entry, mut rare) = (plan.entry, plan.rare);
+            (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
+            rare.digest = rare.digest.or(copied.digest.filter(|_| plan.hashes.is_some()));
+            return self.push_copy(entry, rare);
         }
-        let content = self.content_of_pieces(None, |body| component.for_each_stored(body))?;
-        if let Some(place) = self.find_equal(&content, Some(entry.stored_size)) {
+        match &plan.recoded {
+            Some(spec) => {
+                let width = swap_width(spec.dtype);
+                let content = self.canonical.content_of_pieces(width, |body| plan.for_each_decoded(body))?;
+                self.start_component(plan.entry, plan.rare, plan.hashes, spec.size, false, content)?;
+                plan.for_each_written(&mut |chunk| self.feed(chunk))?;
+                self.end_component()?;
+            }
+            None => self.copy_stored(plan)?,
+        }
+        match (key, self.manifest.components.last()) {
+            (Some(key), Some(entry)) => self.copies.insert(key, entry, self.manifest.rare(entry).digest),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies a component's stored bytes and its entry.
+    fn copy_stored(&mut self, plan: &Plan<'_>) -> Result<()> {
+        let Plan { component, mut entry, mut rare, hashes, .. } = *plan;
+        let content = self.canonical.content_of_pieces(None, |body| plan.for_each_written(body))?;
+        if let Some(place) = self.canonical.find_equal(&content, Some(entry.stored_size)) {
             entry.offset = place;
-            return self.push_component(entry, rare);
+            return self.push_copy(entry, rare);
         }
         self.align(self.alignment_of(Some(entry.stored_size)))?;
         entry.offset = self.position;
         let mut hasher = hashes.map(Hasher::new);
-        match component.digests_stored_bytes(self.capabilities().digest_of) {
-            true => component.for_each_stored(&mut |chunk| self.write_and_hash(chunk, hasher.as_mut()))?,
-            false => {
-                if let Some(hasher) = &mut hasher {
-                    component.for_each_digested(&mut |chunk| {
-                        hasher.update(chunk);
-                        Ok(())
-                    })?;
-                }
-                component.for_each_stored(&mut |chunk| self.write_and_hash(chunk, None))?;
-            }
+        let of_stored = component.digests_stored_bytes(self.capabilities().digest_of);
+        if let Some(hasher) = hasher.as_mut().filter(|_| !of_stored) {
+            component.for_each_digested(&mut |chunk| {
+                hasher.update(chunk);
+                Ok(())
+            })?;
         }
+        plan.for_each_written(&mut |chunk| {
+            self.write_and_hash(chunk, hasher.as_mut().filter(|_| of_stored))
+        })?;
         if let Some(hasher) = hasher {
             rare.digest = Some(self.push_digest(&hasher.finish())?);
         }
+        entry.offset = self.canonical.record_content(content, entry.stored_size, entry.offset)?;
+        self.push_copy(entry, rare)
+    }
+
+    fn push_copy(&mut self, entry: Entry, rare: RareNames) -> Result<()> {
         self.data_bytes = self.data_bytes.saturating_add(entry.size().unwrap_or(entry.stored_size));
-        entry.offset = self.record_content(content, entry.stored_size, entry.offset)?;
-        copy.map_or(Ok(()), |copy| self.copied.insert(copy, &entry, rare.digest))?;
         self.push_component(entry, rare)
-    }
-
-    /// Identifies the bytes of a component, if components of the written file may share bytes.
-    fn shareable(&self, component: &Component<'_>) -> Option<StoredPlace> {
-        // The canonical form knows equal bytes by themselves.
-        let shares = self.canonical.is_none() && self.capabilities().shared_bytes == SharedBytes::All;
-        component.stored_place().filter(|_| shares)
-    }
-
-    /// Decodes a component, converts it, and encodes it again.
-    fn reencode(&mut self, reencode: &Reencode<'_>) -> Result<()> {
-        self.damaged = self.damaged.saturating_add(u64::from(reencode.is_damaged));
-        let copy = self.shareable(&reencode.component).map(|from| CopyKey::recoded(from, &reencode.spec));
-        if let Some(copied) = copy.and_then(|copy| self.copied.find(&copy)) {
-            let (mut entry, mut rare) = component_entry(self, &reencode.spec)?;
-            (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
-            entry.set_size(reencode.spec.size);
-            entry.set_size_declared(entry.encoding.has_declared_size());
-            rare.digest = copied.digest;
-            self.data_bytes = self.data_bytes.saturating_add(reencode.spec.size.unwrap_or(0));
-            return self.push_component(entry, rare);
-        }
-        let content =
-            self.content_of_pieces(swap_width(reencode.spec.dtype), |body| reencode.for_each(body))?;
-        self.component_of(&reencode.spec, content)?;
-        match reencode.is_borrowed_as_written() {
-            true => reencode.component.for_each_stored(&mut |chunk| self.data(chunk))?,
-            false => reencode.for_each(&mut |chunk| self.data(chunk))?,
-        }
-        self.end_component()?;
-        match (copy, self.manifest.components.last()) {
-            (Some(copy), Some(entry)) => {
-                let digest = self.manifest.rare(entry).digest;
-                self.copied.insert(copy, entry, digest)
-            }
-            _ => Ok(()),
-        }
     }
 }
 
-impl Reencode<'_> {
-    /// Whether the bytes that are written are the stored ones, and can be borrowed: large pieces are hashed
-    /// while they are written.
-    fn is_borrowed_as_written(&self) -> bool {
-        let (component, dtype) = (&self.component, self.spec.dtype);
-        let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
-        let keeps_order = !component.entry().swaps() && !dtype.swaps(false);
-        keeps_dtype && keeps_order && component.is_raw() && component.borrows_stored()
+/// Objects whose bytes stay in other files, which become shards of the file that is written.
+impl Writer {
+    /// Makes an open file a shard of the file that is written. Readers look for it by that name: as
+    /// `STEM-NAME.zt` next to `STEM.zt`. All of its bytes are read, for its own digests and for the new one.
+    pub fn add_shard(&mut self, name: &str, file: &File) -> Result<()> {
+        self.check_idle()?;
+        let named = |e: Error| e.within(format_args!("shard {}", Quoted(name.as_bytes())));
+        self.check_shard(name, file).map_err(named)?;
+        // The table of shards has a new digest of the whole file.
+        let mut components = file.objects().flat_map(|object| object.components());
+        components.try_for_each(|component| component.check_source()).map_err(named)?;
+        let mut hasher = Hasher::new(Algorithm::Xxh3);
+        let size = file.for_each_byte(&mut |chunk| {
+            hasher.update(chunk);
+            self.report(chunk.len())
+        })?;
+        let digest = to_text(&hasher.finish())?;
+        let hash = self.hasher.hash_one(name.as_bytes());
+        let (name, digest) = (self.manifest.texts.add(name)?, self.manifest.texts.add(&digest)?);
+        let number = table_position(self.manifest.shards.len())?;
+        let at = Position::after(self.manifest.shards.len())?;
+        self.manifest.shards.try_reserve(1)?;
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let hash_of = |at: &u32| hasher.hash_one(name_of(manifest, *at));
+        let reserved = self.shard_names.try_reserve(1, hash_of);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
+        let file_hash = |(file, _): &(u64, Position)| hasher.hash_one(file);
+        let reserved = self.shard_files.try_reserve(1, file_hash);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of shards"))?;
+        self.shard_names.insert_unique(hash, number, hash_of);
+        if self.shard_of(file.number()).is_none() {
+            self.shard_files.insert_unique(hasher.hash_one(file.number()), (file.number(), at), file_hash);
+        }
+        self.manifest.shards.push(Shard { name, size, digest });
+        Ok(())
     }
 
-    /// The bytes as they are written, in the host's order.
-    fn for_each(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let (component, dtype) = (&self.component, self.spec.dtype);
-        let from = component.dtype().unwrap_or(dtype);
-        let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
-        match from == dtype && !odd_bools {
-            true => component.for_each_decoded(body),
-            false => component.for_each_converted(dtype, body),
+    /// The first shard that was made of that open file.
+    fn shard_of(&self, file: u64) -> Option<Position> {
+        let found = self.shard_files.find(self.hasher.hash_one(file), |(other, _)| *other == file);
+        found.map(|(_, at)| *at)
+    }
+
+    fn check_shard(&self, name: &str, file: &File) -> Result<()> {
+        let to = self.capabilities();
+        if self.canonical.is_asked() {
+            return Err(fail!(InvalidArgument, "the canonical form has no shards"));
         }
+        if self.append_base.is_some() {
+            return Err(fail!(
+                Unsupported,
+                "only a new file gets shards: one that is there keeps its own table"
+            ));
+        }
+        to.check_shard_name(name)?;
+        if file.container() != to.container {
+            let (from, to) = (file.container().name(), to.container.name());
+            return Err(fail!(
+                Unsupported,
+                "it is a file of {from}; a file of {to} has only shards of its own kind"
+            ));
+        }
+        if file.manifest_count() != 1 {
+            return Err(fail!(Unsupported, "it is a model of several files; each of them may be a shard"));
+        }
+        let hash = self.hasher.hash_one(name.as_bytes());
+        if self.shard_names.find(hash, |at| name_of(&self.manifest, *at) == name.as_bytes()).is_some() {
+            return Err(fail!(Exists, "there is a shard of that name"));
+        }
+        match self.manifest.shards.len() < MAX_SHARDS {
+            true => Ok(()),
+            false => Err(fail!(Limit, "there are {MAX_SHARDS} shards already, which is the limit")),
+        }
+    }
+
+    /// Adds an object of a file that was made a shard, under `name`; its bytes stay where they are.
+    pub fn link(&mut self, object: &Object<'_>, name: &str) -> Result<()> {
+        self.check_idle()?;
+        let shard = self.shard_of(object.file_number()).ok_or_else(|| {
+            let what = fail!(InvalidArgument, "the file that it is of was not made a shard");
+            what.within(format_args!("object {}", Quoted(object.name_bytes())))
+        })?;
+        let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
+        self.begin(&spec, Attributes::of(object.attributes())?)?;
+        let linked = self.link_components(shard, object);
+        linked.and_then(|()| self.end()).inspect_err(|_| self.discard_object())
+    }
+
+    /// Adds the entries of all components; what they hold is checked as that of a copy.
+    fn link_components(&mut self, shard: Position, object: &Object<'_>) -> Result<()> {
+        let mut plans = Vec::new();
+        plans.try_reserve_exact(object.components().len())?;
+        for component in object.components() {
+            plans.push(self.plan_link(component)?);
+        }
+        check_plans(self, &plans, true)?;
+        for Plan { mut entry, rare, .. } in plans {
+            entry.set_in_shard(true);
+            self.push_component(entry, RareNames { shard: Some(shard), ..rare })?;
+        }
+        Ok(())
+    }
+
+    fn plan_link<'f>(&mut self, component: Component<'f>) -> Result<Plan<'f>> {
+        if component.entry().is_in_shard() {
+            return Err(component.wrap(fail!(
+                Unsupported,
+                "it is in a shard of that file; shards of shards are not followed"
+            )));
+        }
+        if component.is_never_interpreted() {
+            let name = component.logical_name().unwrap_or_default();
+            let why = self.capabilities().cannot_represent(format_args!("the type {name:?}"));
+            return Err(component.wrap(why));
+        }
+        plan_stored(self, component)
     }
 }
 
@@ -293,4 +371,10 @@ fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
 #[cold]
 fn gains_a_meaning(name: &str) -> Error {
     fail!(Unsupported, "{name:?} is unknown in its file, but means something in the file that is written")
+}
+
+/// The name of a shard.
+fn name_of(manifest: &Manifest, at: u32) -> &[u8] {
+    let shard = manifest.shards.get(at as usize);
+    shard.map(|shard| manifest.texts.get_bytes(shard.name)).unwrap_or_default()
 }

@@ -1,267 +1,63 @@
-//! Writes objects: opened, filled with components and ended by separate calls, or all of it in one call.
+//! Whole objects: [`Writer::write_all`] writes what every other way describes, one object or many. All of
+//! them are checked before the first byte is written, so that a call that is refused writes nothing. Objects
+//! of which not all is there yet are opened, given their components and ended.
 
 use super::attributes::check_attributes;
-use super::contents::ContentCheck;
-use super::specs::{self, check_object_name, ComponentSpec, LogicalSpec, ObjectSpec};
-use super::state::{name_exists, Phase, Writer};
-use super::stream::component_entry;
+use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_hashes};
+use super::components::component_entry;
+use super::content_check::{advise, ContentCheck};
+use super::description::{
+    check_final_size, check_index_dtype, check_object_name, dense_size, expected_size, known, ComponentSpec,
+    Components, DenseSpec, Describe, Description, LogicalSpec, ObjectSpec, Part, QuantizedSpec,
+};
+use super::state::{last_name, name_at, name_exists, Phase, Writer};
+use crate::codec::Coding;
+use crate::container::QuantizedForm;
+use crate::digest::{self, Algorithm};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::find_duplicate::find_duplicate;
-use crate::model::manifest::{Component, Format, Object, RareNames};
+use crate::model::manifest::{
+    element_count, table_position, Component, Encoding, Format, Object, Position, RareNames,
+};
 use crate::model::sort::sort_by;
 use crate::model::value::Attributes;
+use hashbrown::hash_table::Entry;
+use std::hash::BuildHasher;
 
 impl Writer {
-    /// Opens an object that is written component by component.
-    pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Attributes) -> Result<()> {
-        self.check_idle()?;
-        let in_object = |e: crate::error::Error| e.within(format_args!("object {:?}", spec.name));
-        self.check_object(spec, &attributes).map_err(in_object)?;
-        let checkpoint = self.manifest.checkpoint();
-        match self.new_object_entry(spec) {
-            Ok(entry) => {
-                let contents = Some(ContentCheck::new(self.capabilities(), entry.format, spec.shape));
-                self.state = Phase::Object { checkpoint, entry, attributes, contents };
-                Ok(())
-            }
-            Err(e) => {
-                self.roll_back_manifest(&checkpoint);
-                Err(in_object(e))
-            }
-        }
+    /// Writes a dense object.
+    pub fn write_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
+        self.write_all(std::slice::from_ref(request), |_, e| e)
     }
 
-    pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
-        check_object_name(spec.name, self.capabilities())?;
-        if self.has_name(spec.name) {
-            return Err(name_exists());
-        }
-        self.check_name_order(spec.name, None)?;
-        check_attributes(attributes)?;
-        self.check_attribute_keys(attributes)?;
-        if spec.format == "sparse_csr" && spec.shape.len() != 2 {
-            let rank = spec.shape.len();
-            return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));
-        }
-        let to = self.capabilities();
-        to.check_format(spec.format)?;
-        to.check_shape(spec.shape)?;
-        to.check_attributes(attributes)
+    /// Writes dense objects as [`Writer::write_dense`] would one after the other.
+    pub fn write_batch(&mut self, requests: &[DenseSpec<'_>]) -> Result<()> {
+        self.write_all(requests, |at, e| e.within(format_args!("request {at}")))
     }
 
-    fn new_object_entry(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
-        self.reserve_names(1)?;
-        let name = self.manifest.texts.add(spec.name)?;
-        let format = match self.capabilities().format(spec.format) {
-            Some(format) => format,
-            None => Format::Other(self.manifest.texts.add(spec.format)?),
-        };
-        self.manifest.objects.try_reserve(1)?;
-        self.object_entry(name, format, spec.shape)
-    }
-
-    /// Ends the open object.
-    pub fn end(&mut self) -> Result<()> {
-        let entry = self.open_object()?;
-        self.end_component()?;
-        let entry = Object { component_count: self.open_object()?.component_count, ..entry };
-        for role in entry.format.required_roles() {
-            if self.manifest.component(&entry, role).is_none() {
-                let name = self.manifest.texts.get(entry.name);
-                return Err(fail!(
-                    InvalidArgument,
-                    "object {name:?} has no component {role:?}, which its format requires"
-                ));
-            }
-        }
-        self.check_object_components(entry, true, None).map_err(|e| self.in_object(entry, e))?;
-        if let Some(mut contents) = self.take_contents() {
-            // Its bytes are in the file, and no call can make another object of them.
-            let checked = self.check_object_components(entry, true, Some(&mut contents));
-            checked.map_err(|e| self.in_object(entry, e)).map_err(|e| self.poison(e))?;
-        }
-        self.push_object()
-    }
-
-    fn in_object(&self, object: Object, error: Error) -> Error {
-        error.within(format_args!("object {:?}", self.manifest.texts.get(object.name)))
-    }
-
-    /// The check of the open object's contents, which is not asked again.
-    pub(super) fn take_contents(&mut self) -> Option<ContentCheck> {
-        match &mut self.state {
-            Phase::Object { contents, .. } => contents.take(),
-            Phase::Idle | Phase::Closed(_) => None,
-        }
-    }
-
-    /// Adds the open object to the manifest. Its components were all checked.
-    pub(super) fn push_object(&mut self) -> Result<()> {
-        let entry = self.open_object()?;
-        let Phase::Object { attributes, .. } = &self.state else {
-            return Err(fail!(Internal, "an open object is not open"));
-        };
-        let attributes = match attributes.is_empty() {
-            true => None,
-            false => Some(attributes.put(&mut self.manifest.values, None)?),
-        };
-        self.state = Phase::Idle;
-        self.manifest.objects.push(Object { attributes, ..entry })?; // reserved when the object was opened
-        self.index_last_name();
-        Ok(())
-    }
-
-    /// Writes an object with all of its components. Everything is checked before a byte is written.
+    /// Writes an object with all of its components.
     pub fn write_object(
         &mut self,
         spec: &ObjectSpec<'_>,
         attributes: Attributes,
         components: &[(ComponentSpec<'_>, &[u8])],
     ) -> Result<()> {
-        self.begin(spec, attributes)?;
-        let checked = self.check_components(spec, components);
-        if let Err(e) = checked {
-            self.discard_object();
-            return Err(e.within(format_args!("object {:?}", spec.name)));
-        }
-        let before = self.position;
-        let written = match self.canonical {
-            None => components.iter().try_for_each(|(spec, data)| self.component_whole(spec, data)),
-            Some(_) => by_role(components, |(spec, _)| spec.role).and_then(|sorted| {
-                sorted.iter().try_for_each(|(spec, data)| self.component_whole(spec, data))
-            }),
-        };
-        match written.and_then(|()| self.end_component()).and_then(|()| self.push_object()) {
-            Ok(()) => Ok(()),
-            // After the checks above only the sink fails. Half an object in the file would be padding that is
-            // not zero, so the writer is poisoned.
-            Err(e) if self.position != before && self.is_open() => Err(self.poison(e)),
-            Err(e) => {
-                self.discard_object();
-                Err(e)
-            }
-        }
+        self.write_parts(*spec, &attributes, components)
     }
 
-    /// Discards the open object.
-    pub(super) fn discard_object(&mut self) {
-        if let Phase::Object { checkpoint, .. } = &self.state {
-            let checkpoint = *checkpoint;
-            self.roll_back_manifest(&checkpoint);
-            self.component = None;
-            self.state = Phase::Idle;
+    /// Writes codes with scales; their geometry is checked first.
+    pub fn write_quantized(&mut self, spec: &QuantizedSpec<'_>) -> Result<()> {
+        let form = spec.form(self.capabilities());
+        let QuantizedForm { format, codes: role, attributes } =
+            form.map_err(|e| e.within(format_args!("object {:?}", spec.name)))?;
+        let object = ObjectSpec { name: spec.name, format, shape: spec.shape };
+        let (codes, data) = spec.packed_weight;
+        let codes = (ComponentSpec { role, ..codes }, data);
+        match spec.zeros {
+            Some(zeros) => self.write_parts(object, &attributes, &[codes, spec.scales, zeros]),
+            None => self.write_parts(object, &attributes, &[codes, spec.scales]),
         }
-    }
-
-    fn check_components(
-        &mut self,
-        spec: &ObjectSpec<'_>,
-        components: &[(ComponentSpec<'_>, &[u8])],
-    ) -> Result<()> {
-        let object = self.open_object()?;
-        for role in object.format.required_roles() {
-            if !components.iter().any(|(c, _)| c.role == *role) {
-                return Err(fail!(
-                    InvalidArgument,
-                    "it has no component {role:?}, which its format requires"
-                ));
-            }
-        }
-        if let Some((twice, _)) = find_duplicate(components, |(a, _), (b, _)| a.role.cmp(b.role))? {
-            return Err(fail!(Exists, "it has two components {:?}", twice.role));
-        }
-        let to = self.capabilities();
-        to.check_component_count(components.len())?;
-        for (component, data) in components {
-            let in_component =
-                |e: crate::error::Error| e.within(format_args!("component {:?}", component.role));
-            let tried = self.try_entry(component).and_then(|()| {
-                specs::check_index_dtype(object.format, component, to)?;
-                let expected = specs::expected_size(object.format, spec.shape, component)?;
-                let logical = specs::known(component.logical);
-                specs::check_final_size(component.dtype, logical, expected, data.len() as u64)
-            });
-            tried.map_err(in_component)?;
-        }
-        let entry_of = |writer: &mut Writer, (spec, data): &(ComponentSpec<'_>, &[u8])| {
-            let (mut entry, rare) = component_entry(writer, spec)?;
-            entry.set_size(Some(data.len() as u64));
-            Ok((entry, rare))
-        };
-        self.check_object_of(components, true, entry_of, &|(spec, data), _, check| {
-            check(data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))
-        })
-    }
-
-    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does,
-    /// make an object of the open object's format. `bytes_of` is told whether all bytes have to be seen.
-    /// `complete` as in [`Capabilities::check_object`](crate::container::Capabilities::check_object).
-    pub(super) fn check_object_of<T>(
-        &mut self,
-        components: &[T],
-        complete: bool,
-        entry_of: impl Fn(&mut Writer, &T) -> Result<(Component, RareNames)>,
-        bytes_of: &BytesOf<'_, T>,
-    ) -> Result<()> {
-        let (checkpoint, mut object) = (self.manifest.checkpoint(), self.open_object()?);
-        self.take_contents();
-        let mut check = || {
-            let first = self.manifest.components.len();
-            for component in components {
-                let (mut entry, rare) = entry_of(self, component)?;
-                entry.rare = self.manifest.add_rare_names(rare)?;
-                self.manifest.components.try_reserve(1)?;
-                self.manifest.components.push(entry)?;
-                object.component_count = object.component_count.saturating_add(1);
-            }
-            self.check_object_components(object, complete, None)?;
-            let manifest = &self.manifest;
-            let shape = manifest.shape(&object);
-            let mut contents = ContentCheck::new(self.capabilities(), object.format, shape);
-            for (at, component) in (0..).zip(components) {
-                let entry = manifest.components.get(first.saturating_add(at as usize)).copied();
-                let Some(entry) = entry else { return Err(fail!(Internal, "a component has no entry")) };
-                let (role, mut base) = (manifest.texts.get(entry.role), 0u64);
-                let needed = contents.begin((at, role), entry.dtype, entry.known_logical(), shape);
-                bytes_of(component, needed, &mut |bytes| {
-                    let checked = contents.check(bytes, base);
-                    base = base.saturating_add(bytes.len() as u64);
-                    checked
-                })?;
-            }
-            self.check_object_components(object, complete, Some(&mut contents))
-        };
-        let checked = check();
-        self.roll_back_manifest(&checkpoint);
-        checked
-    }
-
-    /// Checks that the components that the manifest has for an object make an object of its format, or, with
-    /// `contents`, that what they hold does.
-    fn check_object_components(
-        &mut self,
-        object: Object,
-        complete: bool,
-        contents: Option<&mut ContentCheck>,
-    ) -> Result<()> {
-        let to = self.capabilities();
-        let Phase::Object { attributes, .. } = &self.state else { return Ok(()) };
-        if contents.is_none() && !to.checks_objects() {
-            return Ok(());
-        }
-        let before = self.manifest.checkpoint();
-        let attributes = match attributes.is_empty() {
-            true => None,
-            false => Some(attributes.put(&mut self.manifest.values, None)?),
-        };
-        let object = Object { attributes, ..object };
-        let checked = match contents {
-            None => to.check_object(&self.manifest, &object, complete),
-            Some(contents) => contents.end(&self.manifest, &object),
-        };
-        self.manifest.rollback(&before);
-        checked
     }
 
     /// Writes a sparse_csr object.
@@ -276,20 +72,9 @@ impl Writer {
         indices: &[u64],
         indptr: &[u64],
     ) -> Result<()> {
-        let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
-        check_values(dtype, logical, values, indices.len() as u64).map_err(in_object)?;
-        let (indices, indptr) = (host_bytes(indices)?, host_bytes(indptr)?);
         let object = ObjectSpec { name, format: "sparse_csr", shape };
-        let logical = logical.map(LogicalSpec::Known);
-        self.write_object(
-            &object,
-            Attributes::default(),
-            &[
-                (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
-                (ComponentSpec::new("indices", Dtype::U64), &indices),
-                (ComponentSpec::new("indptr", Dtype::U64), &indptr),
-            ],
-        )
+        let positions = [("indices", indices), ("indptr", indptr)];
+        self.write_sparse(object, (dtype, logical), (values, indices.len() as u64), &positions)
     }
 
     /// Writes a sparse_coo object.
@@ -304,53 +89,503 @@ impl Writer {
         values: &[u8],
         coords: &[u64],
     ) -> Result<()> {
-        let in_object = |e: crate::error::Error| e.within(format_args!("object {name:?}"));
-        check_values(dtype, logical, values, nnz).map_err(in_object)?;
-        let coords = host_bytes(coords)?;
         let object = ObjectSpec { name, format: "sparse_coo", shape };
+        self.write_sparse(object, (dtype, logical), (values, nnz), &[("coords", coords)])
+    }
+
+    /// Writes `nnz` values with their positions, each as a component of that role.
+    fn write_sparse(
+        &mut self,
+        object: ObjectSpec<'_>,
+        (dtype, logical): (Dtype, Option<Logical>),
+        (values, nnz): (&[u8], u64),
+        positions: &[(&str, &[u64])],
+    ) -> Result<()> {
+        let wanted = logical.map_or(dtype.block(), Logical::block).size(nnz);
+        if wanted != Some(values.len() as u64) {
+            let (wanted, given) = (wanted.unwrap_or(u64::MAX), values.len());
+            let error = fail!(BufferSize, "{nnz} entries take {wanted} bytes of values, {given} are given");
+            return Err(error.within(format_args!("object {:?}", object.name)));
+        }
+        let (mut bytes, mut parts) = (Vec::new(), Vec::new());
+        bytes.try_reserve_exact(
+            positions
+                .iter()
+                .fold(0, |sum: usize, (_, numbers)| sum.saturating_add(numbers.len().saturating_mul(8))),
+        )?;
+        for (_, numbers) in positions {
+            numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_ne_bytes()));
+        }
+        parts.try_reserve_exact(positions.len().saturating_add(1))?;
         let logical = logical.map(LogicalSpec::Known);
-        self.write_object(
-            &object,
-            Attributes::default(),
-            &[
-                (ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values),
-                (ComponentSpec::new("coords", Dtype::U64), &coords),
-            ],
-        )
+        parts.push((ComponentSpec { logical, ..ComponentSpec::new("values", dtype) }, values));
+        let mut rest = bytes.as_slice();
+        for (role, numbers) in positions {
+            let (these, others) = rest.split_at_checked(numbers.len().saturating_mul(8)).unwrap_or_default();
+            parts.push((ComponentSpec::new(role, Dtype::U64), these));
+            rest = others;
+        }
+        self.write_parts(object, &Attributes::default(), &parts)
+    }
+
+    fn write_parts(
+        &mut self,
+        object: ObjectSpec<'_>,
+        attributes: &Attributes,
+        parts: &[Part<'_>],
+    ) -> Result<()> {
+        let components = Components::All(parts);
+        let whole = Description { object, attributes: Some(attributes), components };
+        self.write_all(std::slice::from_ref(&whole), |_, e| e)
+    }
+
+    /// Writes whole objects; everything is checked, of all of them, before a byte is written.
+    fn write_all<D: Describe>(
+        &mut self,
+        objects: &[D],
+        in_request: impl Fn(usize, Error) -> Error,
+    ) -> Result<()> {
+        self.check_idle()?;
+        let (checkpoint, before) = (self.manifest.checkpoint(), self.position);
+        let first = self.manifest.objects.len();
+        let mut named = 0;
+        let checked = self.reserve_entries(objects).and_then(|()| {
+            objects.iter().enumerate().try_for_each(|(at, object)| {
+                let whole = object.describe();
+                let checked = self.reserve_name(first, objects, at).and_then(|()| {
+                    named = at.saturating_add(1);
+                    self.check_description(&whole)
+                });
+                let in_object = |e: Error| e.within(format_args!("object {:?}", whole.object.name));
+                checked.map_err(|e| in_request(at, in_object(e)))
+            })
+        });
+        checked.and_then(|()| self.write_checked(objects)).map_err(|e| match self.is_open() {
+            // After the checks above only the sink fails. Half an object in the file would be padding that is
+            // not zero, so the writer is poisoned.
+            true if self.position != before => self.poison(e),
+            true => {
+                self.forget_names(first, objects.get(..named).unwrap_or_default());
+                self.roll_back_manifest(&checkpoint);
+                self.component = None;
+                e
+            }
+            false => e,
+        })
+    }
+
+    /// Reserves memory for all entries, so that making them cannot fail for lack of it once bytes are
+    /// written.
+    fn reserve_entries(&mut self, objects: &[impl Describe]) -> Result<()> {
+        let default = self.options.digest;
+        let (mut texts, mut dimensions, mut components) = (0_usize, 0_usize, 0_usize);
+        let mut rare_names = 0_usize;
+        for object in objects {
+            let Description { object, components: all, .. } = object.describe();
+            texts = texts.saturating_add(object.name.len()).saturating_add(1);
+            dimensions = dimensions.saturating_add(object.shape.len());
+            components = components.saturating_add(all.parts().len());
+            for (spec, _) in all.parts() {
+                let digest = spec.digest.unwrap_or(default).map_or(0, digest::text_size);
+                texts = texts.saturating_add(digest).saturating_add(1);
+                rare_names = rare_names.saturating_add(usize::from(digest > 0 || spec.logical.is_some()));
+            }
+        }
+        self.reserve_names(objects.len())?;
+        self.manifest.texts.try_reserve(texts)?;
+        self.manifest.dimensions.try_reserve(dimensions)?;
+        self.manifest.rare_names.try_reserve(rare_names)?;
+        self.manifest.components.try_reserve(components)?;
+        self.manifest.objects.try_reserve(objects.len())
+    }
+
+    /// Adds the name of object number `at`, whose position will be so many behind `first`.
+    fn reserve_name(&mut self, first: usize, objects: &[impl Describe], at: usize) -> Result<()> {
+        let name_at_request = |at: usize| objects.get(at).map(|object| object.describe().object.name);
+        let name = name_at_request(at).unwrap_or_default();
+        check_object_name(name, self.capabilities())?;
+        let position = table_position(first.saturating_add(at))?;
+        let (manifest, hasher) = (&self.manifest, &self.hasher);
+        let name_of = |position: u32| {
+            let request = name_at_request((position as usize).wrapping_sub(first));
+            request.map_or_else(|| name_at(manifest, position), str::as_bytes)
+        };
+        let is_it = |position: &u32| name_of(*position) == name.as_bytes();
+        let hash = |position: &u32| hasher.hash_one(name_of(*position));
+        let is_there = self.append_base.as_ref().is_some_and(|base| base.has(name));
+        let before = || at.checked_sub(1).and_then(name_at_request).or_else(|| last_name(manifest));
+        match self.names.entry(hasher.hash_one(name.as_bytes()), is_it, hash) {
+            Entry::Vacant(place) if !is_there => {
+                self.canonical.check_order("an object", name, before)?;
+                place.insert(position);
+                Ok(())
+            }
+            _ => Err(name_exists()),
+        }
+    }
+
+    /// Takes the names of these objects out of the index.
+    fn forget_names(&mut self, first: usize, objects: &[impl Describe]) {
+        for (position, object) in (first..).zip(objects) {
+            let hash = self.hasher.hash_one(object.describe().object.name.as_bytes());
+            if let Ok(name) = self.names.find_entry(hash, |other| *other as usize == position) {
+                name.remove();
+            }
+        }
+    }
+
+    /// Checks that such an object can be written, whatever its name.
+    fn check_description(&mut self, whole: &Description<'_>) -> Result<()> {
+        match &whole.components {
+            Components::Data([(spec, data)]) => self
+                .check_data(whole.object.shape, spec, data)
+                .map_err(|e| e.within(format_args!("component {:?}", spec.role))),
+            Components::All(parts) => {
+                let checkpoint = self.manifest.checkpoint();
+                let checked = self.check_parts(whole, parts);
+                self.roll_back_manifest(&checkpoint);
+                checked
+            }
+        }
+    }
+
+    /// Checks the data of a dense object.
+    fn check_data(&mut self, shape: &[u64], spec: &ComponentSpec<'_>, data: &[u8]) -> Result<()> {
+        let (entry, _) = self.entry_of(spec)?;
+        let (to, logical) = (self.capabilities(), known(spec.logical));
+        to.check_shape(shape)?;
+        check_final_size(
+            spec.dtype,
+            logical,
+            dense_size(shape, spec.dtype, spec.logical)?,
+            data.len() as u64,
+        )?;
+        let check = to.element_check(entry.dtype, logical, element_count(shape), false);
+        check.check(data, 0).map_err(|e| advise(to, e))
+    }
+
+    /// Checks any object, and leaves its entries in the manifest.
+    fn check_parts(&mut self, whole: &Description<'_>, parts: &[Part<'_>]) -> Result<()> {
+        let (to, none) = (self.capabilities(), Attributes::default());
+        self.check_object(&whole.object, whole.attributes.unwrap_or(&none))?;
+        let object = self.object_of(&whole.object)?;
+        let object = Object { attributes: self.put_attributes(whole.attributes)?, ..object };
+        for role in object.format.required_roles() {
+            if !parts.iter().any(|(spec, _)| spec.role == *role) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "it has no component {role:?}, which its format requires"
+                ));
+            }
+        }
+        if let Some((twice, _)) = find_duplicate(parts, |(a, _), (b, _)| a.role.cmp(b.role))? {
+            return Err(fail!(Exists, "it has two components {:?}", twice.role));
+        }
+        to.check_component_count(parts.len())?;
+        for (spec, data) in parts {
+            self.canonical.check_order("a component", spec.role, || None)?; // they are put in order
+            let tried = self.try_entry(spec).and_then(|()| {
+                check_index_dtype(object.format, spec, to)?;
+                let expected = expected_size(object.format, whole.object.shape, spec)?;
+                check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
+            });
+            tried.map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
+        }
+        let entry_of = |writer: &mut Writer, (spec, data): &Part<'_>| {
+            let (mut entry, rare) = component_entry(writer, spec)?;
+            entry.set_size(Some(data.len() as u64));
+            Ok((entry, rare))
+        };
+        self.check_object_of(object, parts, true, entry_of, &|(spec, data), _, check| {
+            check(data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))
+        })
+    }
+
+    /// The entry of a component, without what only the bytes give. Most objects of a file are dense, and the
+    /// entries of their data equal, so the last one is kept.
+    pub(super) fn entry_of(&mut self, spec: &ComponentSpec<'_>) -> Result<(Component, RareNames)> {
+        let kind = (spec.dtype, known(spec.logical), spec.encoding, spec.digest);
+        let is_kept = spec.role == "data" && (spec.logical.is_none() || kind.1.is_some());
+        match self.last_entry {
+            Some((last, entry)) if is_kept && last == kind => Ok((entry, RareNames::default())),
+            _ => {
+                let (entry, rare) = component_entry(self, spec)?;
+                if is_kept {
+                    self.last_entry = Some((kind, entry));
+                }
+                Ok((entry, rare))
+            }
+        }
+    }
+
+    /// Writes the bytes of objects that were checked; neighbours of one component and one encoding go
+    /// together.
+    fn write_checked<D: Describe>(&mut self, objects: &[D]) -> Result<()> {
+        let (encoding, to) = (self.options.encoding, self.capabilities());
+        let encoding_of = |object: &D| match object.describe().components.parts() {
+            [(spec, _)] if !spec.dtype.swaps(false) => {
+                Some(to.encoding(spec.encoding.unwrap_or(encoding)).unwrap_or(Encoding::Other))
+            }
+            _ => None,
+        };
+        let same_storage = |a: &D, b: &D| encoding_of(a).is_some_and(|one| encoding_of(b) == Some(one));
+        for run in objects.chunk_by(same_storage) {
+            let coding = run.first().filter(|_| run.len() > 1).and_then(encoding_of).and_then(Coding::of);
+            let helpers = match coding {
+                Some(Coding::Compressed(codec)) => {
+                    compress_in_parallel(self, codec, run)?;
+                    continue;
+                }
+                Some(Coding::Raw) => threads_to_hash(&self.options, run),
+                None => 0,
+            };
+            match helpers {
+                0 => run.iter().try_for_each(|object| self.write_whole(&object.describe(), |_| true))?,
+                _ => write_with_offloaded_hashes(self, run, helpers)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the bytes of one object. Components are hashed here by the algorithms that `hashes` says.
+    pub(super) fn write_whole(
+        &mut self,
+        whole: &Description<'_>,
+        hashes: impl Fn(Algorithm) -> bool,
+    ) -> Result<()> {
+        let (object, is_sorted) = (self.whole_object(whole)?, self.canonical.is_asked());
+        let mut write = |(spec, data): &Part<'_>| {
+            let ((entry, rare), size) = (self.entry_of(spec)?, data.len() as u64);
+            let digest = spec.digest.unwrap_or(self.options.digest).filter(|digest| hashes(*digest));
+            let content = self.canonical.content_of(data, spec.dtype)?;
+            self.start_component(entry, rare, digest, Some(size), false, content)?;
+            self.feed(data)?;
+            self.close_component()
+        };
+        match whole.components.parts() {
+            [part] => write(part)?,
+            parts if is_sorted => by_role(parts)?.into_iter().try_for_each(write)?,
+            parts => parts.iter().try_for_each(write)?,
+        }
+        self.push_object(object, whole.attributes)
+    }
+
+    /// The entry of a whole object that has no components yet.
+    pub(super) fn whole_object(&mut self, whole: &Description<'_>) -> Result<Object> {
+        match whole.components {
+            Components::Data(_) => {
+                let name = self.manifest.texts.add(whole.object.name)?;
+                self.object_entry(name, Format::Dense, whole.object.shape)
+            }
+            Components::All(_) => self.object_of(&whole.object),
+        }
+    }
+
+    /// Adds an object, whose name is in the index, with the components since it was begun.
+    pub(super) fn push_object(&mut self, object: Object, attributes: Option<&Attributes>) -> Result<()> {
+        let attributes = self.put_attributes(attributes)?;
+        let count = self.manifest.components.len().saturating_sub(object.component_start as usize);
+        let component_count = table_position(count)?;
+        self.manifest.objects.push(Object { attributes, component_count, ..object })
+    }
+
+    fn put_attributes(&mut self, attributes: Option<&Attributes>) -> Result<Option<Position>> {
+        let attributes = attributes.filter(|attributes| !attributes.is_empty());
+        attributes.map(|attributes| attributes.put(&mut self.manifest.values, None)).transpose()
+    }
+}
+
+/// Objects that are opened, given their components and ended by separate calls.
+impl Writer {
+    /// Opens an object that is written component by component.
+    pub fn begin(&mut self, spec: &ObjectSpec<'_>, attributes: Attributes) -> Result<()> {
+        self.check_idle()?;
+        let in_object = |e: Error| e.within(format_args!("object {:?}", spec.name));
+        self.check_new_name(spec.name)
+            .and_then(|()| self.check_object(spec, &attributes))
+            .map_err(in_object)?;
+        let checkpoint = self.manifest.checkpoint();
+        let mut entry = || {
+            self.reserve_names(1)?;
+            self.manifest.objects.try_reserve(1)?;
+            self.object_of(spec)
+        };
+        match entry() {
+            Ok(entry) => {
+                let contents = Some(ContentCheck::new(self.capabilities(), entry.format, spec.shape));
+                self.state = Phase::Object { checkpoint, entry, attributes, contents };
+                Ok(())
+            }
+            Err(e) => {
+                self.roll_back_manifest(&checkpoint);
+                Err(in_object(e))
+            }
+        }
+    }
+
+    /// Checks that an object of that name may come next.
+    pub(super) fn check_new_name(&self, name: &str) -> Result<()> {
+        check_object_name(name, self.capabilities())?;
+        match self.has_name(name) {
+            true => Err(name_exists()),
+            false => self.canonical.check_order("an object", name, || last_name(&self.manifest)),
+        }
+    }
+
+    /// Checks that such an object can be written, whatever its name and its components.
+    pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
+        check_attributes(attributes)?;
+        self.canonical.check_attribute_keys(attributes)?;
+        if spec.format == "sparse_csr" && spec.shape.len() != 2 {
+            let rank = spec.shape.len();
+            return Err(fail!(InvalidArgument, "its format is sparse_csr, but its rank is {rank}, not 2"));
+        }
+        let to = self.capabilities();
+        to.check_format(spec.format)?;
+        to.check_shape(spec.shape)?;
+        to.check_attributes(attributes)
+    }
+
+    /// The entry of an object that has no components yet.
+    fn object_of(&mut self, spec: &ObjectSpec<'_>) -> Result<Object> {
+        let name = self.manifest.texts.add(spec.name)?;
+        let format = match self.capabilities().format(spec.format) {
+            Some(format) => format,
+            None => Format::Other(self.manifest.texts.add(spec.format)?),
+        };
+        self.object_entry(name, format, spec.shape)
+    }
+
+    /// Ends the open object.
+    pub fn end(&mut self) -> Result<()> {
+        self.open_object()?;
+        self.end_component()?;
+        let object = self.open_object()?;
+        for role in object.format.required_roles() {
+            if self.manifest.component(&object, role).is_none() {
+                let name = self.manifest.texts.get(object.name);
+                return Err(fail!(
+                    InvalidArgument,
+                    "object {name:?} has no component {role:?}, which its format requires"
+                ));
+            }
+        }
+        let before = self.manifest.checkpoint();
+        let object = Object { attributes: self.put_open_attributes()?, ..object };
+        let checked = self.capabilities().check_object(&self.manifest, &object, true);
+        let contents = checked.as_ref().ok().and_then(|()| self.take_contents());
+        let held = contents.map_or(Ok(()), |mut contents| contents.end(&self.manifest, &object));
+        self.manifest.rollback(&before);
+        let name = self.manifest.texts.get(object.name);
+        let in_object = |e: Error| e.within(format_args!("object {name:?}"));
+        let (checked, held) = (checked.map_err(in_object), held.map_err(in_object));
+        checked?;
+        // Its bytes are in the file, and no call can make another object of them.
+        held.map_err(|e| self.poison(e))?;
+        self.push_open_object()
+    }
+
+    /// The check of the open object's contents, which is not asked again.
+    fn take_contents(&mut self) -> Option<ContentCheck> {
+        match &mut self.state {
+            Phase::Object { contents, .. } => contents.take(),
+            Phase::Idle | Phase::Closed(_) => None,
+        }
+    }
+
+    /// Adds the open object to the manifest. Its components were all checked.
+    pub(super) fn push_open_object(&mut self) -> Result<()> {
+        let object = self.open_object()?;
+        let object = Object { attributes: self.put_open_attributes()?, ..object };
+        self.state = Phase::Idle;
+        self.manifest.objects.push(object)?; // reserved when the object was opened
+        self.index_last_name();
+        Ok(())
+    }
+
+    fn put_open_attributes(&mut self) -> Result<Option<Position>> {
+        match &self.state {
+            Phase::Object { attributes, .. } if !attributes.is_empty() => {
+                attributes.put(&mut self.manifest.values, None).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Discards the open object.
+    pub(super) fn discard_object(&mut self) {
+        if let Phase::Object { checkpoint, .. } = &self.state {
+            let checkpoint = *checkpoint;
+            self.roll_back_manifest(&checkpoint);
+            self.component = None;
+            self.state = Phase::Idle;
+        }
+    }
+
+    /// Checks as [`Writer::check_object_of`] does, but all components of the open object at once: their bytes
+    /// are not checked again when they are written.
+    pub(super) fn check_open_object_of<T>(
+        &mut self,
+        components: &[T],
+        complete: bool,
+        entry_of: impl Fn(&mut Writer, &T) -> Result<(Component, RareNames)>,
+        bytes_of: &BytesOf<'_, T>,
+    ) -> Result<()> {
+        self.take_contents();
+        let (before, object) = (self.manifest.checkpoint(), self.open_object()?);
+        let object = Object { attributes: self.put_open_attributes()?, ..object };
+        let checked = self.check_object_of(object, components, complete, entry_of, bytes_of);
+        self.roll_back_manifest(&before);
+        checked.map_err(|e| e.within(format_args!("object {:?}", self.manifest.texts.get(object.name))))
+    }
+
+    /// Checks that components, with the entries that `entry_of` gives and the bytes that `bytes_of` does,
+    /// make an object of that format. `bytes_of` is told whether all bytes have to be seen. `complete` as in
+    /// [`Capabilities::check_object`](crate::container::Capabilities::check_object). The entries stay in the
+    /// manifest.
+    fn check_object_of<T>(
+        &mut self,
+        mut object: Object,
+        components: &[T],
+        complete: bool,
+        entry_of: impl Fn(&mut Writer, &T) -> Result<(Component, RareNames)>,
+        bytes_of: &BytesOf<'_, T>,
+    ) -> Result<()> {
+        let first = self.manifest.components.len();
+        for component in components {
+            let (mut entry, rare) = entry_of(self, component)?;
+            entry.rare = self.manifest.add_rare_names(rare)?;
+            self.manifest.components.try_reserve(1)?;
+            self.manifest.components.push(entry)?;
+            object.component_count = object.component_count.saturating_add(1);
+        }
+        let (to, manifest) = (self.capabilities(), &self.manifest);
+        to.check_object(manifest, &object, complete)?;
+        let shape = manifest.shape(&object);
+        let mut contents = ContentCheck::new(to, object.format, shape);
+        for (at, component) in (0..).zip(components) {
+            let entry = manifest.components.get(first.saturating_add(at as usize)).copied();
+            let Some(entry) = entry else { return Err(fail!(Internal, "a component has no entry")) };
+            let (role, mut base) = (manifest.texts.get(entry.role), 0u64);
+            let needed = contents.begin((at, role), entry.dtype, entry.known_logical(), shape);
+            bytes_of(component, needed, &mut |bytes| {
+                let checked = contents.check(bytes, base);
+                base = base.saturating_add(bytes.len() as u64);
+                checked
+            })?;
+        }
+        contents.end(manifest, &object)
     }
 }
 
 /// Gives the bytes of a component to a check. The flag says whether the check has to see them.
-pub(super) type BytesOf<'a, T> = dyn Fn(&T, bool, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
+type BytesOf<'a, T> = dyn Fn(&T, bool, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// Components in the order of their roles' bytes.
-fn by_role<T>(components: &[T], role: impl Fn(&T) -> &str) -> Result<Vec<&T>> {
+fn by_role<'p, 'a>(parts: &'p [Part<'a>]) -> Result<Vec<&'p Part<'a>>> {
     let mut sorted = Vec::new();
-    sorted.try_reserve_exact(components.len())?;
-    sorted.extend(components);
-    sort_by(&mut sorted, |a: &&T, b: &&T| role(a).as_bytes().cmp(role(b).as_bytes()));
+    sorted.try_reserve_exact(parts.len())?;
+    sorted.extend(parts);
+    sort_by(&mut sorted, |(a, _): &&Part<'_>, (b, _): &&Part<'_>| a.role.as_bytes().cmp(b.role.as_bytes()));
     Ok(sorted)
-}
-
-/// Checks that a sparse object has as many values as entries.
-fn check_values(dtype: Dtype, logical: Option<Logical>, values: &[u8], nnz: u64) -> Result<()> {
-    let block = logical.map_or(dtype.block(), Logical::block);
-    let wanted = block.size(nnz);
-    if wanted != Some(values.len() as u64) {
-        return Err(fail!(
-            BufferSize,
-            "{nnz} entries take {} bytes of values, {} are given",
-            wanted.unwrap_or(u64::MAX),
-            values.len()
-        ));
-    }
-    Ok(())
-}
-
-/// Numbers as the bytes that they are in memory: what a component takes.
-fn host_bytes(numbers: &[u64]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(numbers.len().saturating_mul(8))?;
-    numbers.iter().for_each(|n| bytes.extend_from_slice(&n.to_ne_bytes()));
-    Ok(bytes)
 }

@@ -1,72 +1,10 @@
-//! What is to be written, what of it can be refused by itself, and what was written.
+//! How to write, and what was written.
 
-use crate::container::{self, Capabilities};
+use crate::container;
 use crate::digest::Algorithm;
 use crate::error::{fail, Result};
-use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{element_count, Encoding, Format, Version};
+use crate::model::manifest::{Encoding, Version};
 use crate::threads::ThreadHooks;
-
-/// Longest name that is written, in bytes.
-pub(super) const NAME_LIMIT: usize = 64 << 10;
-
-/// A logical type to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogicalSpec<'a> {
-    /// One that this version knows.
-    Known(Logical),
-    /// Any other.
-    Other(&'a str),
-}
-
-/// An object to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct ObjectSpec<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// The name of its format.
-    pub format: &'a str,
-    /// Its dimensions.
-    pub shape: &'a [u64],
-}
-
-/// A component to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct ComponentSpec<'a> {
-    /// Its name within the object.
-    pub role: &'a str,
-    /// Its storage type.
-    pub dtype: Dtype,
-    /// Its logical type.
-    pub logical: Option<LogicalSpec<'a>>,
-    /// Its encoding; none for the writer's.
-    pub encoding: Option<Encoding>,
-    /// Its digest; the outer none for the writer's, the inner one for no digest.
-    pub digest: Option<Option<Algorithm>>,
-    /// How many bytes will be streamed, if that is known.
-    pub size: Option<u64>,
-}
-
-impl<'a> ComponentSpec<'a> {
-    /// A component as the writer's options have it.
-    pub fn new(role: &'a str, dtype: Dtype) -> Self {
-        ComponentSpec { role, dtype, logical: None, encoding: None, digest: None, size: None }
-    }
-}
-
-/// How a copy is encoded, where not as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recode {
-    /// The encoding; none for the one that it has.
-    pub encoding: Option<Encoding>,
-    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner
-    /// one for no digest.
-    pub digest: Option<Option<Algorithm>>,
-    /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
-    pub floats: Option<Dtype>,
-    /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
-    pub lossy: bool,
-}
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,81 +143,5 @@ impl WriterOptions {
             true => Err(to.cannot_represent(format_args!("frames of {size} bytes; {most} is the most"))),
             false => Ok(()),
         }
-    }
-}
-
-/// Whether an object of that name can be written.
-pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
-    to.check_name("an object", name)?;
-    match name.len() {
-        size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes that a component must have, if its object's shape gives them.
-pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
-    match format == Format::Dense && spec.role == "data" {
-        true => dense_size(shape, spec.dtype, spec.logical),
-        false => Ok(None),
-    }
-}
-
-/// Bytes that the data of a dense object must have, if the size of its elements is known.
-pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
-    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
-    let elements = element_count(shape).ok_or_else(overflow)?;
-    let block = match logical {
-        None => dtype.block(),
-        Some(LogicalSpec::Known(logical)) => logical.block(),
-        Some(LogicalSpec::Other(_)) => return Ok(None),
-    };
-    block.size(elements).ok_or_else(overflow).map(Some)
-}
-
-/// Whether a component of such a type may end with so many bytes.
-pub fn check_final_size(
-    dtype: Dtype,
-    logical: Option<Logical>,
-    expected: Option<u64>,
-    size: u64,
-) -> Result<()> {
-    // The last packed elements may fill only a part of their block.
-    let block = logical.map_or(dtype.block(), Logical::block);
-    let unit = if block.elements > 1 { 1 } else { block.bytes };
-    match expected {
-        Some(expected) if expected != size => {
-            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
-        }
-        _ if size % unit != 0 => {
-            Err(fail!(BufferSize, "{size} bytes are no whole number of {unit}-byte elements"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether the container to be written allows a component of that type in such an object.
-pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
-    let allowed = to.index_dtypes;
-    if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
-        return Ok(());
-    }
-    let wanted = allowed.description();
-    let (dtype, more) = (spec.dtype.name(), if spec.logical.is_some() { " with a type" } else { "" });
-    Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
-}
-
-/// The logical type, where its ratio is known.
-pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
-    logical.as_ref().and_then(known_of)
-}
-
-/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind
-/// complains.
-#[inline(never)]
-fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
-    match *logical {
-        LogicalSpec::Known(logical) => Some(logical),
-        LogicalSpec::Other(_) => None,
     }
 }

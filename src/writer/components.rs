@@ -1,17 +1,19 @@
 //! One component at a time: aligned, encoded and hashed on the way to the sink, so that a component
 //! may be larger than memory.
 
-use super::content_index::Content;
-use super::specs::{
+use super::description::{
     check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
+use super::frames::{compress, Inputs};
+use super::shared_bytes::Content;
 use super::state::{OpenComponent, Phase, Writer, MAX_UNREPORTED};
-use crate::codec::Coding;
-use crate::convert::byte_order::swap_in_place;
+use crate::codec::{encode_seek_table, Codec, Coding};
+use crate::convert::byte_order::swap_whole;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, LogicalType, RareNames, TextId};
+use crate::threads;
 
 /// An encoding that this version does not know has no codec.
 #[cold]
@@ -67,7 +69,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
     writer.options.check_frames(encoding)?;
     let digest = spec.digest.unwrap_or(writer.options.digest);
     to.check_digest(digest)?;
-    writer.check_canonical(encoding, digest)?;
+    writer.canonical.check_component(encoding, digest)?;
     let role = writer.manifest.intern_role(spec.role)?;
     let mut entry = Component::new(role, Some(spec.dtype));
     (entry.logical, entry.encoding) = (logical, encoding);
@@ -77,12 +79,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
 impl Writer {
     /// Opens a component of the open object, to be given its bytes by [`Writer::data`].
     pub fn component(&mut self, spec: &ComponentSpec<'_>) -> Result<()> {
-        self.open_component(spec, spec.size, true, self.content_of_stream())
-    }
-
-    /// As [`Writer::component`], where the content is known before the bytes come.
-    pub(super) fn component_of(&mut self, spec: &ComponentSpec<'_>, content: Content) -> Result<()> {
-        self.open_component(spec, spec.size, true, content)
+        self.open_component(spec, spec.size, true, self.canonical.content_of_stream())
     }
 
     /// Writes a component of the open object whole.
@@ -93,7 +90,7 @@ impl Writer {
         check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             .map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
         self.check_whole(spec, data).map_err(|e| e.within(format_args!("component {:?}", spec.role)))?;
-        let content = self.content_of(data, spec.dtype)?;
+        let content = self.canonical.content_of(data, spec.dtype)?;
         self.open_component(spec, Some(data.len() as u64), false, content)?;
         self.feed(data)?;
         self.end_component()
@@ -159,7 +156,7 @@ impl Writer {
         streamed: bool,
         content: Content,
     ) -> Result<()> {
-        let place = self.find_equal(&content, expected);
+        let place = self.canonical.find_equal(&content, expected);
         entry.offset = match place {
             Some(place) => place,
             None => {
@@ -192,9 +189,8 @@ impl Writer {
         if open == Some(spec.role) || self.manifest.component(&object, spec.role).is_some() {
             return Err(fail!(Exists, "the object has a component {:?} already", spec.role));
         }
-        let before = self.component.as_ref().map(|c| c.entry.role);
-        let before = before.or_else(|| self.manifest.components(&object).last().map(|c| c.role));
-        self.check_role_order(spec.role, before)?;
+        let last = || self.manifest.components(&object).last().map(|c| self.manifest.texts.get(c.role));
+        self.canonical.check_order("a component", spec.role, || open.or_else(last))?;
         let to = self.capabilities();
         let before = (object.component_count as usize).saturating_add(usize::from(open.is_some()));
         to.check_component_count(before.saturating_add(1))?;
@@ -309,7 +305,7 @@ impl Writer {
         self.poison_on_error(outcome)
     }
 
-    fn close_component(&mut self) -> Result<()> {
+    pub(super) fn close_component(&mut self) -> Result<()> {
         self.finish_frames()?;
         self.finish_component()
     }
@@ -319,7 +315,7 @@ impl Writer {
         self.store_table()?;
         let Some(open) = self.component.take() else { return Ok(()) };
         let OpenComponent { mut entry, mut rare, hasher, bytes_in, content, .. } = open;
-        entry.offset = self.record_content(content, entry.stored_size, entry.offset)?;
+        entry.offset = self.canonical.record_content(content, entry.stored_size, entry.offset)?;
         rare.digest = hasher.map(|hasher| self.push_digest(&hasher.finish())).transpose()?;
         entry.set_size(Some(bytes_in));
         entry.set_size_declared(entry.encoding.has_declared_size());
@@ -340,6 +336,83 @@ impl Writer {
         self.manifest.components.push(entry)?;
         self.count_component();
         Ok(())
+    }
+}
+
+/// The frames of a compressed component, and the seek table behind them if its encoding has one.
+impl Writer {
+    /// Compresses frames in parallel, and stores them in order.
+    pub(super) fn store_frames(&mut self, codec: Codec, data: &[u8], frame: usize) -> Result<()> {
+        let frames = data.chunks(frame);
+        let input = |at| frames.clone().nth(at).unwrap_or_default();
+        let inputs = Inputs { count: frames.len(), max_size: frame, input: &input };
+        self.compress_all(codec, inputs, |writer, compressed| writer.store_frame(codec, compressed))?;
+        if let Some(open) = self.component.as_mut() {
+            open.has_frames = true;
+        }
+        Ok(())
+    }
+
+    /// Compresses in parallel, and gives each frame in order to `put`.
+    pub(super) fn compress_all(
+        &mut self,
+        codec: Codec,
+        inputs: Inputs<'_, '_>,
+        mut put: impl FnMut(&mut Writer, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        /// Below, starting a thread costs more than it saves.
+        const MIN_THREADED: usize = 128 << 10;
+        let many = inputs.max_size.saturating_mul(inputs.count) >= MIN_THREADED;
+        let threads = if many { threads::count(self.options.threads).min(inputs.count) } else { 1 };
+        self.encoders.ensure_count(threads, codec, self.options.zstd_level)?;
+        let mut encoders = std::mem::take(&mut self.encoders);
+        let outcome =
+            compress(inputs, threads, self.options.thread_hooks, &mut encoders, &mut |compressed| {
+                put(self, compressed)
+            });
+        self.encoders = encoders;
+        outcome
+    }
+
+    /// Compresses the pending bytes to the last frame. An empty component has one, unless a seek table
+    /// follows.
+    pub(super) fn finish_frames(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Ok(()) };
+        let codec = match open.coding()? {
+            Coding::Raw => return Ok(()),
+            Coding::Compressed(codec)
+                if open.pending.is_empty() && (open.has_frames || codec.has_table()) =>
+            {
+                return Ok(())
+            }
+            Coding::Compressed(codec) => codec,
+        };
+        let pending = std::mem::take(&mut open.pending);
+        let mut frame = Vec::new();
+        self.encoders.first(codec, self.options.zstd_level)?.encode(&pending, &mut frame)?;
+        self.store_frame(codec, &frame)
+    }
+
+    /// Stores a frame, and keeps its size if a seek table will follow.
+    pub(super) fn store_frame(&mut self, codec: Codec, frame: &[u8]) -> Result<()> {
+        if let Some(open) = self.component.as_mut().filter(|_| codec.has_table()) {
+            let size = u32::try_from(frame.len());
+            open.frame_sizes.try_reserve(1)?;
+            open.frame_sizes.push(size.map_err(|_| fail!(Limit, "a frame passes 2^32 bytes"))?);
+        }
+        self.store(frame)
+    }
+
+    /// Stores the seek table, if the encoding has one.
+    pub(super) fn store_table(&mut self) -> Result<()> {
+        let Some(open) = self.component.as_mut() else { return Ok(()) };
+        match open.coding()? {
+            Coding::Compressed(codec) if codec.has_table() => {}
+            Coding::Compressed(_) | Coding::Raw => return Ok(()),
+        }
+        let (sizes, mut table) = (std::mem::take(&mut open.frame_sizes), Vec::new());
+        encode_seek_table(&sizes, self.options.frame_size, open.bytes_in, &mut table)?;
+        self.store(&table)
     }
 }
 
@@ -364,19 +437,6 @@ impl OpenComponent {
     /// Swaps whole elements to little-endian; the bytes of an incomplete one are kept.
     fn swap_bytes(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let width = self.entry.width();
-        swap_bytes(&mut self.partial, data, width)
+        swap_whole(&mut self.partial, data, width)
     }
-}
-
-/// Swaps the whole elements of `partial` and `data`; the bytes of an incomplete one become `partial`.
-pub(super) fn swap_bytes(partial: &mut Vec<u8>, data: &[u8], width: usize) -> Result<Vec<u8>> {
-    let mut swapped = std::mem::take(partial);
-    swapped.try_reserve(data.len())?;
-    swapped.extend_from_slice(data);
-    let whole = swapped.len() - swapped.len() % width.max(1);
-    partial.try_reserve(width)?;
-    partial.extend_from_slice(swapped.get(whole..).unwrap_or_default());
-    swapped.truncate(whole);
-    swap_in_place(&mut swapped, width);
-    Ok(swapped)
 }

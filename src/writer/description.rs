@@ -1,0 +1,288 @@
+//! Descriptions of what is to be written, and what of them can be refused by itself. Every way to write a
+//! whole object makes a [`Description`] of it.
+
+use crate::container::{Capabilities, Quantized, QuantizedForm};
+use crate::digest::Algorithm;
+use crate::error::{fail, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{element_count, Encoding, Format};
+use crate::model::structure::{parse_packing, Grouping, QuantizedSizes};
+use crate::model::value::Attributes;
+
+/// Longest name that is written, in bytes.
+pub(super) const NAME_LIMIT: usize = 64 << 10;
+
+/// A logical type to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalSpec<'a> {
+    /// One that this version knows.
+    Known(Logical),
+    /// Any other.
+    Other(&'a str),
+}
+
+/// An object to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name of its format.
+    pub format: &'a str,
+    /// Its dimensions.
+    pub shape: &'a [u64],
+}
+
+/// A component to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct ComponentSpec<'a> {
+    /// Its name within the object.
+    pub role: &'a str,
+    /// Its storage type.
+    pub dtype: Dtype,
+    /// Its logical type.
+    pub logical: Option<LogicalSpec<'a>>,
+    /// Its encoding; none for the writer's.
+    pub encoding: Option<Encoding>,
+    /// Its digest; the outer none for the writer's, the inner one for no digest.
+    pub digest: Option<Option<Algorithm>>,
+    /// How many bytes will be streamed, if that is known.
+    pub size: Option<u64>,
+}
+
+impl<'a> ComponentSpec<'a> {
+    /// A component as the writer's options have it.
+    pub fn new(role: &'a str, dtype: Dtype) -> Self {
+        ComponentSpec { role, dtype, logical: None, encoding: None, digest: None, size: None }
+    }
+}
+
+/// A dense object to be written, with its elements.
+#[derive(Clone, Copy, Debug)]
+pub struct DenseSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its storage type.
+    pub dtype: Dtype,
+    /// Its logical type.
+    pub logical: Option<Logical>,
+    /// Its dimensions.
+    pub shape: &'a [u64],
+    /// Its elements, in the host's byte order.
+    pub data: &'a [u8],
+    /// Its encoding; none for the writer's.
+    pub encoding: Option<Encoding>,
+    /// Its digest; the outer none for the writer's, the inner one for no digest.
+    pub digest: Option<Option<Algorithm>>,
+}
+
+impl<'a> DenseSpec<'a> {
+    /// An object as the writer's options have it.
+    pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Self {
+        DenseSpec { name, dtype, logical: None, shape, data, encoding: None, digest: None }
+    }
+}
+
+/// Codes with scales to be written; parts have their own roles in each container.
+#[derive(Clone, Copy, Debug)]
+pub struct QuantizedSpec<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The dimensions of what was quantized.
+    pub shape: &'a [u64],
+    /// Bits of a code; none to leave them out.
+    pub bits: Option<u64>,
+    /// Codes of a group; none to leave them out.
+    pub group_size: Option<u64>,
+    /// Such as "8_per_i32"; none to leave it out.
+    pub packing: Option<&'a str>,
+    /// The dimension of the groups, and how codes and zero points are packed; none to leave it out.
+    pub grouping: Option<Grouping>,
+    /// The codes.
+    pub packed_weight: (ComponentSpec<'a>, &'a [u8]),
+    /// A scale for each group.
+    pub scales: (ComponentSpec<'a>, &'a [u8]),
+    /// A zero point for each group; none if there are none.
+    pub zeros: Option<(ComponentSpec<'a>, &'a [u8])>,
+}
+
+impl<'a> QuantizedSpec<'a> {
+    /// The form that the container has for it, once its geometry is checked.
+    pub fn form(&self, to: &Capabilities) -> Result<QuantizedForm> {
+        let (codes, scales) = (&self.packed_weight, &self.scales);
+        let count = |(spec, data): &Part<'_>| (data.len() / spec.dtype.size()) as u64;
+        let sizes = QuantizedSizes {
+            shape: self.shape,
+            bits: self.bits,
+            group_size: self.group_size,
+            packing: self.packing.and_then(parse_packing),
+            packed_dtype: Some(codes.0.dtype),
+            packed_size: codes.1.len() as u64,
+            packed_count: count(codes),
+            scale_count: count(scales),
+            zero_count: self.zeros.as_ref().map(count),
+        };
+        sizes.check()?;
+        to.quantized(&Quantized {
+            bits: self.bits,
+            group_size: self.group_size,
+            packing: self.packing,
+            grouping: self.grouping,
+            codes: codes.0.dtype,
+            scales: (scales.0.dtype, known(scales.0.logical)),
+            has_zeros: self.zeros.is_some(),
+        })
+    }
+}
+
+/// A component with its bytes.
+pub type Part<'a> = (ComponentSpec<'a>, &'a [u8]);
+
+/// A whole object that is to be written.
+#[derive(Clone, Copy)]
+pub struct Description<'a> {
+    pub object: ObjectSpec<'a>,
+    pub attributes: Option<&'a Attributes>,
+    pub components: Components<'a>,
+}
+
+/// The components of a whole object.
+#[derive(Clone, Copy)]
+pub enum Components<'a> {
+    /// A dense object's data and nothing else: most objects, and the ones that are quickly checked.
+    Data([Part<'a>; 1]),
+    /// Those of any object.
+    All(&'a [Part<'a>]),
+}
+
+impl<'a> Components<'a> {
+    #[inline(always)]
+    pub fn parts(&self) -> &[Part<'a>] {
+        match self {
+            Components::Data(data) => data,
+            Components::All(parts) => parts,
+        }
+    }
+
+    pub fn first(&self) -> Option<Part<'a>> {
+        self.parts().first().copied()
+    }
+}
+
+/// What a whole object can be described by. Descriptions of many objects are made when they are needed: they
+/// are larger than what they are made of.
+pub trait Describe: Sync {
+    fn describe(&self) -> Description<'_>;
+}
+
+impl Describe for Description<'_> {
+    fn describe(&self) -> Description<'_> {
+        *self
+    }
+}
+
+impl Describe for DenseSpec<'_> {
+    #[inline(always)]
+    fn describe(&self) -> Description<'_> {
+        let data = ComponentSpec {
+            logical: self.logical.map(LogicalSpec::Known),
+            encoding: self.encoding,
+            digest: self.digest,
+            ..ComponentSpec::new("data", self.dtype)
+        };
+        Description {
+            object: ObjectSpec { name: self.name, format: "dense", shape: self.shape },
+            attributes: None,
+            components: Components::Data([(data, self.data)]),
+        }
+    }
+}
+
+/// How a copy is encoded, where not as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recode {
+    /// The encoding; none for the one that it has.
+    pub encoding: Option<Encoding>,
+    /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner
+    /// one for no digest.
+    pub digest: Option<Option<Algorithm>>,
+    /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
+    pub floats: Option<Dtype>,
+    /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
+    pub lossy: bool,
+}
+
+/// Whether an object of that name can be written.
+pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
+    to.check_name("an object", name)?;
+    match name.len() {
+        size if size > NAME_LIMIT => Err(fail!(Limit, "a name of {size} bytes is longer than {NAME_LIMIT}")),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that a component must have, if its object's shape gives them.
+pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
+    match format == Format::Dense && spec.role == "data" {
+        true => dense_size(shape, spec.dtype, spec.logical),
+        false => Ok(None),
+    }
+}
+
+/// Bytes that the data of a dense object must have, if the size of its elements is known.
+pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
+    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
+    let elements = element_count(shape).ok_or_else(overflow)?;
+    let block = match logical {
+        None => dtype.block(),
+        Some(LogicalSpec::Known(logical)) => logical.block(),
+        Some(LogicalSpec::Other(_)) => return Ok(None),
+    };
+    block.size(elements).ok_or_else(overflow).map(Some)
+}
+
+/// Whether a component of such a type may end with so many bytes.
+pub fn check_final_size(
+    dtype: Dtype,
+    logical: Option<Logical>,
+    expected: Option<u64>,
+    size: u64,
+) -> Result<()> {
+    // The last packed elements may fill only a part of their block.
+    let block = logical.map_or(dtype.block(), Logical::block);
+    let unit = if block.elements > 1 { 1 } else { block.bytes };
+    match expected {
+        Some(expected) if expected != size => {
+            Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
+        }
+        _ if size % unit != 0 => {
+            Err(fail!(BufferSize, "{size} bytes are no whole number of {unit}-byte elements"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the container to be written allows a component of that type in such an object.
+pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
+    let allowed = to.index_dtypes;
+    if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
+        return Ok(());
+    }
+    let wanted = allowed.description();
+    let (dtype, more) = (spec.dtype.name(), if spec.logical.is_some() { " with a type" } else { "" });
+    Err(fail!(InvalidArgument, "its dtype is \"{dtype}\"{more}, but an index has to be {wanted}"))
+}
+
+/// The logical type, where its ratio is known.
+pub fn known(logical: Option<LogicalSpec<'_>>) -> Option<Logical> {
+    logical.as_ref().and_then(known_of)
+}
+
+/// Never inlined: with it the compiler looks at the type before it asks whether there is one, and valgrind
+/// complains.
+#[inline(never)]
+fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
+    match *logical {
+        LogicalSpec::Known(logical) => Some(logical),
+        LogicalSpec::Other(_) => None,
+    }
+}

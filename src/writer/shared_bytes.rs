@@ -1,0 +1,330 @@
+//! Which components share one place in the file. In the canonical form of a container the same tensors and
+//! attributes give the same bytes: objects and components are in the order of their names' bytes, each at the
+//! next multiple of the alignment, and those with equal bytes share one place, which an index by the hash of
+//! the bytes finds. In other files copies share bytes that their sources share.
+
+use super::description::{ComponentSpec, Recode};
+use crate::convert::byte_order::swap_whole;
+use crate::digest::{Algorithm, Digest, Hasher};
+use crate::error::{fail, Error, Result};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component, Encoding, TextId};
+use crate::model::normal_form::is_surely_composed;
+use crate::model::value::{Attributes, Value};
+use crate::reader::StoredPlace;
+use foldhash::fast::SeedableRandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Bytes that are swapped at a time.
+const HASH_PIECE: usize = 1 << 20;
+
+/// The SHA-256 of a component's bytes.
+type ContentHash = [u8; 32];
+
+/// The hash of a component's bytes, if it is needed, for the index of [`Canonical`].
+#[allow(clippy::large_enum_variant, reason = "a box would ask for memory that cannot be refused")]
+pub enum Content {
+    /// It is not needed: equal bytes need not be found.
+    Untracked,
+    /// The hash of all bytes.
+    Hashed(ContentHash),
+    /// The hash of the bytes that have come so far.
+    Hashing(Hasher),
+}
+
+/// Bytes that were written, and where.
+struct StoredContent {
+    content: ContentHash,
+    size: u64,
+    offset: u64,
+}
+
+/// What the canonical form asks of a writer, and the components that were written; nothing for other files.
+pub struct Canonical(Option<ContentIndex>);
+
+impl Canonical {
+    pub fn new(is_asked: bool) -> Canonical {
+        Canonical(is_asked.then(ContentIndex::new))
+    }
+
+    /// Whether the file is in canonical form.
+    pub fn is_asked(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// How a copy is encoded.
+    pub fn recode(&self, asked: &Recode) -> Recode {
+        match self.is_asked() {
+            false => *asked,
+            true => Recode {
+                encoding: Some(asked.encoding.unwrap_or(Encoding::Raw)),
+                digest: Some(asked.digest.unwrap_or(Some(Algorithm::Xxh3))),
+                ..*asked
+            },
+        }
+    }
+
+    /// Refuses an encoding or a digest that components of the canonical form do not have.
+    pub fn check_component(&self, encoding: Encoding, digest: Option<Algorithm>) -> Result<()> {
+        match (self.is_asked(), encoding, digest) {
+            (false, ..) | (_, Encoding::Raw, Some(Algorithm::Xxh3)) => Ok(()),
+            _ => Err(fail!(InvalidArgument, "in canonical form it is raw and has a digest by xxh3")),
+        }
+    }
+
+    /// Refuses attributes with keys that are perhaps not in normal form.
+    pub fn check_attribute_keys(&self, attributes: &Attributes) -> Result<()> {
+        let keys = attributes.iter().map(|(key, _)| key);
+        keys.filter_map(Value::as_text).try_for_each(|key| self.check_attribute_key(key))
+    }
+
+    /// Refuses a key of attributes that is perhaps not in normal form.
+    pub fn check_attribute_key(&self, key: &str) -> Result<()> {
+        match self.is_asked() {
+            false => Ok(()),
+            true => check_composed("an attribute", key),
+        }
+    }
+
+    /// Refuses an object or a component whose name is not behind that of the one before it.
+    pub fn check_order<'n>(
+        &self,
+        what: &str,
+        name: &str,
+        before: impl FnOnce() -> Option<&'n str>,
+    ) -> Result<()> {
+        if !self.is_asked() {
+            return Ok(());
+        }
+        check_composed(what, name)?;
+        match before().filter(|before| *before >= name) {
+            None => Ok(()),
+            Some(before) => Err(fail!(
+                InvalidArgument,
+                "in canonical form {what} comes behind those whose names are smaller, but {name:?} comes behind {before:?}"
+            )),
+        }
+    }
+
+    /// The content of elements that are all in memory, in the host's order.
+    pub fn content_of(&self, elements: &[u8], dtype: Dtype) -> Result<Content> {
+        self.content_of_pieces(swap_width(dtype), |body| elements.chunks(HASH_PIECE).try_for_each(body))
+    }
+
+    /// The content of bytes that `each` gives piece by piece. Elements that are stored in another order than
+    /// the host's are swapped, by the width that is given.
+    pub fn content_of_pieces(
+        &self,
+        swap_width: Option<usize>,
+        each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<Content> {
+        match self.0 {
+            None => Ok(Content::Untracked),
+            Some(_) => hash_of_pieces(swap_width, each).map(Content::Hashed),
+        }
+    }
+
+    /// The content of a component whose bytes are still to come.
+    pub fn content_of_stream(&self) -> Content {
+        match self.0 {
+            None => Content::Untracked,
+            Some(_) => Content::Hashing(Hasher::new(Algorithm::Sha256)),
+        }
+    }
+
+    /// The offset of equal bytes that were written, if there are any.
+    pub fn find_equal(&self, content: &Content, size: Option<u64>) -> Option<u64> {
+        match (&self.0, content, size) {
+            (Some(canonical), Content::Hashed(content), Some(size)) if size > 0 => {
+                canonical.find(content, size)
+            }
+            _ => None,
+        }
+    }
+
+    /// Records the bytes of a component at `offset`. Returns the offset of its entry, which is another one
+    /// only for a component without bytes.
+    pub fn record_content(&mut self, content: Content, size: u64, offset: u64) -> Result<u64> {
+        let (content, is_late) = match content {
+            Content::Untracked => return Ok(offset),
+            Content::Hashed(content) => (content, false),
+            Content::Hashing(hasher) => (finish(hasher), true),
+        };
+        let Some(canonical) = self.0.as_mut() else { return Ok(offset) };
+        match canonical.find(&content, size) {
+            Some(at) if is_late && size > 0 => Err(duplicate(at)),
+            Some(at) => Ok(at),
+            None => canonical.insert(StoredContent { content, size, offset }).map(|()| offset),
+        }
+    }
+}
+
+/// Bytes that were written, by their hash.
+struct ContentIndex {
+    entries: HashTable<StoredContent>,
+    hasher: SeedableRandomState,
+}
+
+impl ContentIndex {
+    fn new() -> ContentIndex {
+        ContentIndex { entries: HashTable::new(), hasher: crate::hash::state() }
+    }
+
+    fn find(&self, content: &ContentHash, size: u64) -> Option<u64> {
+        let is_it = |place: &StoredContent| place.content == *content && place.size == size;
+        self.entries.find(self.hasher.hash_one(content), is_it).map(|place| place.offset)
+    }
+
+    fn insert(&mut self, place: StoredContent) -> Result<()> {
+        let hash = |place: &StoredContent| self.hasher.hash_one(place.content);
+        let reserved = self.entries.try_reserve(1, hash);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of components"))?;
+        self.entries.insert_unique(self.hasher.hash_one(place.content), place, hash);
+        Ok(())
+    }
+}
+
+/// The hash of all bytes that the hasher got.
+fn finish(hasher: Hasher) -> ContentHash {
+    match hasher.finish() {
+        Digest::Sha256(content) => content,
+        _ => [0; 32],
+    }
+}
+
+/// Identifies a copy: the bytes in the source file, and how they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CopyKey {
+    from: StoredPlace,
+    /// None if the stored bytes are copied as they are.
+    recoded: Option<Recoded>,
+}
+
+/// How bytes are written that are decoded first: two copies of one source with equal values have equal bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Recoded {
+    dtype: Dtype,
+    encoding: Option<Encoding>,
+    digest: Option<Algorithm>,
+    size: Option<u64>,
+}
+
+/// Where the bytes of a copy are in the written file.
+#[derive(Clone, Copy)]
+pub struct Copied {
+    pub offset: u64,
+    pub stored_size: u64,
+    pub digest: Option<TextId>,
+}
+
+/// All copies that were written.
+pub struct CopyIndex {
+    entries: HashTable<(CopyKey, Copied)>,
+    hasher: SeedableRandomState,
+}
+
+impl CopyKey {
+    /// The key of a copy of the stored bytes as they are, or of one that is decoded and written as
+    /// `recoded` says, with a digest by `digest`.
+    pub fn new(from: StoredPlace, recoded: Option<&ComponentSpec<'_>>, digest: Option<Algorithm>) -> CopyKey {
+        let recoded = recoded.map(|ComponentSpec { dtype, encoding, size, .. }| Recoded {
+            dtype: *dtype,
+            encoding: *encoding,
+            digest,
+            size: *size,
+        });
+        CopyKey { from, recoded }
+    }
+}
+
+impl CopyIndex {
+    pub fn new() -> CopyIndex {
+        CopyIndex { entries: HashTable::new(), hasher: crate::hash::state() }
+    }
+
+    pub fn find(&self, copy: &CopyKey) -> Option<Copied> {
+        let found = self.entries.find(self.hash(copy), |(other, _)| other == copy);
+        found.map(|(_, copied)| *copied)
+    }
+
+    /// Adds a copy, unless it is empty: an empty component has no position.
+    pub fn insert(&mut self, copy: CopyKey, entry: &Component, digest: Option<TextId>) -> Result<()> {
+        if entry.stored_size == 0 {
+            return Ok(());
+        }
+        let copied = Copied { offset: entry.offset, stored_size: entry.stored_size, digest };
+        let (hash, hasher) = (self.hash(&copy), &self.hasher);
+        let hash_of = |(copy, _): &(CopyKey, Copied)| hasher.hash_one(copy.from.bytes());
+        let reserved = self.entries.try_reserve(1, hash_of);
+        reserved.map_err(|_| fail!(OutOfMemory, "could not allocate the index of copies"))?;
+        self.entries.insert_unique(hash, (copy, copied), hash_of);
+        Ok(())
+    }
+
+    fn hash(&self, copy: &CopyKey) -> u64 {
+        self.hasher.hash_one(copy.from.bytes())
+    }
+}
+
+/// The width of elements that are swapped when they are stored; none where they are stored as they are given.
+pub fn swap_width(dtype: Dtype) -> Option<usize> {
+    dtype.swaps(false).then_some(dtype.size())
+}
+
+fn hash_of_pieces(
+    swap_width: Option<usize>,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<ContentHash> {
+    let (mut hasher, mut partial) = (Hasher::new(Algorithm::Sha256), Vec::new());
+    each(&mut |piece| {
+        match swap_width {
+            Some(width) => hasher.update(&swap_whole(&mut partial, piece, width)?),
+            None => hasher.update(piece),
+        }
+        Ok(())
+    })?;
+    hasher.update(&partial);
+    Ok(finish(hasher))
+}
+
+#[cold]
+fn duplicate(at: u64) -> Error {
+    fail!(
+        Unsupported,
+        "its bytes are those of the component at {at}, whose place it has in canonical form: give them in one call, which \
+         finds that before it writes"
+    )
+}
+
+fn check_composed(what: &str, name: &str) -> Result<()> {
+    match is_surely_composed(name) {
+        true => Ok(()),
+        false => Err(fail!(
+            InvalidArgument,
+            "{what} of the canonical form has a name in Unicode's normal form C, which {name:?} may not be"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_known_by_the_bytes_that_they_are_stored_as() {
+        let (host, stored): (Vec<u8>, Vec<u8>) = ((0..24).collect(), [3, 2, 1, 0].repeat(6));
+        let stored: Vec<u8> = stored.iter().zip(0..24).map(|(b, at)| b + at / 4 * 4).collect();
+        let hash = |swap_width, bytes: &[u8], size| {
+            hash_of_pieces(swap_width, |body| bytes.chunks(size).try_for_each(body)).unwrap()
+        };
+        let wanted = hash(None, &stored, 24);
+        for size in 1..=24 {
+            assert_eq!(hash(Some(4), &host, size), wanted, "in pieces of {size}");
+            assert_ne!(hash(None, &host, size), wanted);
+        }
+        let on_big_endian = cfg!(target_endian = "big");
+        assert_eq!(swap_width(Dtype::F32), on_big_endian.then_some(4));
+        assert_eq!(swap_width(Dtype::U8), None);
+    }
+}
