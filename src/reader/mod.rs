@@ -5,6 +5,7 @@
 
 mod advise;
 mod batch;
+mod borrowed_or_read;
 mod bytes;
 mod changes;
 mod checked_once;
@@ -15,7 +16,6 @@ mod index;
 mod input;
 mod lazy_shard;
 mod lazy_sizes;
-mod lent_or_read;
 mod manifest;
 mod model;
 mod object;
@@ -33,10 +33,10 @@ mod verify;
 mod view;
 
 pub use batch::{Hyperslab, Selection};
+pub use borrowed_or_read::Loaded;
 pub use bytes::Caps;
 pub use file::File;
 pub use file::ModelInfo;
-pub use lent_or_read::Loaded;
 pub use manifest::Identity;
 pub use model::part_of_set;
 pub use object::{Component, Object};

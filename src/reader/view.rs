@@ -1,7 +1,7 @@
 //! What an object holds as arrays: its parts as they are, lent if possible, or its numbers as elements of
 //! another dtype.
 
-use super::lent_or_read::Loaded;
+use super::borrowed_or_read::Loaded;
 use super::object::{Component, Object};
 use crate::convert::converted_size;
 use crate::error::{broken, fail, Result, Rule};

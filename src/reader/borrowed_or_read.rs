@@ -1,4 +1,4 @@
-//! A component's bytes to keep: lent if possible, else in memory of their own.
+//! A component's bytes to keep: borrowed if possible, else in memory of their own.
 
 use super::batch::Selection;
 use super::object::Component;
