@@ -182,5 +182,19 @@ fn what_decodes_to_more_than_the_limit_is_refused() {
         let mut dst = vec![0; data.size().unwrap() as usize];
         data.read(&mut dst).is_err_and(|e| e.cause() == Cause::Limit)
     });
-    assert!(refused.count() > 0);
+    let refused: Vec<_> = refused.collect();
+    assert!(!refused.is_empty());
+    // A batch reports it as a failure of its own request.
+    for object in refused {
+        let (data, failures) = (object.component("data").unwrap(), AtomicUsize::new(0));
+        let mut dst = vec![0; data.size().unwrap() as usize];
+        let mut requests = [data.request(&Selection::Whole, &mut dst, 7).unwrap()];
+        let on_done = |tag: u64, outcome: &Result<()>| {
+            assert_eq!((tag, outcome.as_ref().unwrap_err().cause()), (7, Cause::Limit));
+            failures.fetch_add(1, Ordering::Relaxed);
+        };
+        let (options, mut stats) = (BatchOptions::default(), BatchStats::default());
+        let outcome = File::read_batch(&mut requests, &options, &on_done, &|_, _| true, &mut stats);
+        assert_eq!((outcome.unwrap_err().cause(), failures.into_inner()), (Cause::Limit, 1));
+    }
 }
