@@ -359,8 +359,7 @@ struct zt_part_info {
     uint32_t reserved; ///< 0.
 };
 
-/// Fills info for a part. Opens nothing.
-/// part: below zt_part_count.
+/// Fills info for a part, which has to be below zt_part_count. Opens nothing.
 ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_part_info *info);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -422,7 +421,7 @@ struct zt_object_info {
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
     zt_encoding encoding; ///< The encoding.
-    /// If format is ZT_FORMAT_OTHER, the file's own name; of blocks "gguf.q4_0/1" and the like; else NULL.
+    /// The file's own name of another format; "gguf.q4_0/1" and the like of blocks; else NULL.
     const char *format_name;
 };
 

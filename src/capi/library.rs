@@ -1,7 +1,7 @@
 //! The library itself: versions, the last error.
 
-use super::guard::{self, detail, message};
-use super::status::{zt_status, NAMES};
+use crate::capi::guard::{self, detail, message};
+use crate::capi::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
 
 /// Version of this header, first number.

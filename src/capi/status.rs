@@ -51,10 +51,10 @@ pub enum zt_status_value {
     ZT_ERROR_BUSY = 18,
 }
 
-pub(super) use zt_status_value as value;
+pub(in crate::capi) use zt_status_value as value;
 
 /// The status of a cause; the rule that broke is named in the message.
-pub(super) fn of(cause: Cause) -> zt_status {
+pub(in crate::capi) fn of(cause: Cause) -> zt_status {
     let value = match cause {
         Cause::InvalidArgument => value::ZT_ERROR_INVALID_ARGUMENT,
         Cause::Io => value::ZT_ERROR_IO,
@@ -80,7 +80,7 @@ pub(super) fn of(cause: Cause) -> zt_status {
 }
 
 /// The names of all statuses, by number.
-pub(super) const NAMES: [&std::ffi::CStr; 19] = [
+pub(in crate::capi) const NAMES: [&std::ffi::CStr; 19] = [
     c"ZT_OK",
     c"ZT_ERROR_INVALID_ARGUMENT",
     c"ZT_ERROR_IO",

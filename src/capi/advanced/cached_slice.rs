@@ -1,0 +1,209 @@
+//! A cached slice: a read request, whose numbers are its key.
+
+use crate::cache::{Key, Slice};
+use crate::capi::arg;
+use crate::capi::finding::component::zt_component;
+use crate::capi::handle_table::zt_file;
+use crate::capi::reading::batch::{request_without_dst, zt_read_request};
+use crate::error::{fail, Result};
+use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
+use std::ptr::{null, null_mut};
+
+/// Flags for the arrays of a request that are not NULL.
+const START: u64 = 1;
+const COUNT: u64 = 2;
+const STEP: u64 = 4;
+/// Flag for a request with rows, a digest check or a conversion: its key has four numbers more.
+const HAS_MORE: u64 = 8;
+
+/// The key of a slice: all numbers of the request but its destination and its tag.
+///
+/// # Safety
+/// The request is as zt_read_batch wants it.
+pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_component, Key)> {
+    // A new field has to be added here: to the key, or as one that does not matter.
+    let zt_read_request {
+        struct_size: _,
+        component,
+        offset,
+        length,
+        start,
+        count,
+        step,
+        dst: _,
+        dst_size: _,
+        tag: _,
+        rows,
+        row_length,
+        row_stride,
+        dst_stride,
+        verify,
+        convert,
+        lossy,
+        reserved: _,
+    } = *request;
+    if dst_stride != 0 {
+        return Err(fail!(
+            InvalidArgument,
+            "dst_stride is {dst_stride}, but a slot has its rows one after the other"
+        ));
+    }
+    // SAFETY: NULL or a component that is lent as long as its file is open.
+    let component: &'f zt_component = arg::required(unsafe { component.as_ref() }, "component")?;
+    let arrays = [(start, START), (count, COUNT), (step, STEP)];
+    let present = arrays.iter().filter(|(array, _)| !array.is_null());
+    let arrays_there = present.clone().fold(0, |flags, (_, flag)| flags | flag);
+    let more = [
+        rows,
+        row_length,
+        row_stride,
+        u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
+        u64::from(lossy),
+    ];
+    let flags = arrays_there | if more == [0; 5] { 0 } else { HAS_MORE };
+    let mut key = Key::new();
+    key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
+    if flags & HAS_MORE != 0 {
+        key.extend(&more)?;
+    }
+    if arrays_there != 0 {
+        let rank = component.component()?.object().shape().len();
+        for (array, _) in present {
+            // SAFETY: "the rank's number" of each.
+            key.extend(unsafe { arg::slice(*array, rank, "an array of a slice")? })?;
+        }
+    }
+    Ok((component, key))
+}
+
+/// The request of a key, without a destination.
+fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
+    let flags = key.words().get(3).copied().unwrap_or(0);
+    let count = if flags & HAS_MORE == 0 { 4 } else { 9 };
+    let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
+    let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
+    let rank = arrays.len().checked_div((flags & !HAS_MORE).count_ones() as usize).unwrap_or(0);
+    let mut rest = arrays;
+    let mut next = |flag: u64| {
+        if flags & flag == 0 {
+            return null();
+        }
+        let (array, others) = rest.split_at_checked(rank).unwrap_or_default();
+        rest = others;
+        array.as_ptr()
+    };
+    zt_read_request {
+        struct_size: size_of::<zt_read_request>(),
+        component,
+        offset: number(1),
+        length: number(2),
+        start: next(START),
+        count: next(COUNT),
+        step: next(STEP),
+        dst: null_mut(),
+        dst_size: 0,
+        tag: 0,
+        rows: number(4),
+        row_length: number(5),
+        row_stride: number(6),
+        dst_stride: 0,
+        verify: u32::try_from(number(7) >> 32).unwrap_or(0),
+        convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
+        lossy: u32::try_from(number(8)).unwrap_or(0),
+        reserved: 0,
+    }
+}
+
+/// A slice that was asked for, with a reference to its file.
+pub(in crate::capi) struct CachedSlice {
+    file: FileReference,
+    component: *const zt_component,
+    size: usize,
+    tag: u64,
+    verify: bool,
+    is_callers_thread: bool,
+}
+
+// SAFETY: files and components may be used from any thread.
+unsafe impl Send for CachedSlice {}
+
+impl CachedSlice {
+    /// Checks the request and finds its size.
+    ///
+    /// # Safety
+    /// The request is as zt_read_batch wants it.
+    pub(in crate::capi) unsafe fn new(
+        component: &zt_component,
+        request: &zt_read_request,
+        verify: bool,
+    ) -> Result<CachedSlice> {
+        // SAFETY: passed on.
+        let size = unsafe { request_without_dst(component, request)? }.size();
+        Ok(CachedSlice {
+            file: FileReference::new(component),
+            component,
+            size: arg::to_usize(size, "a slice")?,
+            tag: request.tag,
+            verify,
+            is_callers_thread: component.component()?.is_callers_thread(),
+        })
+    }
+}
+
+impl Slice for CachedSlice {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    fn is_callers_thread(&self) -> bool {
+        self.is_callers_thread
+    }
+
+    /// On this thread alone, with as little memory beside as one request can do with.
+    fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
+        let request = request_of(key, self.component);
+        // SAFETY: the component's file is open by the reference.
+        let component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        // SAFETY: made of a request that was checked; its arrays are the key's.
+        let mut planned = unsafe { request_without_dst(component, &request)? };
+        if planned.size() != self.size as u64 {
+            return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
+        }
+        planned.dst = Destination::Bytes(dst);
+        let options = BatchOptions {
+            threads: 1,
+            direct: Direct::Never,
+            in_flight: 0,
+            verify: self.verify,
+            ..BatchOptions::default()
+        };
+        let (requests, stats) = (std::slice::from_mut(&mut planned), &mut BatchStats::default());
+        File::read_batch(requests, &options, &|_, _| {}, &|_, _| true, stats)
+    }
+}
+
+/// A reference to an open file.
+struct FileReference(*mut zt_file);
+
+impl FileReference {
+    fn new(component: &zt_component) -> FileReference {
+        component.owner().retain();
+        FileReference(component.handle.file().cast_mut())
+    }
+
+    fn get(&self) -> &zt_file {
+        // SAFETY: open as long as this reference.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for FileReference {
+    fn drop(&mut self) {
+        // SAFETY: this reference is given back once.
+        unsafe { zt_file::release(self.0) };
+    }
+}

@@ -1,0 +1,3 @@
+//! Values of attributes.
+
+pub(super) mod value;

@@ -1,0 +1,428 @@
+//! Attribute values: the CBOR data model, read-only.
+
+use self::zt_value_kind_value as kind;
+use crate::capi::arg;
+use crate::capi::guard::{guard, guard_value};
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{self as types, dtype_number, zt_dtype};
+use crate::error::{fail, Error, Result};
+use crate::model::numbers;
+use crate::model::value::{bytes_of_size, record_size, Array, Kind, Value};
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+/// The kind of a value.
+pub type zt_value_kind = i32;
+
+/// The values of zt_value_kind.
+#[repr(C)]
+pub enum zt_value_kind_value {
+    /// null; also the kind of NULL.
+    ZT_VALUE_KIND_NULL = 0,
+    /// True or false.
+    ZT_VALUE_KIND_BOOL = 1,
+    /// An integer from -2^64 to 2^64-1.
+    ZT_VALUE_KIND_INT = 2,
+    /// A float.
+    ZT_VALUE_KIND_FLOAT = 3,
+    /// UTF-8 text.
+    ZT_VALUE_KIND_STRING = 4,
+    /// A byte string.
+    ZT_VALUE_KIND_BYTES = 5,
+    /// A list of values.
+    ZT_VALUE_KIND_ARRAY = 6,
+    /// Pairs of key and value; keys may have any kind.
+    ZT_VALUE_KIND_MAP = 7,
+    /// A number and one value, at index 0.
+    ZT_VALUE_KIND_TAG = 8,
+    /// CBOR's undefined, or another simple value.
+    ZT_VALUE_KIND_OTHER = 9,
+}
+
+#[cold]
+fn not_a(kind: &str) -> Error {
+    fail!(InvalidArgument, "the value is no {kind}, or does not fit")
+}
+
+/// The kind of a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
+    // SAFETY: "a value".
+    (match unsafe { at(value) }.map(Value::kind) {
+        None | Some(Kind::Null) => kind::ZT_VALUE_KIND_NULL,
+        Some(Kind::Bool(_)) => kind::ZT_VALUE_KIND_BOOL,
+        Some(Kind::Unsigned(_) | Kind::Negative(_)) => kind::ZT_VALUE_KIND_INT,
+        Some(Kind::Float(_)) => kind::ZT_VALUE_KIND_FLOAT,
+        Some(Kind::Text(_)) => kind::ZT_VALUE_KIND_STRING,
+        Some(Kind::Bytes(_)) => kind::ZT_VALUE_KIND_BYTES,
+        Some(Kind::Array(_)) => kind::ZT_VALUE_KIND_ARRAY,
+        Some(Kind::Map(_)) => kind::ZT_VALUE_KIND_MAP,
+        Some(Kind::Tag(..)) => kind::ZT_VALUE_KIND_TAG,
+        Some(Kind::Simple(_)) => kind::ZT_VALUE_KIND_OTHER,
+    }) as zt_value_kind
+}
+
+/// Gives a bool as 0 or 1. Like all zt_value_get_ functions it returns ZT_ERROR_INVALID_ARGUMENT if the value
+/// has another kind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_bool(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<i32>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        // SAFETY: "a value".
+        match unsafe { required(value)? }.kind() {
+            Kind::Bool(truth) => out.write(i32::from(truth)),
+            _ => return Err(not_a("bool")),
+        };
+        Ok(())
+    })
+}
+
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_i64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<i64>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        // SAFETY: "a value".
+        out.write(unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("int64_t"))?);
+        Ok(())
+    })
+}
+
+/// Gives an integer; ZT_ERROR_INVALID_ARGUMENT if it does not fit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_u64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        // SAFETY: "a value".
+        out.write(unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("uint64_t"))?);
+        Ok(())
+    })
+}
+
+/// Gives a float, or an integer rounded to one.
+#[unsafe(no_mangle)]
+#[allow(clippy::cast_precision_loss, reason = "said in the doc")]
+pub unsafe extern "C" fn zt_value_get_f64(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<f64>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        // SAFETY: "a value".
+        match unsafe { required(value)? }.kind() {
+            Kind::Float(v) => out.write(v),
+            Kind::Unsigned(v) => out.write(v as f64),
+            // Of 128 bits, so that it is rounded once.
+            Kind::Negative(n) => out.write(-(u128::from(n).saturating_add(1) as f64)),
+            _ => return Err(not_a("number")),
+        };
+        Ok(())
+    })
+}
+
+/// Gives a text, NUL-ended; it may contain a NUL. length: receives its bytes without the NUL at the end; may
+/// be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_string(
+    value: *const zt_value,
+    text: Option<&mut MaybeUninit<*const c_char>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(text, "text")?;
+        // SAFETY: "a value".
+        let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("string")) };
+        out.write(text.as_c_bytes().as_ptr().cast());
+        if let Some(length) = length {
+            length.write(text.as_bytes().len());
+        }
+        Ok(())
+    })
+}
+
+/// Gives a byte string; a NUL follows it. size: may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_bytes(
+    value: *const zt_value,
+    bytes: Option<&mut MaybeUninit<*const c_void>>,
+    size: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(bytes, "bytes")?;
+        // SAFETY: "a value".
+        let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else { return Err(not_a("byte string")) };
+        out.write(bytes.as_ptr().cast());
+        if let Some(size) = size {
+            size.write(bytes.len());
+        }
+        Ok(())
+    })
+}
+
+/// Reads an array of numbers at once, or one number, without rounding.
+///
+/// dtype: of the elements at dst. BOOL accepts bools. Integers accept integers in range. Floats accept floats
+/// and integers that they represent exactly. With zt_value_dtype every element is exact.
+/// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
+/// count: elements that fit at dst.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
+/// the message names it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_read_numbers(
+    value: *const zt_value,
+    dtype: zt_dtype,
+    dst: *mut c_void,
+    count: usize,
+) -> zt_status {
+    guard(|| {
+        let dtype = types::dtype(dtype)?;
+        // SAFETY: "a value".
+        let found = unsafe { required(value)? };
+        let items = match found.kind() {
+            // SAFETY: "a value".
+            Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
+            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count == 0 => {
+                return Err(fail!(BufferSize, "the value is a number, there is room for none"));
+            }
+            Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
+            _ => return Err(not_a("array of numbers, and no number")),
+        };
+        // What fits in memory is below what would overflow.
+        // SAFETY: "dst: room for count elements".
+        let dst = unsafe { arg::bytes_mut(dst, items.saturating_mul(dtype.size()), "dst")? };
+        numbers::read(found, dtype, dst)
+    })
+}
+
+/// Reads an array of strings at once. Byte strings are accepted: some tokens of GGUF vocabularies are not
+/// UTF-8.
+///
+/// strings: receives zt_value_count NUL-ended strings. lengths: receives their bytes without the NUL; may be
+/// NULL. count: elements that fit.
+/// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an item is not a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_read_strings(
+    value: *const zt_value,
+    strings: *mut *const c_char,
+    lengths: *mut usize,
+    count: usize,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: "a value".
+        let items = unsafe { array_that_fits(value, count)? };
+        // SAFETY: "strings: room for count elements".
+        let strings = unsafe { arg::output_slice(strings, items.len(), "strings")? };
+        let counted = if lengths.is_null() { 0 } else { items.len() };
+        // SAFETY: "lengths: room for count elements".
+        let lengths = unsafe { arg::output_slice(lengths, counted, "lengths")? };
+        if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
+            return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
+        }
+        let mut lengths = lengths.iter_mut();
+        for (place, item) in strings.iter_mut().zip(items.iter()) {
+            let Some((first, count)) = bytes_with_nul(item) else { continue };
+            place.write(first.cast());
+            if let Some(length) = lengths.next() {
+                length.write(count);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Where the bytes of a text or a byte string are, behind which a NUL is, and how many.
+fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
+    if let Some(text) = value.text() {
+        return Some((text.as_c_bytes().as_ptr(), text.as_bytes().len()));
+    }
+    match value.kind() {
+        Kind::Bytes(bytes) => Some((bytes.as_ptr(), bytes.len())),
+        _ => None,
+    }
+}
+
+/// The items of an array, which have to fit `count` elements of output.
+///
+/// # Safety
+/// As [`required`].
+unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
+    // SAFETY: passed on.
+    let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("array")) };
+    match items.len() <= count {
+        true => Ok(items),
+        false => Err(fail!(BufferSize, "the array has {} elements, there is room for {count}", items.len())),
+    }
+}
+
+/// Gives the number of a tag; zt_value_at(value, 0) is the tagged value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_get_tag(
+    value: *const zt_value,
+    out: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(out, "out")?;
+        // SAFETY: "a value".
+        let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("tag")) };
+        out.write(tag);
+        Ok(())
+    })
+}
+
+/// Items of an array, pairs of a map, 1 for a tag, else 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
+    // SAFETY: "a value".
+    match unsafe { at(value) }.map(Value::kind) {
+        Some(Kind::Array(items)) => items.len(),
+        Some(Kind::Map(pairs)) => pairs.len(),
+        Some(Kind::Tag(..)) => 1,
+        _ => 0,
+    }
+}
+
+/// The item of an array, the value of a map's pair, or a tag's value, in file order; NULL if index is not
+/// below zt_value_count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
+    // SAFETY: "a value".
+    address(match unsafe { at(value) }.map(Value::kind) {
+        Some(Kind::Array(items)) => items.get(index),
+        Some(Kind::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
+        Some(Kind::Tag(_, inner)) => Some(inner).filter(|_| index == 0),
+        _ => None,
+    })
+}
+
+/// The key of a map's pair; NULL if index is not below zt_value_count, and for other kinds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
+    // SAFETY: "a value".
+    let pairs = unsafe { at(value) }.and_then(Value::as_map);
+    address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
+}
+
+/// The value of a text key in a map, by linear search; NULL if absent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
+    // SAFETY: "a value".
+    let Some(value) = (unsafe { at(value) }) else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "key: NUL-ended".
+        let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
+        address(value.get(key))
+    })
+}
+
+/// Writes a value as compact JSON. What JSON lacks becomes {"$bytes":"hex"}, {"$float":"nan"} (or "inf",
+/// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
+/// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
+///
+/// buf, size: receives the text and a NUL, cut at size; (NULL, 0) only asks for the size. needed: receives
+/// the bytes of the whole text with its NUL; may be NULL.
+/// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_to_json(
+    value: *const zt_value,
+    buf: *mut c_char,
+    size: usize,
+    needed: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: "a value".
+        let value = unsafe { required(value)? };
+        let only_asks = buf.is_null() && size == 0;
+        // SAFETY: "buf, size".
+        let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
+        let text = crate::container::json::write(value)?;
+        let whole = text.len().saturating_add(1);
+        if let Some(needed) = needed {
+            needed.write(whole);
+        }
+        if only_asks {
+            return Ok(());
+        }
+        let space = text.len().min(size.saturating_sub(1));
+        let fits = (0..=space).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        buf.get_mut(..fits)
+            .unwrap_or_default()
+            .copy_from_slice(text.as_bytes().get(..fits).unwrap_or_default());
+        if let Some(end) = buf.get_mut(fits) {
+            *end = 0;
+        }
+        if whole > size {
+            return Err(fail!(BufferSize, "the JSON text takes {whole} bytes, the buffer has {size}"));
+        }
+        Ok(())
+    })
+}
+
+/// As zt_value_find, for a key of length bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_find_n(
+    value: *const zt_value,
+    key: *const c_char,
+    length: usize,
+) -> *const zt_value {
+    // SAFETY: "a value".
+    let Some(value) = (unsafe { at(value) }) else { return null() };
+    guard_value(null(), || {
+        // SAFETY: "that many bytes".
+        let Ok(key) = (unsafe { arg::slice(key.cast::<u8>(), length, "key") }) else { return null() };
+        std::str::from_utf8(key).map_or(null(), |key| address(value.get(key)))
+    })
+}
+
+/// The dtype that the container states for a number or an array's elements (GGUF does), ZT_DTYPE_BOOL for a
+/// bool, else 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_value_dtype(value: *const zt_value) -> zt_dtype {
+    // SAFETY: "a value".
+    unsafe { at(value) }.map_or(0, |value| dtype_number(value.dtype()))
+}
+
+/// A value of an attribute.
+pub struct zt_value {
+    _tag: u8,
+}
+
+/// The address of a record, for C to look at; NULL for none.
+pub(in crate::capi) fn address(value: Option<Value<'_>>) -> *const zt_value {
+    value.map_or(null(), |value| value.record().as_ptr().cast())
+}
+
+/// The value at an address, which is of a record; None for NULL.
+///
+/// # Safety
+/// The address is NULL or one that [`address`] gave, of a record that is still there.
+pub(in crate::capi) unsafe fn at<'a>(value: *const zt_value) -> Option<Value<'a>> {
+    let record = value.cast::<u8>();
+    if record.is_null() {
+        return None;
+    }
+    // SAFETY: a record has its tag, and then as many bytes as its size takes, which says how many there are in all.
+    unsafe {
+        let head = std::slice::from_raw_parts(record, bytes_of_size(*record));
+        let whole = std::slice::from_raw_parts(record, record_size(head).unwrap_or(head.len()));
+        Some(Value::first_of(whole))
+    }
+}
+
+/// As [`at`], but NULL is refused.
+///
+/// # Safety
+/// As [`at`].
+pub(in crate::capi) unsafe fn required<'a>(value: *const zt_value) -> Result<Value<'a>> {
+    // SAFETY: passed on.
+    arg::required(unsafe { at(value) }, "value")
+}

@@ -1,0 +1,230 @@
+//! The listing: what the getters of objects and components say, of many objects in one call.
+
+use crate::capi::arg;
+use crate::capi::attributes::value::zt_value;
+use crate::capi::finding::component::zt_component;
+use crate::capi::finding::object::zt_object;
+use crate::capi::guard::guard;
+use crate::capi::handle_table::Handle;
+use crate::capi::opening::open::zt_file;
+use crate::capi::sized::{sized_struct, SizedStruct};
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{
+    dtype_number, encoding_number, format_number, logical_number, zt_dtype, zt_encoding, zt_format, zt_type,
+    ZT_UNKNOWN_SIZE,
+};
+use crate::error::{fail, Result};
+use crate::model::manifest::{Component, Format, Manifest, Object};
+use std::ffi::{c_char, CStr};
+use std::mem::MaybeUninit;
+use std::ptr::{copy_nonoverlapping, null};
+
+/// Metadata of an object. Fields from offset on describe component; they are 0 if it is NULL.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_object_info {
+    /// sizeof(zt_object_info)
+    pub struct_size: usize,
+    /// The object.
+    pub object: *const zt_object,
+    /// The name, NUL-ended, not NULL.
+    pub name: *const c_char,
+    /// Bytes of the name without the NUL.
+    pub name_length: usize,
+    /// The dimensions, outermost first, not NULL.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// The attributes, a map; NULL if absent.
+    pub attributes: *const zt_value,
+    /// Number of components.
+    pub component_count: usize,
+    /// Component "data" of a dense object or of blocks; NULL for other formats.
+    pub component: *const zt_component,
+    /// First stored byte, counted from the start of its part.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored_size: u64,
+    /// Decoded bytes, as for zt_component_size.
+    pub size: u64,
+    /// The format.
+    pub format: zt_format,
+    /// The storage type.
+    pub dtype: zt_dtype,
+    /// The logical type.
+    pub r#type: zt_type,
+    /// The encoding.
+    pub encoding: zt_encoding,
+    /// The file's own name of another format; "gguf.q4_0/1" and the like of blocks; else NULL.
+    pub format_name: *const c_char,
+}
+
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_object_info:
+    object, name, name_length, shape, rank, attributes, component_count, component, offset, stored_size, size,
+    format, dtype, r#type, encoding, format_name
+);
+
+/// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
+/// decodes nothing.
+///
+/// first: the first object; beyond the last one fills nothing. infos, count: an array; set struct_size of the
+/// first struct only. filled: receives the number of filled structs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_list(
+    file: Option<&zt_file>,
+    first: usize,
+    infos: *mut zt_object_info,
+    count: usize,
+    filled: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let filled = arg::required(filled, "filled")?;
+        // SAFETY: passed on.
+        filled.write(unsafe { list(file, first, infos, count)? });
+        Ok(())
+    })
+}
+
+/// Fills info for an object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_get_info(
+    object: Option<&zt_object>,
+    info: *mut zt_object_info,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?;
+        let (file, index) = (object.owner(), object.index());
+        let entry = file.file().manifest().objects.get(index);
+        let entry = entry.ok_or_else(|| fail!(Internal, "an object without its entry"))?;
+        // SAFETY: info NULL or of the size it says.
+        unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(0, index, entry))) }
+    })
+}
+
+/// How many were filled.
+///
+/// # Safety
+/// "count: as many structs"; `infos` is NULL or begins with the size of its struct.
+unsafe fn list(
+    file: Option<&zt_file>,
+    first: usize,
+    infos: *mut zt_object_info,
+    count: usize,
+) -> Result<usize> {
+    let file = arg::required(file, "file")?;
+    let objects = file.file().manifest().objects.get(first..).unwrap_or_default();
+    let objects = objects.get(..count).unwrap_or(objects);
+    if count == 0 {
+        return Ok(0);
+    }
+    // SAFETY: the first struct is of the size that it says.
+    let stride = unsafe { stride(infos, count)? };
+    let writer = InfoWriter::new(file);
+    let mut place = infos;
+    for (object, index) in objects.iter().zip(first..) {
+        // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is zeroed.
+        unsafe {
+            if stride == size_of::<zt_object_info>() {
+                // By itself, as it is the usual one, and a call that zeroes no bytes takes half as long as all else.
+                place.write(writer.info(stride, index, object));
+            } else if stride > size_of::<zt_object_info>() {
+                place.write(writer.info(stride, index, object));
+                arg::zero_unknown(place, stride);
+            } else {
+                let info = writer.info(stride, index, object);
+                copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast(), stride);
+            }
+        }
+        place = place.wrapping_byte_add(stride);
+    }
+    Ok(objects.len())
+}
+
+/// How far the caller's structs are apart.
+///
+/// # Safety
+/// `infos` is NULL or begins with the size of its struct.
+pub(in crate::capi) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Result<usize> {
+    // SAFETY: passed on.
+    let stride = unsafe { arg::struct_size(infos)? };
+    match stride.checked_mul(count) {
+        _ if stride == 0 => Err(fail!(InvalidArgument, "the array is NULL, but its count is {count}")),
+        _ if stride % align_of::<T>() != 0 && count > 1 => {
+            Err(fail!(InvalidArgument, "{}.struct_size is {stride}: the second is not aligned", T::NAME))
+        }
+        Some(size) if isize::try_from(size).is_ok() => Ok(stride),
+        _ => Err(fail!(InvalidArgument, "an array of {count} structs does not fit in memory")),
+    }
+}
+
+/// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all that the
+/// compiler knows, it may change when a struct is filled.
+struct InfoWriter<'f> {
+    manifest: &'f Manifest,
+    components: &'f [Component],
+    values: *const u8,
+    texts: *const u8,
+    dimensions: *const u64,
+    /// The handles of all objects and components.
+    handles: *const Handle,
+}
+
+impl<'f> InfoWriter<'f> {
+    fn new(file: &'f zt_file) -> Self {
+        let manifest = file.file().manifest();
+        InfoWriter {
+            manifest,
+            components: &manifest.components,
+            values: manifest.values.as_ptr(),
+            texts: manifest.texts.as_ptr(),
+            dimensions: manifest.dimensions.as_ptr(),
+            handles: file.handles().address(0),
+        }
+    }
+
+    /// The struct of an object.
+    #[inline(always)]
+    fn info(&self, struct_size: usize, index: usize, object: &Object) -> zt_object_info {
+        let at = self.array_component(object);
+        let component = at.and_then(|at| self.components.get(at));
+        let handle = at.filter(|_| component.is_some()).map(|at| self.handles.wrapping_add(at).cast());
+        zt_object_info {
+            struct_size,
+            object: self.handles.wrapping_add(index).cast(),
+            name: self.texts.wrapping_add(object.name.start()).cast(),
+            name_length: object.name.size(),
+            shape: self.dimensions.wrapping_add(object.shape_start as usize),
+            rank: object.rank as usize,
+            attributes: object.attributes.map_or(null(), |at| self.values.wrapping_add(at.index()).cast()),
+            component_count: object.component_count as usize,
+            component: handle.unwrap_or(null()),
+            offset: component.map_or(0, |c| c.offset),
+            stored_size: component.map_or(0, |c| c.stored_size),
+            size: component.map_or(0, |c| c.size().unwrap_or(ZT_UNKNOWN_SIZE)),
+            format: format_number(object.format),
+            dtype: component.map_or(0, |c| dtype_number(c.dtype)),
+            r#type: component.map_or(0, |c| logical_number(c.logical)),
+            encoding: component.map_or(0, |c| encoding_number(c.encoding)),
+            format_name: match object.format {
+                Format::Other(name) => self.texts.wrapping_add(name.start()).cast(),
+                // Blocks have a name for each type, which zt_format_name cannot know.
+                Format::Blocks(_) => object.format.c_name().map_or(null(), CStr::as_ptr),
+                _ => null(),
+            },
+        }
+    }
+
+    /// Where the component is that a listing describes: the data of an array.
+    #[inline(always)]
+    fn array_component(&self, object: &Object) -> Option<usize> {
+        let first = object.component_start as usize;
+        let is_data = |at: &usize| {
+            let component = self.components.get(first.wrapping_add(*at));
+            component.is_some_and(|c| self.manifest.texts.get_bytes(c.role) == b"data")
+        };
+        let mut places = 0..object.component_count as usize;
+        let found = object.format.is_array().then(|| places.find(is_data)).flatten();
+        found.map(|at| first.wrapping_add(at))
+    }
+}

@@ -1,0 +1,215 @@
+//! Objects: named tensors of an open file. Nothing here allocates, locks or fails but what reads elements.
+
+use crate::capi::arg;
+use crate::capi::attributes::value::{address, zt_value};
+use crate::capi::finding::component::zt_component;
+use crate::capi::guard::{guard, guard_value};
+pub use crate::capi::handle_table::zt_object;
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{self as types, format_number, zt_dtype, zt_format};
+use crate::error::{fail, Result};
+use crate::model::manifest;
+use crate::reader::{Hyperslab, Object};
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+impl zt_object {
+    pub(in crate::capi) fn object(&self) -> Result<Object<'_>> {
+        let found = self.owner().file().object(self.index());
+        found.ok_or_else(|| fail!(Internal, "an object without its entry"))
+    }
+
+    fn entry(&self) -> Option<&manifest::Object> {
+        self.owner().file().manifest().objects.get(self.index())
+    }
+
+    fn text(&self, text: manifest::TextId) -> *const c_char {
+        self.owner().file().manifest().texts.get_c_bytes(text).as_ptr().cast()
+    }
+}
+
+/// The name: the bytes of the file and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
+/// contain a NUL: zt_object_info has the length.
+/// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_name(object: Option<&zt_object>) -> *const c_char {
+    object.and_then(|o| o.entry().map(|e| o.text(e.name))).unwrap_or(null())
+}
+
+/// Number of dimensions; 0 for a scalar.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_rank(object: Option<&zt_object>) -> usize {
+    object.and_then(zt_object::entry).map_or(0, |e| e.rank as usize)
+}
+
+/// The dimensions, outermost first. Not NULL for a scalar.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_shape(object: Option<&zt_object>) -> *const u64 {
+    object.and_then(|o| o.object().ok()).map_or(null(), |o| o.shape().as_ptr())
+}
+
+/// Product of the dimensions; 1 for a scalar, UINT64_MAX if it exceeds 64 bits (sparse and unknown formats
+/// only).
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_element_count(object: Option<&zt_object>) -> u64 {
+    object.and_then(|o| o.object().ok()).map_or(0, |o| o.element_count().unwrap_or(u64::MAX))
+}
+
+/// The format; ZT_FORMAT_OTHER if it is unknown.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_format(object: Option<&zt_object>) -> zt_format {
+    object.and_then(zt_object::entry).map_or(0, |e| format_number(e.format))
+}
+
+/// The object's attributes, a map; NULL if absent.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_attributes(object: Option<&zt_object>) -> *const zt_value {
+    address(object.and_then(|o| o.object().ok()).and_then(|o| o.attributes()))
+}
+
+/// Number of components.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_count(object: Option<&zt_object>) -> usize {
+    object.and_then(zt_object::entry).map_or(0, |e| e.component_count as usize)
+}
+
+/// The component at index, in file order; NULL if index is not below zt_component_count.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_component_at(object: Option<&zt_object>, index: usize) -> *const zt_component {
+    let Some((object, entry)) = object.and_then(|o| Some((o, o.entry()?))) else { return null() };
+    if index >= entry.component_count as usize {
+        return null();
+    }
+    object.owner().component_handle((entry.component_start as usize).saturating_add(index))
+}
+
+/// The component of that role ("data", "values", "scales"); NULL if absent, which is not a failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_find(
+    object: Option<&zt_object>,
+    role: *const c_char,
+) -> *const zt_component {
+    if role.is_null() {
+        return null();
+    }
+    // SAFETY: "role: NUL-ended".
+    find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
+}
+
+/// As zt_component_find, for a role of length bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_find_n(
+    object: Option<&zt_object>,
+    role: *const c_char,
+    length: usize,
+) -> *const zt_component {
+    // SAFETY: "that many bytes".
+    unsafe { arg::slice(role.cast::<u8>(), length, "role") }
+        .map_or(null(), |role| find_component(object, role))
+}
+
+fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_component {
+    let Some(object) = object else { return null() };
+    guard_value(null(), || {
+        let Ok(found) = object.object() else { return null() };
+        let at = found.components().position(|c| c.role().as_bytes() == role);
+        at.map_or(null(), |at| zt_component_at(Some(object), at))
+    })
+}
+
+/// Reads all numbers of an object as elements of another dtype, row-major.
+///
+/// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
+/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
+/// unchanged. On failure the content of dst is undefined.
+/// Floats are rounded once to nearest even; infinity and NaN are kept. Any nonzero number becomes true. A
+/// complex element becomes two numbers. The four f8 types are read exactly.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or an integer dtype has no value for it;
+/// the message gives the count. To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise
+/// what zt_object_size_as and zt_component_read return.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_read_as(
+    object: Option<&zt_object>,
+    dtype: zt_dtype,
+    dst: *mut c_void,
+    dst_size: usize,
+    written: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        let dtype = types::dtype(dtype)?;
+        // SAFETY: "dst_size: its bytes".
+        let size = object.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })?;
+        if let Some(written) = written {
+            written.write(size);
+        }
+        Ok(())
+    })
+}
+
+/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size(dtype).
+/// Reads nothing.
+/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts: sparse
+/// objects, quantized groups, block types, packed types such as ZT_TYPE_F4_E2M1, unknown types. The message
+/// names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_object_size_as(
+    object: Option<&zt_object>,
+    dtype: zt_dtype,
+    size: Option<&mut MaybeUninit<u64>>,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        let size = arg::required(size, "size")?;
+        size.write(object.size_as(types::dtype(dtype)?)?);
+        Ok(())
+    })
+}
+
+/// Reads a slice of a dense object: in each dimension count elements from start, step apart. Only these bytes
+/// are read, as far as the encoding allows.
+///
+/// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
+/// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
+/// little is ZT_ERROR_BUFFER_SIZE.
+/// Returns ZT_ERROR_INVALID_ARGUMENT if the slice exceeds the shape, ZT_ERROR_UNSUPPORTED if the object is
+/// not dense, else as zt_component_read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_object_read_slice(
+    object: Option<&zt_object>,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+    dst: *mut c_void,
+    dst_size: usize,
+) -> zt_status {
+    guard(|| {
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: "zt_object_rank numbers each", "dst_size: its bytes".
+        let (slab, dst) =
+            unsafe { (hyperslab(&object, start, count, step)?, arg::bytes_mut(dst, dst_size, "dst")?) };
+        object.read_slice(&slab, dst)
+    })
+}
+
+/// A hyperslab from the caller's arrays.
+///
+/// # Safety
+/// The pointers are NULL or have as many elements as the object has dimensions.
+pub(in crate::capi) unsafe fn hyperslab<'a>(
+    object: &Object<'_>,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+) -> Result<Hyperslab<'a>> {
+    let rank = object.shape().len();
+    // SAFETY: passed on.
+    unsafe {
+        Ok(Hyperslab {
+            start: arg::slice(start, rank, "start")?,
+            count: arg::slice(count, rank, "count")?,
+            step: if step.is_null() { None } else { Some(arg::slice(step, rank, "step")?) },
+        })
+    }
+}

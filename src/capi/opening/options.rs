@@ -1,0 +1,228 @@
+//! How a file is opened.
+
+use crate::capi::advanced::hooks::{self, zt_allocator, zt_thread_hooks};
+use crate::capi::arg;
+use crate::capi::handle_table::zt_file;
+use crate::capi::opening::progress::{progress, zt_progress_callback};
+use crate::capi::sized::sized_struct;
+use crate::capi::types::enumerations::unknown;
+use crate::error::{fail, try_format, Result};
+use crate::model::manifest::Container;
+use crate::reader::{copy_path, File, OpenOptions, Shards, VerifyOptions, VerifyReport};
+use crate::source::Advice;
+use std::ffi::{c_char, c_void};
+
+/// How to open a file.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_open_options {
+    /// sizeof(zt_open_options)
+    pub struct_size: usize,
+    /// How bytes are reached; 0 is ZT_MODE_MAP.
+    pub mode: zt_mode,
+    /// 1: also check every digest, including those of whole shards. 0: check the structure.
+    pub verify: u32,
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
+    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
+    /// nonzero padding. 0: accept all of these.
+    pub strict: u32,
+    /// A hint for the whole file; the system may ignore it.
+    pub advice: zt_advice,
+    /// Largest manifest in bytes; 0: 1 GiB.
+    pub max_manifest_size: u64,
+    /// Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
+    pub max_decoded_size: u64,
+    /// Largest number of objects; 0: 2^24.
+    pub max_objects: u64,
+    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
+    /// docs/tuning.md.
+    pub threads: u32,
+    /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
+    /// ZT_ERROR_UNSUPPORTED.
+    pub containers: u32,
+    /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
+    /// 0: docs/tuning.md.
+    pub max_memory: u64,
+    /// Passed to progress.
+    pub context: *mut c_void,
+    /// With verify: reports the stored bytes that were checked.
+    pub progress: zt_progress_callback,
+    /// What messages call the file; NULL: its path. Copied.
+    pub name: *const c_char,
+    /// Allocates memory that is handed out; NULL: the library's. Copied.
+    pub allocator: *const zt_allocator,
+    /// Called on threads that the library starts for the file; NULL: none. Copied.
+    pub thread_hooks: *const zt_thread_hooks,
+    /// The folder of shards; NULL: the folder of the file. Copied.
+    pub shard_folder: *const c_char,
+    /// When shards are opened: one of the ZT_SHARDS_ values.
+    pub shards: u32,
+    /// 1: zt_open_model opens only the file at path. 0: the whole model.
+    pub part: u32,
+    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
+    pub include_unlisted: u32,
+    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
+    pub allow_trailing: u32,
+}
+
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_open_options:
+    mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
+    max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
+    include_unlisted, allow_trailing
+);
+
+/// A mask of what may be opened; 0 is all.
+fn containers(mask: u32) -> Result<u32> {
+    let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
+    match mask & !known {
+        0 => Ok(mask),
+        unknown => {
+            Err(fail!(InvalidArgument, "zt_open_options.containers has bits {unknown:#x} of no container"))
+        }
+    }
+}
+
+fn shards(value: u32) -> Result<Shards> {
+    match value {
+        0 => Ok(Shards::OfModels),
+        1 => Ok(Shards::OnUse),
+        2 => Ok(Shards::AtOpen),
+        3 => Ok(Shards::Never),
+        other => Err(unknown("zt_shards_value", other)),
+    }
+}
+
+fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
+    let default = OpenOptions::default();
+    Ok(OpenOptions {
+        mode: mode(options.mode)?,
+        strict: arg::flag(options.strict, "zt_open_options.strict")?,
+        max_manifest_size: arg::or_default(options.max_manifest_size, default.max_manifest_size),
+        max_decoded_size: Some(options.max_decoded_size).filter(|s| *s != 0),
+        max_objects: arg::or_default(options.max_objects, default.max_objects),
+        max_memory: Some(options.max_memory).filter(|limit| *limit != 0),
+        advice: advice(options.advice)?,
+        threads: options.threads as usize,
+        containers: containers(options.containers)?,
+        // SAFETY: NULL or as they say.
+        thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
+        // SAFETY: as above.
+        allocator: unsafe { hooks::allocator(options.allocator)? },
+        name: match options.name.is_null() {
+            true => None,
+            // SAFETY: "name: NUL-ended".
+            false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
+        },
+        shards: shards(options.shards)?,
+        allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
+        part: arg::flag(options.part, "zt_open_options.part")?,
+        include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
+        shard_folder: match options.shard_folder.is_null() {
+            true => None,
+            // SAFETY: "shard_folder: NUL-ended".
+            false => Some(copy_path(unsafe { arg::path(options.shard_folder)? })?),
+        },
+    })
+}
+
+/// A handle of what `open` opens with the caller's options, its digests checked if they say so.
+///
+/// # Safety
+/// `options` is NULL or of the size it says, as is what it points to.
+pub(in crate::capi) unsafe fn opened(
+    options: *const zt_open_options,
+    open: impl FnOnce(&OpenOptions) -> Result<File>,
+) -> Result<*mut zt_file> {
+    // SAFETY: passed on.
+    let options = unsafe { arg::options(options)? };
+    let verify = arg::flag(options.verify, "zt_open_options.verify")?;
+    let handle = zt_file::new(open(&open_options(&options)?)?)?;
+    if !verify {
+        return Ok(handle);
+    }
+    let wanted =
+        VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
+    let progress = progress(options.progress, options.context);
+    // SAFETY: fresh from above, and nobody else has it yet.
+    let verified = unsafe { (*handle).file() }.verify(&wanted, &progress, &mut VerifyReport::default());
+    verified.map(|()| handle).inspect_err(|_| {
+        // SAFETY: as above; it is not given to the caller.
+        unsafe { zt_file::release(handle) }
+    })
+}
+
+/// How the file's bytes are reached.
+pub type zt_mode = i32;
+
+/// The values of zt_mode.
+#[repr(C)]
+pub enum zt_mode_value {
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
+    ZT_MODE_MAP = 0,
+    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
+    /// modification time changed. A .zt file that only grew by an append stays readable.
+    ZT_MODE_READ = 1,
+    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
+    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
+    ZT_MODE_AUTO = 2,
+    /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
+    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
+    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
+    ZT_MODE_PRIVATE = 3,
+}
+
+/// A hint what will be done with bytes.
+pub type zt_advice = u32;
+
+/// The values of zt_advice.
+#[repr(C)]
+pub enum zt_advice_value {
+    /// No hint.
+    ZT_ADVICE_NONE = 0,
+    /// Bytes will be read front to back.
+    ZT_ADVICE_SEQUENTIAL = 1,
+    /// Start reading the bytes and return at once.
+    ZT_ADVICE_WILLNEED = 3,
+    /// Read the bytes into memory before returning, where the system can.
+    ZT_ADVICE_POPULATE = 4,
+    /// No process needs the bytes soon: as ZT_ADVICE_RELEASE, and the page cache drops them, unless another
+    /// process maps them or they are not written yet. Linux only.
+    ZT_ADVICE_EVICT = 6,
+    /// This process does not need the bytes soon: it gives back its mapped pages; the page cache keeps them.
+    ZT_ADVICE_RELEASE = 7,
+}
+
+pub(in crate::capi) fn mode(value: zt_mode) -> Result<crate::reader::Mode> {
+    match value {
+        0 => Ok(crate::reader::Mode::Map),
+        1 => Ok(crate::reader::Mode::Read),
+        2 => Ok(crate::reader::Mode::Auto),
+        3 => Ok(crate::reader::Mode::Private),
+        other => Err(unknown("zt_mode", other)),
+    }
+}
+
+pub(in crate::capi) fn advice(value: zt_advice) -> Result<Advice> {
+    match value {
+        0 => Ok(Advice::Normal),
+        1 => Ok(Advice::Sequential),
+        3 => Ok(Advice::WillNeed),
+        4 => Ok(Advice::Populate),
+        6 => Ok(Advice::Evict),
+        7 => Ok(Advice::Release),
+        other => Err(unknown("zt_advice", other)),
+    }
+}
+
+pub(in crate::capi) fn mode_number(mode: crate::reader::Mode) -> zt_mode {
+    use crate::reader::Mode;
+    let value = match mode {
+        Mode::Map => zt_mode_value::ZT_MODE_MAP,
+        Mode::Read => zt_mode_value::ZT_MODE_READ,
+        Mode::Auto => zt_mode_value::ZT_MODE_AUTO,
+        Mode::Private => zt_mode_value::ZT_MODE_PRIVATE,
+    };
+    value as zt_mode
+}

@@ -1,0 +1,324 @@
+//! The load plan: many reads in one call, in the order that the disk likes, on several threads.
+
+use crate::capi::arg::{self, ArrayNames};
+use crate::capi::finding::component::zt_component;
+use crate::capi::finding::object::hyperslab;
+use crate::capi::guard::guard;
+use crate::capi::opening::open::zt_file;
+use crate::capi::opening::progress::progress;
+use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
+use crate::capi::sized::sized_struct;
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{self as types, zt_dtype, ZT_WHOLE};
+use crate::error::{fail, Result};
+use crate::model::sort::sort;
+use crate::reader::{BatchStats, Component, Destination, File, Request, RowsMut, Selection, Wanted};
+use std::ffi::{c_char, c_void, CStr};
+use std::ptr::NonNull;
+
+/// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_request {
+    /// sizeof(zt_read_request)
+    pub struct_size: usize,
+    /// The component to read.
+    pub component: *const zt_component,
+    /// First decoded byte of a range.
+    pub offset: u64,
+    /// Bytes of the range: ZT_WHOLE to the end, 0 for none. Must be 0 for a slice and for rows.
+    pub length: u64,
+    /// A slice instead, as for zt_object_read_slice: rank starts.
+    pub start: *const u64,
+    /// Rank counts; NULL if this is not a slice.
+    pub count: *const u64,
+    /// Rank steps; NULL for 1.
+    pub step: *const u64,
+    /// Receives the bytes. Requests of a call must not overlap there. In a load NULL for a slot of the ring.
+    pub dst: *mut c_void,
+    /// Bytes at dst: at least what the request reads.
+    pub dst_size: usize,
+    /// Passed to on_done and events; the library does not use it.
+    pub tag: u64,
+    /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
+    /// row_stride and goes to dst + i * dst_stride.
+    pub rows: u64,
+    /// Decoded bytes of a row; whole elements if they are swapped, converted or gathered.
+    pub row_length: u64,
+    /// From one row to the next in the component, at least row_length; 0 for row_length.
+    pub row_stride: u64,
+    /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
+    /// unchanged.
+    pub dst_stride: u64,
+    /// 1: check the digest if the component is read whole.
+    pub verify: u32,
+    /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
+    /// conversion.
+    pub convert: zt_dtype,
+    /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
+    /// 0: ZT_ERROR_LIMIT.
+    pub lossy: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// What a batch or load did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_stats {
+    /// sizeof(zt_read_stats)
+    pub struct_size: usize,
+    /// Bytes delivered.
+    pub bytes: u64,
+    /// Stored bytes that were read for them.
+    pub stored_bytes: u64,
+    /// Requests that are done.
+    pub requests: u64,
+    /// Digests that were checked and match.
+    pub digests_verified: u64,
+    /// Elapsed time.
+    pub nanoseconds: u64,
+    /// Threads that were used.
+    pub threads: u32,
+    /// 1 if reads bypassed the page cache.
+    pub direct: u32,
+    /// Why the page cache was used or bypassed, in one line; valid as long as the library.
+    pub reason: *const c_char,
+}
+
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
+    rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved
+);
+
+// SAFETY: as above.
+sized_struct!(zt_read_stats:
+    bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason
+);
+
+/// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
+/// straight into the caller's memory where the encoding allows.
+///
+/// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
+/// failure, too.
+/// The first failure stops the batch and is returned. on_done tells which requests were done before; the
+/// content of the other destinations is undefined.
+/// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
+/// ZT_ERROR_CANCELLED if progress stops it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_read_batch(
+    file: Option<&zt_file>,
+    requests: *const zt_read_request,
+    count: usize,
+    options: *const zt_read_options,
+    stats: *mut zt_read_stats,
+) -> zt_status {
+    guard(|| {
+        // SAFETY: stats NULL or of the size it says.
+        unsafe { arg::struct_size(stats.cast_const())? };
+        let mut did = BatchStats::default();
+        let mut read = || {
+            let file = arg::required(file, "file")?;
+            // SAFETY: options NULL or of the size it says.
+            let options = unsafe { arg::options(options)? };
+            let batch = batch_options(&options)?;
+            let progress = progress(options.progress, options.context);
+            // SAFETY: "requests, count: the reads".
+            let mut plan = unsafe { plan(file, requests, count)? };
+            File::read_batch(&mut plan, &batch, &on_done(&options), &progress, &mut did)
+        };
+        let outcome = read();
+        // SAFETY: stats NULL or of the size it says.
+        unsafe { arg::fill(stats, stats_of(&did))? };
+        outcome
+    })
+}
+
+/// The caller's requests, checked one by one.
+///
+/// # Safety
+/// `requests` has `count` structs; the destinations are writable and do not overlap.
+unsafe fn plan<'a>(
+    file: &'a zt_file,
+    requests: *const zt_read_request,
+    count: usize,
+) -> Result<Vec<Request<'a>>> {
+    let mut plan: Vec<Request<'a>> = Vec::new();
+    plan.try_reserve_exact(count)?;
+    let (mut is_disjoint, mut end) = (true, 0);
+    let mut add = |request: &zt_read_request| {
+        // SAFETY: NULL or a component that is lent as long as the file is open.
+        let handle: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        if !std::ptr::eq(handle.owner(), file) {
+            return Err(fail!(InvalidArgument, "its component is of another file"));
+        }
+        // SAFETY: passed on.
+        let planned = unsafe { add_request(&mut plan, handle, request)? };
+        match &planned.dst {
+            Destination::Bytes([]) => {}
+            Destination::Bytes(dst) => {
+                is_disjoint &= end <= dst.as_ptr().addr();
+                end = dst.as_ptr_range().end.addr();
+            }
+            Destination::Rows(_) => is_disjoint = false,
+        }
+        Ok(())
+    };
+    // SAFETY: "requests, count: the reads".
+    unsafe { arg::for_each(requests, count, REQUESTS, &mut add)? };
+    if !is_disjoint {
+        check_disjoint(&plan)?;
+    }
+    Ok(plan)
+}
+
+/// Two requests that fill the same memory would race: refused, whatever is said of it.
+pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
+    let mut places = Vec::new();
+    places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
+    for (at, request) in plan.iter().enumerate() {
+        places.extend(request.places().map(|(start, size)| (start, size, at))); // within what was reserved
+    }
+    sort(&mut places);
+    let mut before: Option<(usize, usize)> = None;
+    for (start, size, at) in places {
+        if let Some((end, other)) = before.filter(|(end, _)| start < *end) {
+            let shared = end.saturating_sub(start);
+            return Err(fail!(InvalidArgument, "requests {other} and {at} share {shared} bytes of memory"));
+        }
+        before = Some((start.saturating_add(size), at));
+    }
+    Ok(())
+}
+
+/// The names of requests in messages.
+pub(in crate::capi) const REQUESTS: ArrayNames = ArrayNames("requests", "request");
+
+/// Checks a request and adds it to `plan`, which has memory reserved for it: a request is large, and is made in its place.
+///
+/// # Safety
+/// The request is as zt_read_batch wants it; its destination is lent for `'a`.
+pub(in crate::capi) unsafe fn add_request<'p, 'a>(
+    plan: &'p mut Vec<Request<'a>>,
+    handle: &'a zt_component,
+    request: &zt_read_request,
+) -> Result<&'p mut Request<'a>> {
+    // SAFETY: passed on.
+    plan.push(unsafe { request_without_dst(handle, request)? });
+    let Some(planned) = plan.last_mut() else { return Err(fail!(Internal, "a request was not added")) };
+    // SAFETY: passed on.
+    unsafe { set_dst(planned, request)? };
+    Ok(planned)
+}
+
+/// Sets the memory that a request fills. Memory beyond its size is left alone, and may be another request's.
+///
+/// # Safety
+/// dst has dst_size bytes, which are lent for `'a` as far as they are filled.
+unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
+    let (size, dst_size) = (planned.size(), request.dst_size);
+    let row_length = size.checked_div(request.rows).unwrap_or(0);
+    if request.dst_stride == 0 || request.dst_stride == row_length {
+        let capacity = usize::try_from(size).map_or(dst_size, |n| n.min(dst_size));
+        // SAFETY: "dst_size: bytes at dst".
+        planned.dst = Destination::Bytes(unsafe { arg::bytes_mut(request.dst, capacity, "dst")? });
+        return Ok(());
+    }
+    let (rows, stride) = (request.rows, request.dst_stride);
+    if stride < row_length {
+        return Err(fail!(InvalidArgument, "dst_stride is {stride}, but a row has {row_length} bytes"));
+    }
+    let last = rows.checked_sub(1).and_then(|last| last.checked_mul(stride)?.checked_add(row_length));
+    if last.is_none_or(|end| end > dst_size as u64) {
+        return Err(fail!(
+            BufferSize,
+            "{rows} rows of {row_length} bytes, every {stride}, do not fit the {dst_size} bytes of its memory"
+        ));
+    }
+    let base = arg::required(NonNull::new(request.dst.cast()), "dst")?;
+    let number = |n: u64| arg::to_usize(n, "a row");
+    // SAFETY: "dst_size: bytes at dst", in which the rows are.
+    let rows = unsafe { RowsMut::new(base, number(rows)?, number(row_length)?, number(stride)?) };
+    planned.dst = Destination::Rows(rows);
+    Ok(())
+}
+
+/// A request of the caller's, checked, but for its memory.
+///
+/// # Safety
+/// The numbers of a hyperslab are as many as the rank says.
+#[inline(always)] // into its place, not moved there: a request is large
+pub(in crate::capi) unsafe fn request_without_dst<'a>(
+    handle: &'a zt_component,
+    request: &zt_read_request,
+) -> Result<Request<'a>> {
+    let component = handle.component()?;
+    let convert = match request.convert {
+        0 => None,
+        other => Some(types::dtype(other)?),
+    };
+    // SAFETY: passed on.
+    let selection = unsafe { selection_of(&component, request)? };
+    let verify = arg::flag(request.verify, "zt_read_request.verify")?;
+    let lossy = arg::flag(request.lossy, "zt_read_request.lossy")?;
+    component.request_as(&selection, Wanted { convert, lossy, verify, tag: request.tag }, &mut [])
+}
+
+/// What a request reads of its component.
+///
+/// # Safety
+/// The numbers of a hyperslab are as many as the rank says.
+#[inline]
+unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
+    let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
+    Ok(if rows > 0 {
+        let arrays = [request.start, request.count, request.step];
+        if request.length != 0 || arrays.iter().any(|array| !array.is_null()) {
+            return Err(fail!(InvalidArgument, "it has both rows and a range or a hyperslab"));
+        }
+        let row_stride = if row_stride == 0 { row_length } else { row_stride };
+        Selection::Rows { offset, rows, row_length, row_stride }
+    } else if (row_length, row_stride, dst_stride) != (0, 0, 0) {
+        return Err(fail!(InvalidArgument, "it has row_length, row_stride or dst_stride, but no rows"));
+    } else if !request.count.is_null() {
+        if (request.offset, request.length) != (0, 0) {
+            return Err(fail!(InvalidArgument, "it has both a range and a hyperslab"));
+        }
+        // SAFETY: "the rank's number" of each.
+        Selection::Slab(unsafe {
+            hyperslab(&component.object(), request.start, request.count, request.step)?
+        })
+    } else if !request.start.is_null() || !request.step.is_null() {
+        return Err(fail!(InvalidArgument, "it has start or step, but no count"));
+    } else {
+        match (request.offset, request.length) {
+            (0, ZT_WHOLE) => Selection::Whole,
+            (offset, ZT_WHOLE) => {
+                let size = component.size()?;
+                let beyond = || fail!(InvalidArgument, "offset {offset} passes its {size} bytes");
+                Selection::Range { offset, length: size.checked_sub(offset).ok_or_else(beyond)? }
+            }
+            (offset, length) => Selection::Range { offset, length },
+        }
+    })
+}
+
+/// What a batch did, for C.
+pub(in crate::capi) fn stats_of(did: &BatchStats) -> zt_read_stats {
+    zt_read_stats {
+        struct_size: 0,
+        bytes: did.bytes,
+        stored_bytes: did.stored_bytes,
+        requests: did.requests,
+        digests_verified: did.digests_verified,
+        nanoseconds: did.nanoseconds,
+        threads: did.threads,
+        direct: u32::from(did.direct),
+        reason: reason_of(did.reason),
+    }
+}
+
+/// Why the reads were as they were, for C; there may have been none.
+pub(in crate::capi) fn reason_of(reason: &'static CStr) -> *const c_char {
+    if reason.is_empty() { c"nothing was read" } else { reason }.as_ptr()
+}

@@ -1,0 +1,108 @@
+//! Bytes that a caller holds: lent by the file, or memory of their own.
+
+use crate::capi::arg;
+use crate::capi::finding::component::zt_component;
+use crate::capi::guard::{deliver, guard_value};
+use crate::capi::opening::open::zt_file;
+use crate::capi::opening::progress::progress;
+use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
+use crate::capi::status::zt_status;
+use crate::error::Result;
+use crate::memory::AlignedBuffer;
+use crate::reader::{Component, Loaded};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+/// Decoded bytes of a component. A buffer keeps its file open.
+pub struct zt_buffer {
+    owner: *mut zt_file,
+    /// NULL and 0 if `owned` holds the bytes.
+    borrowed: *const u8,
+    size: usize,
+    owned: Option<AlignedBuffer>,
+}
+
+/// Gives the component's decoded bytes in a buffer, 64-byte aligned: borrowed if they are mapped and aligned,
+/// else in new memory (zt_open_options.allocator).
+///
+/// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
+/// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
+/// Returns as zt_component_read and zt_read_batch. Memory is allocated only after the stored bytes were found
+/// to fill it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_component_load(
+    component: Option<&zt_component>,
+    options: *const zt_read_options,
+    buffer: Option<&mut MaybeUninit<*mut zt_buffer>>,
+) -> zt_status {
+    deliver(buffer, "buffer", || {
+        let component = arg::required(component, "component")?;
+        if options.is_null() {
+            return Ok(component.load()?.0);
+        }
+        // SAFETY: of the size it says.
+        let options = unsafe { arg::options(options)? };
+        let (batch, on_done) = (batch_options(&options)?, on_done(&options));
+        let progress = progress(options.progress, options.context);
+        Ok(component.load_by(|c| c.load_with(&batch, &on_done, &progress))?.0)
+    })
+}
+
+/// The bytes of a buffer, valid until zt_buffer_free; not NULL for a buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_data(buffer: Option<&zt_buffer>) -> *const c_void {
+    match buffer {
+        None => null(),
+        Some(zt_buffer { owned: Some(memory), .. }) => memory.as_slice().as_ptr().cast(),
+        Some(borrowed) => borrowed.borrowed.cast(),
+    }
+}
+
+/// Number of bytes of a buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_buffer_size(buffer: Option<&zt_buffer>) -> usize {
+    buffer.map_or(0, |b| b.size)
+}
+
+/// Ends a buffer and releases its reference to the file. No other thread may use the buffer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
+    if buffer.is_null() {
+        return;
+    }
+    guard_value((), || {
+        // SAFETY: from zt_component_load, which boxed a slice of one; not used again by the caller.
+        let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
+        let owner = one.first().map(|b| b.owner);
+        drop(one);
+        if let Some(owner) = owner {
+            // SAFETY: the reference that zt_component_load took.
+            unsafe { zt_file::release(owner) };
+        }
+    });
+}
+
+impl zt_component {
+    /// A buffer of its bytes, which the caller ends, and whether they are lent.
+    pub(in crate::capi) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
+        self.load_by(|component| component.load())
+    }
+
+    /// A buffer of the bytes that `load` returns.
+    fn load_by<'f>(
+        &'f self,
+        load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,
+    ) -> Result<(*mut zt_buffer, bool)> {
+        let mut one = Vec::new();
+        one.try_reserve_exact(1)?;
+        let (borrowed, size, owned) = match load(&self.component()?)? {
+            Loaded::Borrowed(bytes) => (bytes.as_ptr(), bytes.len(), None),
+            Loaded::Owned(memory) => (null(), memory.as_slice().len(), Some(memory)),
+        };
+        let is_borrowed = owned.is_none();
+        self.owner().retain();
+        one.push(zt_buffer { owner: self.handle.file().cast_mut(), borrowed, size, owned });
+        Ok((Box::into_raw(one.into_boxed_slice()).cast::<zt_buffer>(), is_borrowed))
+    }
+}

@@ -1,0 +1,101 @@
+//! How many bytes are read by one call.
+
+use crate::capi::arg;
+use crate::capi::guard::with_failure;
+use crate::capi::opening::progress::{zt_progress_callback, Context};
+use crate::capi::sized::sized_struct;
+use crate::capi::status::{value, zt_status};
+use crate::capi::types::enumerations::unknown;
+use crate::error::Result;
+use crate::reader::{BatchOptions, Direct};
+use std::ffi::{c_char, c_void};
+
+/// Whether reads bypass the page cache.
+pub type zt_direct = i32;
+
+/// The values of zt_direct.
+#[repr(C)]
+pub enum zt_direct_value {
+    /// Bypass the page cache where that is faster: in a large batch, for the parts that are not in memory.
+    ZT_DIRECT_AUTO = 0,
+    /// Read through the page cache: for bytes that will be read again.
+    ZT_DIRECT_NEVER = 1,
+    /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
+    /// through the page cache, and zt_read_stats.reason says so.
+    ZT_DIRECT_ALWAYS = 2,
+}
+
+/// Reports that a request is done, with its tag and status. message: as for zt_last_error, valid during the
+/// call; "" for ZT_OK.
+/// Calls come from one thread at a time, which need not be the caller's. It must not call zt_read_batch on
+/// the same file.
+pub type zt_done_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, tag: u64, status: zt_status, message: *const c_char)>;
+
+/// How to read a batch.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_read_options {
+    /// sizeof(zt_read_options)
+    pub struct_size: usize,
+    /// Number of threads; 1: the caller's only. 0: docs/tuning.md.
+    pub threads: u32,
+    /// Whether to bypass the page cache.
+    pub direct: zt_direct,
+    /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
+    pub chunk_size: u64,
+    /// Largest temporary memory over all threads in bytes; 0 for the default. One request may always use what
+    /// it needs.
+    pub in_flight: u64,
+    /// 1: check the digest of every component that is read whole and has one.
+    pub verify: u32,
+    /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
+    /// Also worth it for huge pages.
+    pub pinned: u32,
+    /// Passed to the callbacks.
+    pub context: *mut c_void,
+    /// Called for every request that is done; may be NULL.
+    pub on_done: zt_done_callback,
+    /// Reports the bytes delivered; may be NULL.
+    pub progress: zt_progress_callback,
+}
+
+// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+sized_struct!(zt_read_options:
+    threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress
+);
+
+pub(in crate::capi) fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
+    let default = BatchOptions::default();
+    Ok(BatchOptions {
+        threads: options.threads as usize,
+        direct: direct(options.direct)?,
+        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
+        in_flight: arg::or_default(options.in_flight, default.in_flight),
+        verify: arg::flag(options.verify, "zt_read_options.verify")?,
+        pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
+    })
+}
+
+/// What is called when a request is done.
+pub(in crate::capi) fn on_done(options: &zt_read_options) -> impl Fn(u64, &Result<()>) + Send + Sync {
+    let (callback, context) = (options.on_done, Context(options.context));
+    move |tag, outcome| {
+        let Some(callback) = callback else { return };
+        // SAFETY: the caller's function, called as its declaration says.
+        let call = |status, message| unsafe { callback(context.get(), tag, status, message) };
+        match outcome {
+            Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),
+            Err(error) => with_failure(error, call),
+        }
+    }
+}
+
+pub(in crate::capi) fn direct(value: zt_direct) -> Result<Direct> {
+    match value {
+        0 => Ok(Direct::Auto),
+        1 => Ok(Direct::Never),
+        2 => Ok(Direct::Always),
+        other => Err(unknown("zt_direct", other)),
+    }
+}

@@ -1,0 +1,190 @@
+//! What a load is asked for, and what it tells.
+
+use crate::capi::advanced::hooks::zt_thread_hooks;
+use crate::capi::arg;
+use crate::capi::guard::{message, set_last_error};
+use crate::capi::reading::options::{direct, zt_direct};
+use crate::capi::sized::sized_struct;
+use crate::capi::status::{value, zt_status};
+use crate::capi::types::enumerations::unknown;
+use crate::error::Result;
+use crate::reader::{BatchOptions, Event, LoadOptions, Next, Order};
+use std::ffi::{c_char, c_void};
+use std::ptr::null;
+
+/// The order in which a load begins its requests.
+pub type zt_load_order = i32;
+
+/// The values of zt_load_order.
+#[repr(C)]
+pub enum zt_load_order_value {
+    /// By file and offset, which suits disks.
+    ZT_LOAD_ORDER_POSITION = 0,
+    /// As given.
+    ZT_LOAD_ORDER_GIVEN = 1,
+    /// Largest first.
+    ZT_LOAD_ORDER_LARGEST = 2,
+}
+
+/// What a zt_load_event reports.
+pub type zt_load_kind = i32;
+
+/// The values of zt_load_kind.
+#[repr(C)]
+pub enum zt_load_kind_value {
+    /// The timeout passed.
+    ZT_LOAD_KIND_NOTHING = 0,
+    /// Bytes of a request, at data.
+    ZT_LOAD_KIND_DATA = 1,
+    /// A request failed: see status and message. No more events follow for it.
+    ZT_LOAD_KIND_FAILED = 2,
+    /// The load has ended; status is its result.
+    ZT_LOAD_KIND_DONE = 3,
+}
+
+/// The slot of bytes that are at the request's own dst.
+pub const ZT_NO_SLOT: u32 = u32::MAX;
+
+/// How to load.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_load_options {
+    /// sizeof(zt_load_options)
+    pub struct_size: usize,
+    /// Number of reading threads; 0: docs/tuning.md.
+    pub threads: u32,
+    /// Whether to bypass the page cache.
+    pub direct: zt_direct,
+    /// As in zt_read_options.
+    pub chunk_size: u64,
+    /// Largest temporary memory beside the ring, as in zt_read_options.
+    pub in_flight: u64,
+    /// 1: check the digest of every component that is read whole and has one.
+    pub verify: u32,
+    /// As in zt_read_options.
+    pub pinned: u32,
+    /// Which requests begin first.
+    pub order: zt_load_order,
+    /// 1: report a failed request and go on. 0: the first failure ends the load.
+    pub keep_going: u32,
+    /// Memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's, if
+    /// requests need it.
+    pub ring: *mut c_void,
+    /// Bytes of a slot, at least 65536; with ring NULL, 0 for the default.
+    pub slot_size: usize,
+    /// Number of slots; with ring NULL, 0 for the default.
+    pub slot_count: usize,
+    /// Called on each reading thread; NULL: those of the first request's file.
+    pub thread_hooks: *const zt_thread_hooks,
+}
+
+/// What zt_load_next reports.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_load_event {
+    /// sizeof(zt_load_event)
+    pub struct_size: usize,
+    /// The kind of event.
+    pub kind: zt_load_kind,
+    /// ZT_OK, the request's failure, or the load's result.
+    pub status: zt_status,
+    /// This thread's zt_last_error if status is a failure, else "".
+    pub message: *const c_char,
+    /// The tag of the request.
+    pub tag: u64,
+    /// The bytes: at the request's dst, or in a slot until zt_load_release.
+    pub data: *const c_void,
+    /// Bytes at data.
+    pub size: usize,
+    /// Where these bytes begin within what the request reads.
+    pub offset: u64,
+    /// 1 if no more events follow for the request.
+    pub last: u32,
+    /// The slot of data, or ZT_NO_SLOT.
+    pub slot: u32,
+    /// For zt_load_release.
+    pub piece: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: repr(C); integers and pointers, all of which may be zero.
+sized_struct!(zt_load_options:
+    threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size, slot_count, thread_hooks
+);
+
+// SAFETY: as above.
+sized_struct!(zt_load_event: kind, status, message, tag, data, size, offset, last, slot, piece, reserved);
+
+pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOptions> {
+    let default = BatchOptions::default();
+    let batch = BatchOptions {
+        threads: options.threads as usize,
+        direct: direct(options.direct)?,
+        chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
+        in_flight: arg::or_default(options.in_flight, default.in_flight),
+        verify: arg::flag(options.verify, "zt_load_options.verify")?,
+        // The library's memory is on huge pages; of memory of the caller's, the caller says whether it is.
+        pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,
+    };
+    let order = match options.order {
+        0 => Order::Position,
+        1 => Order::Given,
+        2 => Order::Largest,
+        other => return Err(unknown("zt_load_order", other)),
+    };
+    Ok(LoadOptions { batch, order, keep_going: arg::flag(options.keep_going, "zt_load_options.keep_going")? })
+}
+
+pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {
+    let nothing = zt_load_event {
+        struct_size: 0,
+        kind: zt_load_kind_value::ZT_LOAD_KIND_NOTHING as zt_load_kind,
+        status: value::ZT_OK as zt_status,
+        message: c"".as_ptr(),
+        tag: 0,
+        data: null(),
+        size: 0,
+        offset: 0,
+        last: 0,
+        slot: ZT_NO_SLOT,
+        piece: 0,
+        reserved: 0,
+    };
+    let failure = |outcome: &Result<()>| match outcome {
+        Ok(()) => (nothing.status, nothing.message),
+        Err(error) => (set_last_error(error), message()),
+    };
+    match next {
+        Next::TimedOut => nothing,
+        Next::Done(outcome) => {
+            let (status, message) = failure(&outcome);
+            zt_load_event {
+                kind: zt_load_kind_value::ZT_LOAD_KIND_DONE as zt_load_kind,
+                status,
+                message,
+                ..nothing
+            }
+        }
+        Next::Event(Event { tag, outcome, address, size, offset, last, slot, piece }) => {
+            let (status, message) = failure(&outcome);
+            let kind = match outcome {
+                Ok(()) => zt_load_kind_value::ZT_LOAD_KIND_DATA,
+                Err(_) => zt_load_kind_value::ZT_LOAD_KIND_FAILED,
+            };
+            zt_load_event {
+                kind: kind as zt_load_kind,
+                status,
+                message,
+                tag,
+                data: std::ptr::with_exposed_provenance(address),
+                size,
+                offset,
+                last: u32::from(last),
+                slot: slot.unwrap_or(ZT_NO_SLOT),
+                piece,
+                ..nothing
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Loads: reads that go on while the caller takes what is there.
+
+use crate::capi::advanced::hooks::thread_hooks;
+use crate::capi::arg;
+use crate::capi::finding::component::zt_component;
+use crate::capi::guard::{deliver, guard, guard_value};
+use crate::capi::opening::open::zt_file;
+use crate::capi::reading::batch::{
+    add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS,
+};
+use crate::capi::status::zt_status;
+use crate::capi::streaming::event::{
+    event_of, load_options, zt_load_event, zt_load_kind, zt_load_kind_value, zt_load_options, ZT_NO_SLOT,
+};
+use crate::error::{fail, Result};
+use crate::memory::try_box;
+use crate::model::sort::{sort, sort_by_key};
+use crate::reader::{BatchStats, Destination, Load, Request, Ring, SourceStats};
+use crate::source::ByteSource;
+use crate::threads::{ThreadGroup, Work};
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Requests that are being read in the background.
+pub struct zt_load {
+    /// Dropped before the files, which its requests are of.
+    group: ThreadGroup<Load<'static>>,
+    files: Files,
+    /// The files and parts that it reads, made when they are first asked for.
+    parts: OnceLock<Vec<ReadPart>>,
+}
+
+/// A file, or a part of one, that a load reads.
+pub(in crate::capi) struct ReadPart {
+    pub(in crate::capi) file: *const zt_file,
+    pub(in crate::capi) part: u32,
+    /// Its number among the sources of the load.
+    source: usize,
+}
+
+// SAFETY: of a file that any thread may use.
+unsafe impl Send for ReadPart {}
+// SAFETY: as above.
+unsafe impl Sync for ReadPart {}
+
+impl Drop for zt_load {
+    /// Ends the load, also if its handle could not be made: threads that wait for a consumer would never end.
+    fn drop(&mut self) {
+        if self.group.is_here() {
+            self.group.value().end();
+        }
+    }
+}
+
+/// A reference to each file that a load reads, in the order in which the requests name them.
+struct Files(Vec<*const zt_file>);
+
+// SAFETY: references, counted atomically, to files that any thread may use.
+unsafe impl Send for Files {}
+// SAFETY: as above.
+unsafe impl Sync for Files {}
+
+impl Files {
+    /// References to the files that requests name; `named` has each with the number of a request.
+    fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
+        sort(&mut named);
+        named.dedup_by_key(|(file, _)| *file);
+        sort_by_key(&mut named, |(_, request)| *request);
+        let mut files = Files(Vec::new());
+        files.0.try_reserve_exact(named.len())?;
+        for (file, _) in named {
+            // SAFETY: open during the call.
+            unsafe { &*file }.retain();
+            files.0.push(file);
+        }
+        Ok(files)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in self.0.drain(..) {
+            // SAFETY: the reference that `of` took.
+            unsafe { zt_file::release(file.cast_mut()) };
+        }
+    }
+}
+
+/// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
+///
+/// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
+/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the files stay open, and
+/// every dst and the ring belong to the load.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share slots;
+/// larger ones come in several pieces, in any order. A piece that is compressed, strided, converted or
+/// verified and larger than a slot needs temporary memory: ZT_ERROR_LIMIT if that exceeds in_flight.
+/// Returns what zt_read_batch returns for what the manifests show.
+/// Starts threads, which live until zt_load_finish. Sources with callers_thread are read by the threads in
+/// zt_load_next; so is everything if no thread can be started.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_start(
+    requests: *const zt_read_request,
+    count: usize,
+    options: *const zt_load_options,
+    load: Option<&mut MaybeUninit<*mut zt_load>>,
+) -> zt_status {
+    deliver(load, "load", || {
+        // SAFETY: options NULL or of the size it says, with hooks NULL or of the size they say.
+        let (options, hooks) = unsafe {
+            let options = arg::options(options)?;
+            (options, (!options.thread_hooks.is_null()).then(|| thread_hooks(options.thread_hooks)))
+        };
+        let hooks = hooks.transpose()?;
+        let how = load_options(&options)?;
+        // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it ends.
+        let (plan, files, ring) = unsafe {
+            let (plan, files) = plan(requests, count)?;
+            let ring = ring(&options, &plan)?;
+            (plan, files, ring)
+        };
+        let load = Load::new(plan, ring, &how)?;
+        let (threads, hooks) = (load.threads(), hooks.unwrap_or_else(|| load.thread_hooks()));
+        let group = ThreadGroup::start(try_box(Work::new(load, hooks, Load::work))?, threads);
+        group.value().set_threads(group.threads());
+        Ok(Box::into_raw(try_box(zt_load { group, files, parts: OnceLock::new() })?))
+    })
+}
+
+/// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
+///
+/// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
+/// the end.
+/// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
+/// Returns ZT_OK also if the event is a failed request.
+/// Several threads may call it at once; each event goes to one of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_next(
+    load: Option<&zt_load>,
+    timeout_ns: i64,
+    event: *mut zt_load_event,
+) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        arg::required((!event.is_null()).then_some(()), "event")?;
+        // SAFETY: of the size it says.
+        unsafe { arg::struct_size(event.cast_const())? };
+        load.check_here()?;
+        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+        let next = event_of(load.group.value().next(timeout));
+        // SAFETY: as above.
+        unsafe { arg::fill(event, next) }
+    })
+}
+
+/// Releases the bytes of an event. When all bytes of a slot are released, the slot is filled again.
+/// event: as zt_load_next filled it, or a copy. NULL, an event without a slot and an event that was released
+/// are ignored. Any thread may call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
+    guard_value((), || {
+        let Some(load) = load.filter(|load| !event.is_null() && load.group.is_here()) else { return };
+        // SAFETY: of the size it says.
+        if let Ok(event) = unsafe { arg::options(event) } {
+            if event.kind == zt_load_kind_value::ZT_LOAD_KIND_DATA as zt_load_kind && event.slot != ZT_NO_SLOT
+            {
+                load.group.value().release(event.piece, event.slot);
+            }
+        }
+    });
+}
+
+/// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
+/// load that has ended stays unchanged.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        load.check_here()?;
+        load.group.value().cancel();
+        Ok(())
+    })
+}
+
+/// Ends a load: stops it if it is not done, waits for its threads, frees its ring.
+///
+/// load: NULL does nothing. stats: may be NULL; filled on failure, too.
+/// Returns ZT_OK if everything was read, else the first failure, or ZT_ERROR_CANCELLED. In a forked child
+/// ZT_ERROR_STATE, and nothing changes. No other thread may use load.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_stats) -> zt_status {
+    guard(|| {
+        if load.is_null() {
+            // SAFETY: NULL or of the size it says.
+            return unsafe { arg::fill(stats, stats_of(&BatchStats::default())) };
+        }
+        // SAFETY: from zt_load_start, and not used again by the caller.
+        let load = unsafe { Box::from_raw(load) };
+        // SAFETY: NULL or of the size it says.
+        let checked = unsafe { arg::struct_size(stats.cast_const()) };
+        if let Err(error) = load.check_here() {
+            std::mem::forget(load); // its locks may be held by threads of the parent process
+            return Err(error);
+        }
+        let mut did = BatchStats::default();
+        let outcome = load.end(&mut did);
+        checked?;
+        // SAFETY: as above.
+        unsafe { arg::fill(stats, stats_of(&did))? };
+        outcome
+    })
+}
+
+impl zt_load {
+    /// The files and parts that it reads. They are listed once, since a caller may ask for them one by one.
+    pub(in crate::capi) fn parts(&self) -> Result<&[ReadPart]> {
+        if let Some(parts) = self.parts.get() {
+            return Ok(parts);
+        }
+        let address = |source: &dyn ByteSource| std::ptr::from_ref(source).addr();
+        let mut sources: Vec<(usize, usize)> = Vec::new();
+        for (number, source) in self.group.value().sources().enumerate() {
+            sources.try_reserve(1)?;
+            sources.push((address(source), number));
+        }
+        sort(&mut sources);
+        let mut parts = Vec::new();
+        for file in &self.files.0 {
+            // SAFETY: a reference that `files` holds.
+            let in_file = unsafe { &**file }.file().parts();
+            for (number, part) in (0u32..).zip(in_file) {
+                let found = sources.binary_search_by_key(&address(part.source()), |(address, _)| *address);
+                if let Some((_, source)) = found.ok().and_then(|at| sources.get(at)) {
+                    parts.try_reserve(1)?;
+                    parts.push(ReadPart { file: *file, part: number, source: *source });
+                }
+            }
+        }
+        Ok(self.parts.get_or_init(|| parts))
+    }
+
+    /// How a part was read so far.
+    pub(in crate::capi) fn source_stats(&self, part: &ReadPart) -> Option<SourceStats> {
+        self.group.value().source_stats(part.source)
+    }
+
+    /// Fails in a child process, which has none of the load's threads to wait for.
+    pub(in crate::capi) fn check_here(&self) -> Result<()> {
+        match self.group.is_here() {
+            true => Ok(()),
+            false => Err(fail!(State, "the load is of another process, in which its threads are")),
+        }
+    }
+
+    /// Stops, waits, and says how it went.
+    fn end(mut self, did: &mut BatchStats) -> Result<()> {
+        let threads = self.group.threads();
+        self.group.value().end();
+        self.group.join();
+        let outcome = self.group.value().report(did);
+        did.threads = u32::try_from(threads.max(1)).unwrap_or(u32::MAX);
+        outcome
+    }
+}
+
+/// The caller's requests, checked one by one.
+///
+/// # Safety
+/// `requests` has `count` structs; the destinations are the load's until it ends, as are the files.
+unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Request<'static>>, Files)> {
+    let mut plan: Vec<Request<'static>> = Vec::new();
+    plan.try_reserve_exact(count)?;
+    let mut named: Vec<(*const zt_file, usize)> = Vec::new();
+    let mut with = |request: &zt_read_request| {
+        // SAFETY: NULL or a component of a file that is open, and kept so.
+        let handle: &'static zt_component =
+            arg::required(unsafe { request.component.as_ref() }, "component")?;
+        let file = std::ptr::from_ref(handle.owner());
+        // Requests of one file mostly follow each other.
+        if named.last().is_none_or(|(last, _)| *last != file) {
+            named.try_reserve(1)?;
+            named.push((file, plan.len()));
+        }
+        // SAFETY: passed on.
+        let planned = unsafe { add_request(&mut plan, handle, request)? };
+        planned.in_ring = request.dst.is_null() && request.dst_size == 0;
+        Ok(())
+    };
+    // SAFETY: "requests, count: the reads".
+    unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
+    let has_rows = plan.iter().any(|request| matches!(request.dst, Destination::Rows(_)));
+    let places = || plan.iter().flat_map(Request::places);
+    if has_rows || !places().is_sorted_by(|one, other| one.0.saturating_add(one.1) <= other.0) {
+        check_disjoint(&plan)?;
+    }
+    Ok((plan, Files::of(named)?))
+}
+
+/// Defaults: bytes of a slot, and the number of slots.
+const SLOT_SIZE: usize = 16 << 20;
+const SLOTS: usize = 4;
+
+/// The smallest slots of a caller's ring: smaller ones are not worth their events.
+const MIN_SLOT_SIZE: usize = 64 << 10;
+
+/// The ring that the requests need, if one does.
+///
+/// # Safety
+/// The caller's ring is as large as the options say, and the load's until it ends.
+unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<Option<Ring<'static>>> {
+    let zt_load_options { ring, slot_size, slot_count, .. } = *options;
+    let is_default = slot_size == 0 && ring.is_null();
+    if slot_size < MIN_SLOT_SIZE && !is_default {
+        return Err(fail!(InvalidArgument, "slots of {slot_size} bytes are below {MIN_SLOT_SIZE}"));
+    }
+    if !ring.is_null() && slot_count == 0 {
+        return Err(fail!(InvalidArgument, "zt_load_options.slot_count is 0, but a ring is given"));
+    }
+    let wanted = plan.iter().filter(|request| request.in_ring);
+    if wanted.clone().next().is_none() {
+        return Ok(None);
+    }
+    if !ring.is_null() {
+        let too_large =
+            || fail!(InvalidArgument, "{slot_count} slots of {slot_size} bytes do not fit in memory");
+        let size = slot_size.checked_mul(slot_count).ok_or_else(too_large)?;
+        // SAFETY: "slot_count slots of slot_size bytes, yours until zt_load_finish".
+        let memory = unsafe { arg::bytes_mut(ring, size, "ring")? };
+        let ring = memory.as_ptr().addr();
+        let shares = |(start, length): (usize, usize)| {
+            start < ring.saturating_add(size) && ring < start.saturating_add(length)
+        };
+        if let Some(at) = plan.iter().position(|request| request.places().any(shares)) {
+            return Err(fail!(InvalidArgument, "request {at} and the ring share memory"));
+        }
+        return Ok(Some(Ring::of(memory, slot_size)));
+    }
+    // No more than all of it takes.
+    let all = wanted
+        .map(|request| request.size().saturating_add(Ring::padding_per_request()))
+        .fold(0, u64::saturating_add);
+    let all = usize::try_from(all).unwrap_or(usize::MAX);
+    let slot_size = if slot_size == 0 { SLOT_SIZE.min(all).max(MIN_SLOT_SIZE) } else { slot_size };
+    Ring::new(slot_size, if slot_count == 0 { SLOTS } else { slot_count }).map(Some)
+}

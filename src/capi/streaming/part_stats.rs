@@ -1,0 +1,89 @@
+//! How a load reads each of its files.
+
+use crate::capi::arg;
+use crate::capi::finding::list::stride;
+use crate::capi::guard::guard;
+use crate::capi::opening::open::zt_file;
+use crate::capi::reading::batch::reason_of;
+use crate::capi::sized::{sized_struct, SizedStruct};
+use crate::capi::status::zt_status;
+use crate::capi::streaming::load::zt_load;
+use crate::error::Result;
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+/// What a load read of one part.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_load_part_stats {
+    /// sizeof(zt_load_part_stats)
+    pub struct_size: usize,
+    /// The file.
+    pub file: *const zt_file,
+    /// Stored bytes that were read.
+    pub stored_bytes: u64,
+    /// Bytes that were read past the page cache, including gaps.
+    pub direct_bytes: u64,
+    /// Why the page cache was used or bypassed, as zt_read_stats.reason.
+    pub reason: *const c_char,
+    /// The part of the file.
+    pub part: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: repr(C); integers and pointers, all of which may be zero.
+sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part, reserved);
+
+/// Fills a struct for each part that a load reads, with what was read so far.
+/// load: before zt_load_finish. first, stats, count, filled: as for zt_object_list. Returns ZT_ERROR_STATE in
+/// a forked child.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_load_get_part_stats(
+    load: Option<&zt_load>,
+    first: usize,
+    stats: *mut zt_load_part_stats,
+    count: usize,
+    filled: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let load = arg::required(load, "load")?;
+        let filled = arg::required(filled, "filled")?;
+        load.check_here()?;
+        // SAFETY: passed on.
+        filled.write(if count == 0 { 0 } else { unsafe { fill(load, first, stats, count)? } });
+        Ok(())
+    })
+}
+
+/// How many were filled.
+///
+/// # Safety
+/// "count: as many structs"; `stats` is NULL or begins with the size of its struct.
+unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, count: usize) -> Result<usize> {
+    // SAFETY: passed on.
+    let stride = unsafe { stride(stats, count)? };
+    let mut filled = 0usize;
+    for read in load.parts()?.get(first..).unwrap_or_default().iter().take(count) {
+        let Some(source) = load.source_stats(read) else { break };
+        let reason = source.reason;
+        let found = zt_load_part_stats {
+            struct_size: stride,
+            file: read.file,
+            stored_bytes: source.stored_bytes,
+            direct_bytes: source.direct_bytes,
+            reason: reason_of(reason),
+            part: read.part,
+            reserved: 0,
+        };
+        let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
+        // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.
+        unsafe {
+            let known = stride.min(zt_load_part_stats::SIZE);
+            std::ptr::copy_nonoverlapping((&raw const found).cast::<u8>(), place.cast::<u8>(), known);
+            arg::zero_unknown(place, stride);
+        }
+        filled = filled.saturating_add(1);
+    }
+    Ok(filled)
+}

@@ -1,0 +1,145 @@
+//! The enumerations of the interface: a fixed-width integer in signatures, a companion enum for
+//! the values, and the way into the library's own types. No Rust enum is ever received from C.
+//!
+//! Values that a table of the model has are not repeated here: `tests/repository/header/tables.rs` puts them into the header.
+
+use crate::error::{fail, Result};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Encoding, Format, LogicalType};
+
+/// A size that the file does not declare and that is not known yet.
+pub const ZT_UNKNOWN_SIZE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
+/// The length of a range that goes to the end.
+pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
+
+/// A storage type: how elements are stored.
+pub type zt_dtype = i32;
+
+/// The values of zt_dtype. Names of 0.1 and 1.0 files ("float32") are given by their 1.2 meaning.
+#[repr(C)]
+pub enum zt_dtype_value {
+    /// An unknown name: zt_component_info.dtype_name.
+    ZT_DTYPE_OTHER = 0,
+}
+
+/// A logical type: what stored elements mean if that is not their storage type.
+pub type zt_type = i32;
+
+/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and
+/// type. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
+#[repr(C)]
+pub enum zt_type_value {
+    /// None: the elements are what the dtype says.
+    ZT_TYPE_NONE = 0,
+    /// An unknown name: zt_component_info.type_name.
+    ZT_TYPE_OTHER = 7,
+}
+
+/// Which components an object has.
+pub type zt_format = i32;
+
+/// The values of zt_format. Spec 1.2 section 3.
+#[repr(C)]
+pub enum zt_format_value {
+    /// An unknown name: zt_object_info.format_name. Or a 0.1 layout that is not dense.
+    ZT_FORMAT_OTHER = 0,
+    /// One row-major array: component "data".
+    ZT_FORMAT_DENSE = 1,
+    /// Compressed sparse rows: "values", "indices", "indptr".
+    ZT_FORMAT_SPARSE_CSR = 2,
+    /// Coordinate list: "values", "coords".
+    ZT_FORMAT_SPARSE_COO = 3,
+    /// Quantized groups: "packed_weight", "scales" and optionally "zeros".
+    ZT_FORMAT_QUANTIZED_GROUP = 4,
+    /// Blocks of a ZT_TYPE_GGUF_ type: component "data". See zt_type_block.
+    ZT_FORMAT_BLOCKS = 5,
+}
+
+/// How stored bytes are encoded.
+pub type zt_encoding = i32;
+
+/// The values of zt_encoding.
+#[repr(C)]
+pub enum zt_encoding_value {
+    /// When writing: the writer's option. Never the encoding of a file's component.
+    ZT_ENCODING_DEFAULT = 0,
+    /// An unknown name: zt_component_info.encoding_name. The bytes cannot be decoded.
+    ZT_ENCODING_OTHER = 3,
+}
+
+#[cold]
+pub(in crate::capi) fn unknown(what: &str, value: impl std::fmt::Display) -> crate::error::Error {
+    fail!(InvalidArgument, "{value} is no {what}")
+}
+
+pub(in crate::capi) fn dtype(value: zt_dtype) -> Result<Dtype> {
+    Dtype::from_number(value).ok_or_else(|| unknown("zt_dtype that can be used here", value))
+}
+
+pub(in crate::capi) fn dtype_number(dtype: Option<Dtype>) -> zt_dtype {
+    dtype.map_or(zt_dtype_value::ZT_DTYPE_OTHER as zt_dtype, Dtype::number)
+}
+
+/// None for absent; OTHER needs a name, which the caller of this knows.
+pub(in crate::capi) fn logical(value: zt_type) -> Result<Option<Logical>> {
+    if value == zt_type_value::ZT_TYPE_NONE as zt_type {
+        return Ok(None);
+    }
+    Logical::from_number(value).map(Some).ok_or_else(|| unknown("zt_type that can be used here", value))
+}
+
+#[inline(always)]
+pub(in crate::capi) fn logical_number(logical: LogicalType) -> zt_type {
+    // Called for every object of a listing, of which next to none has one.
+    match logical == LogicalType::Absent {
+        true => zt_type_value::ZT_TYPE_NONE as zt_type,
+        false => other_logical_number(logical),
+    }
+}
+
+#[cold]
+fn other_logical_number(logical: LogicalType) -> zt_type {
+    match logical {
+        LogicalType::Known(known) => known.number(),
+        LogicalType::Absent | LogicalType::SameAsDtype => zt_type_value::ZT_TYPE_NONE as zt_type,
+        LogicalType::Other => zt_type_value::ZT_TYPE_OTHER as zt_type,
+    }
+}
+
+pub(in crate::capi) fn format_number(format: Format) -> zt_format {
+    let value = match format {
+        Format::Dense => zt_format_value::ZT_FORMAT_DENSE,
+        Format::SparseCsr => zt_format_value::ZT_FORMAT_SPARSE_CSR,
+        Format::SparseCoo => zt_format_value::ZT_FORMAT_SPARSE_COO,
+        Format::QuantizedGroup => zt_format_value::ZT_FORMAT_QUANTIZED_GROUP,
+        Format::Blocks(_) => zt_format_value::ZT_FORMAT_BLOCKS,
+        Format::Other(_) => zt_format_value::ZT_FORMAT_OTHER,
+    };
+    value as zt_format
+}
+
+/// A format that this version knows.
+pub(in crate::capi) fn format(value: zt_format) -> Option<Format> {
+    Format::KNOWN.into_iter().find(|format| format_number(*format) == value)
+}
+
+/// The spec's name of a format to write; none for OTHER.
+pub(in crate::capi) fn format_name(value: zt_format) -> Result<Option<&'static str>> {
+    if value == zt_format_value::ZT_FORMAT_OTHER as zt_format {
+        return Ok(None);
+    }
+    format(value).map(Format::name).ok_or_else(|| unknown("zt_format that can be written", value))
+}
+
+pub(in crate::capi) fn encoding_number(encoding: Encoding) -> zt_encoding {
+    encoding.number()
+}
+
+/// An encoding to write with; none for the default.
+pub(in crate::capi) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
+    if value == zt_encoding_value::ZT_ENCODING_DEFAULT as zt_encoding {
+        return Ok(None);
+    }
+    let known = Encoding::from_number(value);
+    known.map(Some).ok_or_else(|| unknown("zt_encoding that can be written", value))
+}

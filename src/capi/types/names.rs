@@ -1,0 +1,121 @@
+//! Names of the numbers of types, formats and encodings.
+
+use crate::capi::arg;
+use crate::capi::guard::{guard, guard_value};
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_format, zt_type};
+use crate::error::fail;
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::{Container, Encoding, Format};
+use std::ffi::{c_char, CStr};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+/// The name of a dtype, "bf16"; NULL if it has none.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_dtype_name(dtype: zt_dtype) -> *const c_char {
+    guard_value(null(), || types::dtype(dtype).map_or(null(), |d| d.c_name().as_ptr()))
+}
+
+/// The dtype of a name such as "bf16" or, of 0.1, "bfloat16". Returns ZT_ERROR_NOT_FOUND for an unknown name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_dtype_from_name(
+    name: *const c_char,
+    dtype: Option<&mut MaybeUninit<zt_dtype>>,
+) -> zt_status {
+    guard(|| {
+        let dtype = arg::required(dtype, "dtype")?;
+        // SAFETY: "name: NUL-ended".
+        let name = unsafe { arg::text(name, "name")? };
+        let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
+        let found = found.ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))?;
+        dtype.write(found.number());
+        Ok(())
+    })
+}
+
+/// Bytes of one element; 0 for ZT_DTYPE_OTHER and unknown numbers.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_dtype_size(dtype: zt_dtype) -> usize {
+    guard_value(0, || types::dtype(dtype).map_or(0, Dtype::size))
+}
+
+/// The name of a logical type, "f8_e4m3fn", "gguf.q4_0"; NULL if it has none.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_type_name(r#type: zt_type) -> *const c_char {
+    guard_value(null(), || match types::logical(r#type) {
+        Ok(Some(logical)) => logical.c_name().as_ptr(),
+        _ => null(),
+    })
+}
+
+/// The logical type of a name. Returns ZT_ERROR_NOT_FOUND for an unknown name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_type_from_name(
+    name: *const c_char,
+    r#type: Option<&mut MaybeUninit<zt_type>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(r#type, "type")?;
+        // SAFETY: "name: NUL-ended".
+        let name = unsafe { arg::text(name, "name")? };
+        let found = Logical::from_name(name);
+        let found = found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))?;
+        out.write(found.number());
+        Ok(())
+    })
+}
+
+/// How many elements of a type lie in how many bytes: 2 in 1 for ZT_TYPE_F4_E2M1, 32 in 18 for
+/// ZT_TYPE_GGUF_Q4_0, 1 in 8 for ZT_TYPE_COMPLEX64. elements, bytes: either may be NULL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for ZT_TYPE_NONE, ZT_TYPE_OTHER and unknown numbers.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_type_block(
+    r#type: zt_type,
+    elements: Option<&mut MaybeUninit<usize>>,
+    bytes: Option<&mut MaybeUninit<usize>>,
+) -> zt_status {
+    guard(|| {
+        let none = || types::unknown("zt_type that has a block", r#type);
+        let block = types::logical(r#type)?.ok_or_else(none)?.block();
+        for (out, number) in [(elements, block.elements), (bytes, block.bytes)] {
+            if let Some(out) = out {
+                out.write(usize::try_from(number).unwrap_or(usize::MAX));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The name of a format, "sparse_csr"; NULL for ZT_FORMAT_OTHER and ZT_FORMAT_BLOCKS.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_format_name(format: zt_format) -> *const c_char {
+    guard_value(null(), || pointer(types::format(format).and_then(Format::c_name)))
+}
+
+/// The name of an encoding, "zstd"; NULL for ZT_ENCODING_DEFAULT and ZT_ENCODING_OTHER.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
+    pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))
+}
+
+/// A name for C; NULL for none.
+fn pointer(name: Option<&'static CStr>) -> *const c_char {
+    name.map_or(null(), CStr::as_ptr)
+}
+
+/// How a file is laid out.
+pub type zt_container = i32;
+
+/// The values of zt_container, detected by content. docs/formats.md lists what is read.
+#[repr(C)]
+pub enum zt_container_value {
+    /// No file.
+    ZT_CONTAINER_NONE = 0,
+}
+
+/// The name of a container, "safetensors"; NULL for ZT_CONTAINER_NONE and unknown numbers.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_container_name(container: zt_container) -> *const c_char {
+    guard_value(null(), || Container::from_number(container).map_or(null(), |c| c.c_name().as_ptr()))
+}

@@ -1,0 +1,95 @@
+//! Copies into a writer: objects with another encoding, digest or dtype, and the attributes of a file.
+
+use crate::capi::arg;
+use crate::capi::finding::object::zt_object;
+use crate::capi::guard::guard;
+use crate::capi::handle_table::zt_file;
+use crate::capi::sized::sized_struct;
+use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_type};
+use crate::capi::writing::options::{self, zt_digest};
+use crate::capi::writing::writer::{copied_name, open, zt_writer};
+use crate::error::fail;
+use crate::writer::Recode;
+use std::ffi::c_char;
+
+/// How to copy an object.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct zt_copy_options {
+    /// sizeof(zt_copy_options)
+    pub struct_size: usize,
+    /// The name of the copy; NULL for the object's name.
+    pub name: *const c_char,
+    /// Bytes of the name; 0 if it is NUL-ended.
+    pub name_length: usize,
+    /// The encoding; 0 keeps the encoding of each component.
+    pub encoding: zt_encoding,
+    /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
+    pub digest: zt_digest,
+    /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
+    /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
+    pub dtype: zt_dtype,
+    /// Must be ZT_TYPE_NONE: this version does not convert to logical types.
+    pub r#type: zt_type,
+}
+
+// SAFETY: repr(C); integers and pointers, which may be zero.
+sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#type);
+
+/// Copies an object of an open file of any container. Bytes are copied as they are stored, with their digests
+/// and attributes, if the options and the version to write allow it. Otherwise they are decoded and encoded
+/// again, part by part.
+///
+/// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
+/// "block_bytes". Tied weights share their bytes in the copy, too.
+/// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
+/// source's digests, CRC-32s and checksums of compressed frames. If it is refused, the writer is unchanged.
+/// zt_write_options.allow_damaged copies it all the same.
+/// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
+/// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
+/// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_copy(
+    writer: Option<&mut zt_writer>,
+    object: Option<&zt_object>,
+    options: *const zt_copy_options,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        let object = arg::required(object, "object")?.object()?;
+        // SAFETY: options NULL or of the size it says.
+        let options: zt_copy_options = unsafe { arg::options(options)? };
+        // SAFETY: "0 if it is NUL-ended".
+        let name = unsafe { copied_name(&object, options.name, options.name_length)? };
+        let recode = Recode {
+            encoding: types::encoding(options.encoding)?,
+            digest: options::digest(options.digest)?,
+            floats: if options.dtype == 0 { None } else { Some(types::dtype(options.dtype)?) },
+            lossy: false,
+        };
+        if options.r#type != 0 {
+            types::logical(options.r#type)?;
+            return Err(fail!(
+                Unsupported,
+                "zt_copy_options.type: elements cannot be converted to a logical type"
+            ));
+        }
+        if recode.encoding.is_none() && recode.digest.is_none() && recode.floats.is_none() {
+            return writer.copy(object, name);
+        }
+        writer.copy_as(object, name, &recode)
+    })
+}
+
+/// Replaces all attributes of the file by those of an open file. For another container it adds
+/// "ztensor.origin", from which zt convert restores it (docs/formats.md).
+/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
+/// the file.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_write_copy_attributes(
+    writer: Option<&mut zt_writer>,
+    file: Option<&zt_file>,
+) -> zt_status {
+    guard(|| open(writer)?.copy_attributes(arg::required(file, "file")?.file()))
+}

@@ -1,0 +1,283 @@
+//! Writing: create or append, objects at once or piece by piece, finish or abort.
+
+use crate::capi::arg;
+use crate::capi::guard::{deliver, guard, guard_value};
+use crate::capi::status::zt_status;
+use crate::capi::writing::options::{
+    self, zt_component_desc, zt_object_desc, zt_write_options, zt_write_summary,
+};
+use crate::capi::writing::running_sink::is_running;
+use crate::error::{fail, Result};
+use crate::memory::try_box;
+use crate::reader::Object;
+use crate::writer::{ToAppend, Writer, WriterOptions};
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+/// A file that is being written.
+///
+/// If a call fails, the writer stays as it was before the call. Writing itself can fail, too: ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes were on their way. Then the
+/// writer has failed: every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
+pub struct zt_writer {
+    writer: Writer,
+    /// The caller's sink that it writes to; 0 for a file.
+    sink: u64,
+}
+
+/// The writer behind a handle.
+pub(in crate::capi) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
+    let handle = arg::required(handle, "writer")?;
+    check_not_in_sink(handle.sink)?;
+    Ok(&mut handle.writer)
+}
+
+/// A sink's function that uses its own writer would change it under the call that it belongs to.
+fn check_not_in_sink(sink: u64) -> Result<()> {
+    match sink != 0 && is_running(sink) {
+        true => Err(fail!(State, "the writer is used by a function of its own sink")),
+        false => Ok(()),
+    }
+}
+
+/// A handle that ends: dropping this frees it. Until then it stays where it is, as a function of its own sink may
+/// still ask for it.
+struct CloseGuard(*mut zt_writer);
+
+impl CloseGuard {
+    /// # Safety
+    /// The handle came from [`deliver`] and did not end before; nobody else uses it.
+    unsafe fn new(handle: *mut zt_writer) -> Result<CloseGuard> {
+        // SAFETY: alive; the number never changes, so a function of the sink may look at it, too.
+        check_not_in_sink(unsafe { (&raw const (*handle).sink).read() })?;
+        Ok(CloseGuard(handle))
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        // SAFETY: alive until this is dropped, and nobody else uses the writer.
+        unsafe { &mut (*self.0).writer }
+    }
+}
+
+impl Drop for CloseGuard {
+    fn drop(&mut self) {
+        // SAFETY: `deliver` boxed it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// The handle of a writer, to the sink of that number or 0.
+pub(in crate::capi) fn handle(
+    writer: Writer,
+    sink: u64,
+    options: &zt_write_options,
+) -> Result<*mut zt_writer> {
+    let writer = options::reporting(writer, options)?;
+    Ok(Box::into_raw(try_box(zt_writer { writer, sink })?))
+}
+
+/// Begins a new file. It is written under another name beside path and replaces path atomically in
+/// zt_write_finish. Until then the file at path stays unchanged.
+///
+/// path: used during the call only. options: NULL for the defaults. writer: receives the handle, NULL on
+/// failure. End it with zt_write_finish or zt_write_abort.
+/// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
+/// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
+/// ZT_ERROR_NO_FILE.
+/// Processes that have the old file open keep reading the old contents. On Windows zt_write_finish returns
+/// ZT_ERROR_IO if a program has the file open without sharing it for deletion.
+/// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
+/// the version cannot represent.
+/// Spec 1.2 section 4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_create(
+    path: *const c_char,
+    options: *const zt_write_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, "writer", || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        handle(Writer::create(path, &options::writer_options(&options)?)?, 0, &options)
+    })
+}
+
+/// Begins to add objects to a 1.1, 1.2 or 2 file, in place. Existing objects can be changed, too
+/// (zt_write_remove, zt_write_rename, zt_write_attribute).
+///
+/// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
+/// reports an interrupted append and zt_repair restores the old file.
+/// The old manifest is kept, including unknown fields. New objects follow the rules of 1.2. The version
+/// becomes 1.2.0 if that is needed and every object allows it.
+/// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
+/// children share the lock. On file systems without locks the library compares the file's identity, size and
+/// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
+/// was removed or replaced.
+/// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
+/// 0.1 or 1.0 file, ZT_ERROR_BUSY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_append(
+    path: *const c_char,
+    options: *const zt_write_options,
+    writer: Option<&mut MaybeUninit<*mut zt_writer>>,
+) -> zt_status {
+    deliver(writer, "writer", || {
+        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        let (path, options): (_, zt_write_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
+        if options.spec != 0 {
+            return Err(fail!(InvalidArgument, "spec is given, but appending follows the file"));
+        }
+        let described = options::writer_options(&options)?;
+        appending(Writer::open_to_append(path)?, path, &described, &options)
+    })
+}
+
+#[inline(never)] // so that its stack is not there while the file is opened
+fn appending(
+    file: ToAppend,
+    path: &Path,
+    described: &WriterOptions,
+    options: &zt_write_options,
+) -> Result<*mut zt_writer> {
+    handle(Writer::append_to(file, path, described)?, 0, options)
+}
+
+/// Opens an object that is written in pieces: call zt_write_component for each component, zt_write_data for
+/// its bytes, then zt_write_end.
+/// desc: without components; nothing is kept after the call.
+/// Returns ZT_ERROR_STATE if an object is open, else as zt_write_object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_begin(
+    writer: Option<&mut zt_writer>,
+    desc: *const zt_object_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        // SAFETY: as the doc and the fields say.
+        unsafe {
+            let desc: zt_object_desc = arg::required_struct(desc)?;
+            if desc.component_count != 0 || !desc.components.is_null() {
+                return Err(fail!(
+                    InvalidArgument,
+                    "zt_write_begin takes no components; write them one by one"
+                ));
+            }
+            writer.begin(&options::object_spec(&desc)?, options::attributes(&desc)?)
+        }
+    })
+}
+
+/// Opens a component of the open object; the previous one ends.
+///
+/// desc: nothing is kept after the call. With data the component is written whole. Without data its bytes
+/// follow in zt_write_data; if size is not 0, exactly so many must follow.
+/// Returns ZT_ERROR_STATE if no object is open, ZT_ERROR_EXISTS if the role is taken, ZT_ERROR_BUFFER_SIZE if
+/// the previous component has another size than announced, else as zt_write_dense.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_component(
+    writer: Option<&mut zt_writer>,
+    desc: *const zt_component_desc,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        // SAFETY: as the doc and the fields say.
+        let (spec, data) = unsafe { options::component_spec(&arg::required_struct(desc)?)? };
+        match data {
+            Some(data) => writer.component_whole(&spec, data),
+            None => writer.component(&spec),
+        }
+    })
+}
+
+/// Adds bytes to the open component, in the host's byte order. A call may end within an element. Nothing is
+/// kept after the call.
+/// Returns ZT_ERROR_STATE if no component is open, ZT_ERROR_BUFFER_SIZE if more bytes come than were
+/// announced or fit the shape, ZT_ERROR_CORRUPT if they break a rule that zt_verify checks, ZT_ERROR_IO.
+/// After a failure other than ZT_ERROR_IO the bytes count as not written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_data(
+    writer: Option<&mut zt_writer>,
+    data: *const c_void,
+    size: usize,
+) -> zt_status {
+    guard(|| {
+        let writer = open(writer)?;
+        // SAFETY: size bytes at data.
+        writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
+    })
+}
+
+/// Ends the open object.
+/// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
+/// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
+/// component that the format needs is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal
+/// those of an earlier component. ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not
+/// fit each other, and ZT_ERROR_IO; after these two the writer has failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
+    guard(|| open(writer)?.end())
+}
+
+/// The name of a copy.
+///
+/// # Safety
+/// `new_name` is NULL, or a text as `arg::sized_text` has it.
+pub(in crate::capi) unsafe fn copied_name<'a>(
+    object: &Object<'a>,
+    new_name: *const c_char,
+    new_name_length: usize,
+) -> Result<&'a str> {
+    match new_name.is_null() {
+        true => object.text_name(),
+        // SAFETY: passed on.
+        false => unsafe { arg::sized_text(new_name, new_name_length, "new_name") },
+    }
+}
+
+/// Writes the manifest, publishes the file and ends the writer, also on failure.
+///
+/// writer: NULL does nothing. summary: may be NULL.
+/// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
+/// destination is unchanged. Failures after the rename are the exception; their messages say "in place".
+/// Spec 1.2 section 4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_finish(
+    writer: *mut zt_writer,
+    summary: *mut zt_write_summary,
+) -> zt_status {
+    if writer.is_null() {
+        return crate::capi::status::value::ZT_OK as zt_status;
+    }
+    guard(|| {
+        // SAFETY: from one of the create functions, and "ends the writer".
+        let mut close_guard = unsafe { CloseGuard::new(writer)? };
+        // SAFETY: summary NULL or of the size it says.
+        unsafe { arg::struct_size(summary.cast_const())? };
+        let writer = close_guard.writer();
+        let did = writer.finish().map_err(|e| writer.abort(e))?;
+        let filled = zt_write_summary {
+            struct_size: 0,
+            file_size: did.file_size,
+            objects: did.objects,
+            components: did.components,
+            stored_bytes: did.stored_bytes,
+            data_bytes: did.data_bytes,
+            damaged: did.damaged,
+        };
+        // SAFETY: summary NULL or of the size it says.
+        unsafe { arg::fill(summary, filled) }
+    })
+}
+
+/// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
+/// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
+/// it is mapped), it stays longer; its old content is intact.
+/// writer: NULL does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {
+    if !writer.is_null() {
+        // SAFETY: from one of the create functions, and "ends the writer".
+        guard_value((), || drop(unsafe { CloseGuard::new(writer) }));
+    }
+}
