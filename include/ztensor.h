@@ -212,9 +212,9 @@ int32_t zt_last_os_error(void);
 const char *zt_last_error_rule(void);
 
 /// Version of this header, first number.
-#define ZT_VERSION_MAJOR 0
+#define ZT_VERSION_MAJOR 1
 /// Second number.
-#define ZT_VERSION_MINOR 9
+#define ZT_VERSION_MINOR 0
 /// Third number.
 #define ZT_VERSION_PATCH 0
 /// The binary interface that this header describes.

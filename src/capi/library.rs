@@ -5,9 +5,9 @@ use crate::capi::status::{zt_status, NAMES};
 use std::ffi::{c_char, CStr};
 
 /// Version of this header, first number.
-pub const ZT_VERSION_MAJOR: u32 = 0;
+pub const ZT_VERSION_MAJOR: u32 = 1;
 /// Second number.
-pub const ZT_VERSION_MINOR: u32 = 9;
+pub const ZT_VERSION_MINOR: u32 = 0;
 /// Third number.
 pub const ZT_VERSION_PATCH: u32 = 0;
 

@@ -1,7 +1,7 @@
 # Generated from the headers by bindings/generate.py; do not edit.
 
-const ZT_VERSION_MAJOR = 0
-const ZT_VERSION_MINOR = 9
+const ZT_VERSION_MAJOR = 1
+const ZT_VERSION_MINOR = 0
 const ZT_VERSION_PATCH = 0
 const ZT_ABI_VERSION = 1
 const ZT_CAP_MAP = 1

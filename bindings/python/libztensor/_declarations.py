@@ -3,8 +3,8 @@
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint32, c_uint64, c_void_p)
 
-ZT_VERSION_MAJOR = 0
-ZT_VERSION_MINOR = 9
+ZT_VERSION_MAJOR = 1
+ZT_VERSION_MINOR = 0
 ZT_VERSION_PATCH = 0
 ZT_ABI_VERSION = 1
 ZT_CAP_MAP = 1
