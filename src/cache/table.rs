@@ -91,14 +91,6 @@ impl<S: Slice> Table<S> {
         })
     }
 
-    /// Pins a slice that is ready.
-    fn pin(&mut self, at: u32) {
-        if self.entries.get(at).pins == 0 {
-            self.unpinned.remove(&mut self.entries, at);
-        }
-        self.add_pins(at, 1);
-    }
-
     fn add_pins(&mut self, at: u32, pins: u64) {
         let entry = self.entries.get_mut(at);
         entry.pins += pins;
@@ -122,12 +114,16 @@ impl<S: Slice> Table<S> {
     /// Pins a slice if it is ready.
     pub fn pin_if_ready(&mut self, key: &Key) -> Option<u32> {
         let at = self.entries.find(key)?;
-        let is_ready = matches!(self.entries.get(at).phase, Phase::Ready);
-        is_ready.then(|| {
-            self.stats.hits += 1;
-            self.pin(at);
-            at
-        })
+        let entry = self.entries.get(at);
+        if !matches!(entry.phase, Phase::Ready) {
+            return None;
+        }
+        if entry.pins == 0 {
+            self.unpinned.remove(&mut self.entries, at);
+        }
+        self.stats.hits += 1;
+        self.add_pins(at, 1);
+        Some(at)
     }
 
     /// Gives a pin back. Returns the slice if it leaves the cache.
@@ -138,16 +134,21 @@ impl<S: Slice> Table<S> {
         if !is_pinned {
             return Err(fail!(State, "the slice is not pinned, or is of another cache"));
         }
-        let entry = self.entries.get_mut(at as u32);
-        entry.pins -= 1;
-        Ok(match (entry.pins, entry.has_key) {
+        self.entries.get_mut(at as u32).pins -= 1;
+        Ok(self.keep_or_free(at as u32))
+    }
+
+    /// A ready slice without a pin may be evicted from now on, or is freed if it was dropped.
+    fn keep_or_free(&mut self, at: u32) -> Option<S> {
+        let entry = self.entries.get(at);
+        match (entry.pins, entry.has_key) {
             (0, true) => {
-                self.unpinned.push(&mut self.entries, at as u32);
+                self.unpinned.push(&mut self.entries, at);
                 None
             }
-            (0, false) => self.free(at as u32),
+            (0, false) => self.free(at),
             _ => None,
-        })
+        }
     }
 
     /// A free entry, if there is one.
@@ -199,8 +200,7 @@ impl<S: Slice> Table<S> {
     }
 
     /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the
-    /// failure for them.
-    /// Returns the slice if it leaves the cache.
+    /// failure for them. Returns the slice if it leaves the cache.
     pub fn finish(&mut self, at: u32, slot: Slot, slice: S, outcome: &Result<()>, pins: u64) -> Option<S> {
         let waiters = self.entries.get(at).waiters;
         if let Err(error) = outcome {
@@ -216,16 +216,8 @@ impl<S: Slice> Table<S> {
         self.stats.bytes_read += slice.size() as u64;
         let entry = self.entries.get_mut(at);
         (entry.phase, entry.slot, entry.slice) = (Phase::Ready, Some(slot), Some(slice));
-        let has_key = entry.has_key;
         self.add_pins(at, pins + u64::from(waiters));
-        match (self.entries.get(at).pins, has_key) {
-            (0, true) => {
-                self.unpinned.push(&mut self.entries, at);
-                None
-            }
-            (0, false) => self.free(at),
-            _ => None,
-        }
+        self.keep_or_free(at)
     }
 
     /// Gives the failure of an entry to one of the threads that waited.

@@ -188,11 +188,6 @@ impl FileReference {
         component.owner().retain();
         FileReference(component.handle.file().cast_mut())
     }
-
-    fn get(&self) -> &zt_file {
-        // SAFETY: open as long as this reference.
-        unsafe { &*self.0 }
-    }
 }
 
 impl Drop for FileReference {
