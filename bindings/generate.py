@@ -98,16 +98,21 @@ GO = {
     "zt_mode": ("Mode", "ZT_MODE_", "how a file's bytes are reached"), "zt_advice": ("Advice", "ZT_ADVICE_", "what will be done with bytes"),
     "zt_container": ("Container", "ZT_CONTAINER_", "how a file is laid out"), "zt_value_kind": ("Kind", "ZT_VALUE_KIND_", "what kind of thing a value is"),
     "zt_direct": ("Direct", "ZT_DIRECT_", "whether reads go past the page cache"), "zt_digest": ("Digest", "ZT_DIGEST_", "a checksum"),
+    "zt_cache_policy": ("CachePolicy", "ZT_CACHE_", "which slice of a cache is evicted when a slot is needed"),
     "zt_spec": ("Spec", "ZT_SPEC_", "a version of the spec to write"),
     "caps": ("Cap", "ZT_CAP_", "a set of what would work on a component"), "checks": ("Check", "ZT_VERIFY_", "a set of what to verify"),
 }
+
+
+# Words that stay as they are.
+INITIALS = ("CSR", "COO", "ZT", "NPZ", "GGUF", "LRU", "SLRU", "XXS", "XS", "NL", "S", "M", "K")
 
 
 def camel(name):
     """SPARSE_CSR is SparseCSR, GGUF_Q4_0 is GGUFQ4_0, 1_2_0 is 1_2_0."""
     made = ""
     for word in name.split("_"):
-        plain = word.startswith("COMPLEX") or word.isalpha() and word not in ("CSR", "COO", "ZT", "NPZ", "GGUF", "XXS", "XS", "NL", "S", "M", "K")
+        plain = word.startswith("COMPLEX") or word.isalpha() and word not in INITIALS
         made += "_" * (made[-1:].isdigit() and word[0].isdigit()) + (word.capitalize() if plain else word)
     return made
 

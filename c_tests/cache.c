@@ -94,49 +94,26 @@ static void recency(void)
     zt_cache_free(cache);
 }
 
-typedef struct choice { uint64_t keep; size_t calls, most; int wrong; } choice;
-
-/* The most recently used, but for one that is kept. */
-static size_t choose(void *context, const zt_cache_candidate *candidates, size_t count)
+/* A scan evicts what was used twice where what was used longest ago goes, and not where that is protected. */
+static void scans(void)
 {
-    choice *c = (choice *)context;
-    size_t i = count;
-    c->calls++;
-    c->most = count > c->most ? count : c->most;
-    c->wrong |= count == 0;
-    while (i-- > 0) {
-        c->wrong |= candidates[i].size != EXPERT * 2 || candidates[i].uses == 0;
-        if (candidates[i].tag != c->keep)
-            return i;
+    int policy, i;
+    for (policy = ZT_CACHE_LRU; policy <= ZT_CACHE_SLRU; policy++) {
+        zt_cache_options o;
+        zt_cache *cache;
+        INIT(o);
+        o.policy = policy;
+        cache = new_cache(5, 1, &o);
+        for (i = 0; i < 8; i++)
+            touch(cache, 0, i % 4);
+        for (i = 4; i < EXPERTS; i++)
+            touch(cache, 0, i);
+        CHECK_U64(stats_of(cache).misses, EXPERTS);
+        for (i = 0; i < 4; i++)
+            touch(cache, 0, i);
+        CHECK_U64(stats_of(cache).misses, EXPERTS + (policy == ZT_CACHE_LRU ? 4 : 0));
+        zt_cache_free(cache);
     }
-    return SIZE_MAX; /* the first, then */
-}
-
-static void choosing(void)
-{
-    choice c = {2, 0, 0, 0};
-    zt_cache_options o;
-    zt_cache *cache;
-    int i;
-    INIT(o);
-    o.choose = choose;
-    o.context = &c;
-    cache = new_cache(4, 1, &o);
-    for (i = 0; i < 4; i++)
-        touch(cache, 0, i);
-    touch(cache, 0, 2);
-    touch(cache, 0, 7); /* takes the slot of 3, as 2 is kept */
-    touch(cache, 0, 2);
-    touch(cache, 0, 0);
-    touch(cache, 0, 1);
-    CHECK_U64(stats_of(cache).misses, 5);
-    CHECK(c.calls == 1 && c.most == 4 && !c.wrong);
-    c.keep = 99;
-    touch(cache, 0, 3); /* takes that of 1 */
-    touch(cache, 0, 7);
-    CHECK_U64(stats_of(cache).misses, 6);
-    CHECK(c.calls == 2 && !c.wrong);
-    zt_cache_free(cache);
 }
 
 /* Slots in the caller's memory: no byte outside of it is touched. */
@@ -194,7 +171,7 @@ static void refusals(void)
     bad.offset = EXPERT * 2 + 1;
     bad.length = 1;
     CHECK_STATUS(zt_cache_get(cache, &bad, -1, &slice), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK_STATUS(zt_cache_prefetch(cache, &bad, 1, 0), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_cache_prefetch(cache, &bad, 1), ZT_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(zt_last_error(), "slice 0") != NULL);
     bad = first;
     bad.step = nine; /* no count */
@@ -209,14 +186,25 @@ static void refusals(void)
     o.budget = 1 << 20;
     CHECK_STATUS(zt_cache_create(&o, &small), ZT_OK);
     CHECK_STATUS(zt_cache_get(small, &first, -1, &slice), ZT_ERROR_LIMIT);
-    CHECK_STATUS(zt_cache_prefetch(small, &first, 1, 0), ZT_ERROR_LIMIT);
+    CHECK_STATUS(zt_cache_prefetch(small, &first, 1), ZT_ERROR_LIMIT);
     zt_cache_free(small);
     o.budget = o.slot_size;
     CHECK_STATUS(zt_cache_create(&o, &small), ZT_ERROR_LIMIT);
     o.budget = o.slot_size = UINT64_MAX;
     CHECK(zt_cache_create(&o, &small) != ZT_OK && small == NULL);
+    o.budget = 1 << 20;
+    o.slot_size = EXPERT;
     o.verify = 2;
     CHECK_STATUS(zt_cache_create(&o, &small), ZT_ERROR_INVALID_ARGUMENT);
+    o.verify = 0;
+    for (o.policy = -1; o.policy <= 2; o.policy += 3) {
+        CHECK_STATUS(zt_cache_create(&o, &small), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK(small == NULL && strstr(zt_last_error(), "zt_cache_policy") != NULL);
+    }
+    o.policy = ZT_CACHE_SLRU;
+    o.reserved = 1;
+    CHECK_STATUS(zt_cache_create(&o, &small), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(small == NULL && strstr(zt_last_error(), "zt_cache_options.reserved") != NULL);
 }
 
 /* An empty range has a slot, too. */
@@ -314,7 +302,7 @@ int main(void)
     CHECK_STATUS(zt_open(paths[1], &read, &files[1]), ZT_OK);
     slices();
     recency();
-    choosing();
+    scans();
     own_memory();
     refusals();
     empty();

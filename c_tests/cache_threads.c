@@ -147,13 +147,13 @@ static void prefetch(void)
     size_t i;
     INIT(slice);
     set_source(1, 0);
-    CHECK_STATUS(zt_cache_prefetch(cache, &first, 1, 0), ZT_OK);
+    CHECK_STATUS(zt_cache_prefetch(cache, &first, 1), ZT_OK);
     while (source_count(&state.waiting) == 0)
         sched_yield();
     for (i = 0; i < 4; i++)
         many[i] = expert(file, (int)i + 1);
-    CHECK_STATUS(zt_cache_prefetch(cache, many, 4, 1), ZT_OK);
-    CHECK_STATUS(zt_cache_prefetch(cache, many, 4, 1), ZT_OK); /* once more: the same */
+    CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK);
+    CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK); /* once more: the same */
     CHECK_U64(stats_of(cache).queued, 4);
     CHECK_STATUS(zt_cache_drop(cache, &many[1], 1), ZT_OK);
     CHECK_U64(stats_of(cache).queued, 3);
@@ -167,7 +167,7 @@ static void prefetch(void)
     CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK);
     stats = stats_of(cache);
     CHECK(stats.prefetches >= 1 && stats.prefetches_used == 1 && stats.hits + stats.joined == 1);
-    CHECK_STATUS(zt_cache_prefetch(cache, many, 4, 1), ZT_OK);
+    CHECK_STATUS(zt_cache_prefetch(cache, many, 4), ZT_OK);
     zt_cache_free(cache); /* with a read under way */
     zt_close(file);
 }
@@ -181,7 +181,7 @@ static void callers_thread(void)
     zt_cache_pin slice;
     size_t before = source_count(&state.reads);
     INIT(slice);
-    CHECK_STATUS(zt_cache_prefetch(cache, &r, 1, 9), ZT_OK);
+    CHECK_STATUS(zt_cache_prefetch(cache, &r, 1), ZT_OK);
     CHECK_U64(stats_of(cache).prefetches_dropped, 1);
     CHECK_U64(source_count(&state.reads), before);
     CHECK_STATUS(zt_cache_get(cache, &r, 0, &slice), ZT_OK);
@@ -204,7 +204,7 @@ static void *get_many(void *context)
         zt_status status;
         INIT(slice);
         if (r % 8 < 3) {
-            wrong += zt_cache_prefetch(cache, &want, 1, r % 5) != ZT_OK;
+            wrong += zt_cache_prefetch(cache, &want, 1) != ZT_OK;
         } else if (r % 8 == 3) {
             wrong += zt_cache_drop(cache, r % 64 == 3 ? NULL : &want, r % 64 == 3 ? 0 : 1) != ZT_OK;
             wrong += r % 128 == 3 && zt_cache_cancel(cache) != ZT_OK;
@@ -259,7 +259,7 @@ static void hooks(void)
     memset(&h, 0xff, sizeof h); /* it was copied */
     for (i = 0; i < EXPERTS; i++) {
         zt_read_request r = expert(files[0], i);
-        CHECK_STATUS(zt_cache_prefetch(cache, &r, 1, 0), ZT_OK);
+        CHECK_STATUS(zt_cache_prefetch(cache, &r, 1), ZT_OK);
     }
     zt_cache_free(cache);
     CHECK_U64(starts, 6);

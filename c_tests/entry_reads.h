@@ -177,7 +177,7 @@ static zt_status entry_cache(const zt_file *file)
     requests[0].offset = 1000, requests[0].length = 8000;
     requests[1].start = &start, requests[1].count = &count, requests[1].step = &step;
     TRY(zt_cache_create(&how, &cache));
-    TRY(zt_cache_prefetch(cache, requests, 2, 1));
+    TRY(zt_cache_prefetch(cache, requests, 2));
     for (i = 0; i < 6; i++, requests[0].offset += 5000) {
         TRY(zt_cache_get(cache, &requests[i % 2], -1, &slice));
         TRY(zt_cache_unpin(cache, &slice));

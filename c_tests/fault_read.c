@@ -288,7 +288,7 @@ static void caching(struct outcome *out)
     for (i = 0; i < zt_object_count(file); i++) {
         r.component = zt_component_at(zt_object_at(file, i), 0);
         if (i % 2)
-            TRY(zt_cache_prefetch(cache, &r, 1, 0));
+            TRY(zt_cache_prefetch(cache, &r, 1));
         INIT(slice);
         TRY(zt_cache_get(cache, &r, -1, &slice));
         hash_bytes(out, slice.data, slice.size);

@@ -237,9 +237,9 @@ static void caches(void)
     CHECK_STATUS(zt_cache_get(cache, &r, 0, &slice), INVALID); /* no component */
     r.component = component;
     CHECK_STATUS(zt_cache_get(cache, &r, 0, NULL), INVALID);
-    CHECK_STATUS(zt_cache_prefetch(NULL, NULL, 0, 0), INVALID);
-    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 1, 0), INVALID);
-    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 0, 0), ZT_OK);
+    CHECK_STATUS(zt_cache_prefetch(NULL, NULL, 0), INVALID);
+    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 1), INVALID);
+    CHECK_STATUS(zt_cache_prefetch(cache, NULL, 0), ZT_OK);
     CHECK_STATUS(zt_cache_unpin(NULL, &slice), INVALID);
     CHECK_STATUS(zt_cache_unpin(cache, NULL), ZT_OK);
     CHECK_STATUS(zt_cache_unpin(cache, &slice), ZT_OK); /* of no pin */

@@ -297,7 +297,7 @@ static int exit_early(const char *path)
     c.slot_size = 1 << 20;
     return request_all(file, requests, 0) == TENSORS && zt_load_start(requests, TENSORS, &o, &load) == ZT_OK &&
                    zt_load_next(load, -1, &event) == ZT_OK && zt_cache_create(&c, &cache) == ZT_OK &&
-                   zt_cache_prefetch(cache, requests, TENSORS, 0) == ZT_OK
+                   zt_cache_prefetch(cache, requests, TENSORS) == ZT_OK
                ? 7
                : 1;
 }

@@ -78,7 +78,7 @@ static const field zt_read_stats_fields[] = {
 static const field zt_cache_options_fields[] = {
     F(zt_cache_options, struct_size), F(zt_cache_options, budget), F(zt_cache_options, slot_size),
     F(zt_cache_options, memory), F(zt_cache_options, threads), F(zt_cache_options, verify),
-    F(zt_cache_options, context), F(zt_cache_options, choose), F(zt_cache_options, thread_hooks)};
+    F(zt_cache_options, policy), F(zt_cache_options, reserved), F(zt_cache_options, thread_hooks)};
 static const field zt_cache_pin_fields[] = {
     F(zt_cache_pin, struct_size), F(zt_cache_pin, data), F(zt_cache_pin, size), F(zt_cache_pin, pin)};
 static const field zt_cache_stats_fields[] = {

@@ -49,7 +49,7 @@ static int run(zt_cache *cache, const zt_read_request *experts, size_t count)
     for (size_t layer = 0; layer < LAYERS; layer++) {
         for (size_t i = 0; i < CHOSEN; i++)
             now[i] = next[i], next[i] = experts[route(&router, count)];
-        if (zt_cache_prefetch(cache, next, CHOSEN, 0) != ZT_OK)
+        if (zt_cache_prefetch(cache, next, CHOSEN) != ZT_OK)
             return fail();
         for (size_t i = 0; i < CHOSEN; i++) {
             zt_cache_pin expert = ZT_INIT(zt_cache_pin);

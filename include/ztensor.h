@@ -107,6 +107,7 @@ typedef struct zt_load zt_load;
 
 typedef uint32_t zt_advice; ///< A hint what will be done with bytes.
 typedef int32_t zt_attribute_kind; ///< What a zt_attribute holds.
+typedef int32_t zt_cache_policy; ///< Which slice is evicted when a slot is needed.
 typedef int32_t zt_container; ///< How a file is laid out.
 typedef int32_t zt_digest; ///< A checksum algorithm.
 typedef int32_t zt_direct; ///< Whether reads bypass the page cache.
@@ -124,7 +125,6 @@ typedef int32_t zt_value_kind; ///< The kind of a value.
 typedef struct zt_allocator zt_allocator;
 typedef struct zt_array zt_array;
 typedef struct zt_attribute zt_attribute;
-typedef struct zt_cache_candidate zt_cache_candidate;
 typedef struct zt_cache_options zt_cache_options;
 typedef struct zt_cache_pin zt_cache_pin;
 typedef struct zt_cache_stats zt_cache_stats;

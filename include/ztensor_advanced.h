@@ -412,124 +412,103 @@ ZT_NODISCARD zt_status zt_write_quantized(zt_writer *writer, const char *name, s
 //
 // A cache keeps slices of a model that is larger than memory.
 
-/// Makes a cache, with all of its tables. It keeps references to the files of its slices. Its threads stay until
-/// zt_cache_free; those that the system does not give are no error, and without any only zt_cache_get reads. A child
-/// of fork has none of them: nothing but zt_cache_free may be called there, which gives nothing back.
+/// Makes a cache. It keeps the files of its slices open.
 ///
-/// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
-/// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; it starts those of the cache.
+/// cache: receives the handle, NULL on failure. End it with zt_cache_free.
+/// Returns ZT_ERROR_LIMIT if the budget has no room for a slot.
+/// Starts the cache's threads. If the system gives none, only zt_cache_get reads. In a forked child only
+/// zt_cache_free may be called.
 ZT_NODISCARD zt_status zt_cache_create(const zt_cache_options *options, zt_cache **cache);
 
-/// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
-/// another thread reads it. A failure is given to each that waits; the next call tries again.
+/// Pins a slice. A slice in the cache costs no read, no copy and no allocation; otherwise it is read, or
+/// waited for if another thread reads it.
 ///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
-/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
-/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
-/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
-/// zt_cache_unpin.
-/// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
-/// it is larger than a slot; else as zt_read_batch.
-/// Threads: any.
+/// slice: as for zt_read_batch, of any file; dst and dst_size are ignored, dst_stride must be 0. Two slices
+/// are equal if all fields but tag are equal. out: filled on success. End it with zt_cache_unpin.
+/// timeout_ns: below 0 the calling thread reads and waits without limit. Otherwise a thread of the cache
+/// reads, and the call waits no longer than that; the read continues for a later call.
+/// Returns ZT_ERROR_TIMEOUT if the time passes, also because every slot is pinned; ZT_ERROR_LIMIT if the
+/// slice is larger than a slot; else as zt_read_batch. A failed read is reported to every call that waits for
+/// it; the next call reads again.
 ZT_NODISCARD zt_status zt_cache_get(const zt_cache *cache, const zt_read_request *slice, int64_t timeout_ns,
     zt_cache_pin *out);
 
-/// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
-/// slice: NULL, or of pin 0, does nothing.
-/// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any, also another one than that of zt_cache_get.
+/// Releases a pin and sets it to zero. The slice stays until its slot is needed. NULL and a pin that is zero
+/// are ignored. Any thread may call it.
+/// Returns ZT_ERROR_STATE if the slice is not pinned.
 zt_status zt_cache_unpin(const zt_cache *cache, zt_cache_pin *slice);
 
-/// Has slices read ahead by the threads of the cache, those of a higher priority first, and of equal ones those that
-/// were asked for first. It never evicts what is pinned, nor what was prefetched with a higher priority and not got
-/// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
-/// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
+/// Reads slices ahead on the cache's threads, in the given order, after slices that zt_cache_get waits for.
+/// Pinned slices are never evicted for it.
 ///
-/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
-/// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
-/// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
-/// Threads: any; the call waits for no read, but it finds out sizes that are not declared.
-zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count, uint32_t priority);
+/// slices, count: as for zt_cache_get. Slices of a zt_source with callers_thread are ignored. If no slot can
+/// be freed or the queue is full, a slice is dropped (zt_cache_stats.prefetches_dropped).
+/// Returns ZT_ERROR_LIMIT as zt_cache_get; the slices before that one are prefetched. Failed reads are not
+/// reported: zt_cache_get reads again.
+zt_status zt_cache_prefetch(const zt_cache *cache, const zt_read_request *slices, size_t count);
 
-/// Drops slices: their slots are free, and what was queued is not read. One that is pinned or being read goes when its
-/// last pin is given back, and a zt_cache_get meanwhile reads it anew.
+/// Drops slices from the cache and from the queue. A pinned slice goes when its last pin is released.
 ///
-/// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
-/// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
-/// Threads: any.
+/// slices, count: as for zt_cache_get; slices that are not in the cache are ignored. (NULL, 0) drops
+/// everything that is neither pinned nor being read, and closes its files.
 zt_status zt_cache_drop(const zt_cache *cache, const zt_read_request *slices, size_t count);
 
-/// Drops all prefetches that no thread has begun to read. Threads: any.
+/// Drops all prefetches that no thread has begun to read.
 zt_status zt_cache_cancel(const zt_cache *cache);
 
-/// What the cache has, and what it did since it was made.
-/// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Fills stats: what the cache holds, and what it did since it was made.
 ZT_NODISCARD zt_status zt_cache_get_stats(const zt_cache *cache, zt_cache_stats *stats);
 
-/// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-/// cache: NULL is fine. Threads: any; no other thread may be using the cache.
+/// Ends a cache and every pin; waits for reads in progress. No other thread may use the cache.
 void zt_cache_free(zt_cache *cache);
 
-/// A slice that may be evicted.
-struct zt_cache_candidate {
-    uint64_t tag; ///< zt_read_request.tag of the call that brought it.
-    uint64_t size; ///< Bytes of it.
-    uint64_t uses; ///< How often it was got since it was read.
-};
+/// The values of zt_cache_policy.
+typedef enum zt_cache_policy_value {
+    ZT_CACHE_LRU = 0, ///< The slice that was not used for the longest time.
+    ZT_CACHE_SLRU = 1, ///< Slices that were used only once go first: a scan does not evict what is used often.
+} zt_cache_policy_value;
 
-/// Chooses which of count slices, at least one, is evicted: returns its index. They are in the order of their last
-/// use, the longest ago first; any number that is none of them evicts that one. Called with the cache locked: it must
-/// not call the cache, and every other call waits for it.
-typedef size_t (*zt_cache_choose_callback)(void *context,
-                                           const zt_cache_candidate *candidates,
-                                           size_t count);
-
-/// How to make a cache. budget and slot_size are not 0; all else zero are the defaults.
+/// How to make a cache. budget and slot_size are required.
 struct zt_cache_options {
     size_t struct_size;
-    /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
-    /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
+    /// Bytes of all slots and of the tables that track them. Temporary memory of reads is not counted.
     uint64_t budget;
-    /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
-    /// very different sizes are best kept in a cache each.
+    /// Bytes of the largest slice, rounded up to a multiple of 64. Every slice takes one slot, so keep slices
+    /// of very different sizes in separate caches.
     uint64_t slot_size;
-    /// The caller's memory for the slots: budget bytes (pinned for a device, say), 64-byte aligned, until
-    /// zt_cache_free. The tables are then in other memory, which is not counted. NULL: the library's own.
+    /// Memory of budget bytes for the slots, 64-byte aligned, valid until zt_cache_free, such as pinned
+    /// memory of a device. NULL: the library's.
     void *memory;
-    uint32_t threads; ///< Threads that read what is prefetched; 0 for a few.
-    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one that can be checked.
-    void *context; ///< Passed to choose; may be NULL.
-    zt_cache_choose_callback choose; ///< Chooses what is evicted; NULL: what was not used for the longest time.
-    const zt_thread_hooks *thread_hooks; ///< Called on the threads of the cache; NULL: nothing is. Copied.
+    uint32_t threads; ///< Threads that read ahead; 0 for a few.
+    uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
+    zt_cache_policy policy; ///< Which slice is evicted; 0 is ZT_CACHE_LRU.
+    uint32_t reserved; ///< Must be 0.
+    const zt_thread_hooks *thread_hooks; ///< Called on the cache's threads; NULL: none. Copied.
 };
 
-/// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
+/// A pinned slice: its bytes stay valid until zt_cache_unpin.
 struct zt_cache_pin {
     size_t struct_size;
-    const void *data; ///< Its bytes, 64-byte aligned; not NULL.
-    size_t size; ///< How many.
-    uint64_t pin; ///< Which pin it is; 0: none.
+    const void *data; ///< The bytes, 64-byte aligned, not NULL.
+    size_t size; ///< Bytes at data.
+    uint64_t pin; ///< Identifies the pin; 0: none.
 };
 
-/// What a cache has, and what it did.
+/// What a cache holds, and what it did.
 struct zt_cache_stats {
     size_t struct_size;
-    uint64_t slots; ///< Slots that there are.
-    uint64_t used; ///< Slots that have a slice, or are read into.
-    uint64_t pinned; ///< Slots of slices that are pinned or being read.
+    uint64_t slots; ///< Slots.
+    uint64_t used; ///< Slots that hold a slice or are being filled.
+    uint64_t pinned; ///< Slots that are pinned or being filled.
     uint64_t queued; ///< Slices that wait to be read.
     uint64_t overhead; ///< Bytes of the tables.
-    uint64_t hits; ///< Slices that were there when they were asked for.
-    uint64_t joined; ///< Slices that others had asked for already, and that were not there yet.
-    uint64_t misses; ///< Slices that were read because they were asked for.
+    uint64_t hits; ///< Requested slices that were in the cache.
+    uint64_t joined; ///< Requested slices that were being read already.
+    uint64_t misses; ///< Requested slices that had to be read.
     uint64_t prefetches; ///< Slices that were read ahead.
-    uint64_t prefetches_used; ///< Slices that were read ahead, and were asked for later.
-    /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
-    uint64_t prefetches_dropped;
-    uint64_t evictions; ///< Slices that went for others.
+    uint64_t prefetches_used; ///< Slices that were read ahead and requested later.
+    uint64_t prefetches_dropped; ///< Slices that were not read ahead: cancelled, or no slot was free.
+    uint64_t evictions; ///< Slices that were evicted.
     uint64_t failures; ///< Reads that failed.
     uint64_t bytes_read; ///< Bytes that were read.
 };

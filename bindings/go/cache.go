@@ -16,6 +16,7 @@ import (
 type CacheOptions struct {
 	Budget   uint64 // Most bytes.
 	SlotSize uint64 // Bytes of the largest slice: each takes one slot.
+	Policy   CachePolicy
 	Threads  int
 	Verify   bool
 	Hooks    *ThreadHooks
@@ -35,6 +36,7 @@ func NewCache(options CacheOptions) (*Cache, error) {
 	o := &sized[C.zt_cache_options](&m, 1)[0]
 	o.budget, o.slot_size = C.uint64_t(options.Budget), C.uint64_t(options.SlotSize)
 	o.threads, o.verify = C.uint32_t(options.Threads), flag(options.Verify)
+	o.policy = C.zt_cache_policy(options.Policy)
 	if options.Hooks != nil {
 		o.thread_hooks = &sized[C.zt_thread_hooks](&m, 1)[0]
 		C.zt_go_thread_hooks((*C.zt_thread_hooks)(unsafe.Pointer(o.thread_hooks)), C.uintptr_t(options.Hooks.handle))
@@ -93,8 +95,8 @@ func (c *Cache) Pin(slice Request, timeout time.Duration, use func([]byte)) erro
 	return nil
 }
 
-// Prefetch has slices read ahead, those of a higher priority first.
-func (c *Cache) Prefetch(slices []Request, priority uint32) error {
+// Prefetch has slices read ahead, in their order.
+func (c *Cache) Prefetch(slices []Request) error {
 	var m memory
 	defer m.free()
 	all, err := c.requests(&m, slices)
@@ -102,7 +104,7 @@ func (c *Cache) Prefetch(slices []Request, priority uint32) error {
 		return err
 	}
 	return call(func() C.zt_status {
-		return C.zt_cache_prefetch(c.handle, first(all), C.size_t(len(all)), C.uint32_t(priority))
+		return C.zt_cache_prefetch(c.handle, first(all), C.size_t(len(all)))
 	})
 }
 

@@ -13,14 +13,14 @@ func TestCache(t *testing.T) {
 	model, err := OpenModel(shards, nil)
 	must(t, err)
 	defer model.Close()
-	cache, err := NewCache(CacheOptions{Budget: 1 << 20, SlotSize: 1 << 16})
+	cache, err := NewCache(CacheOptions{Budget: 1 << 20, SlotSize: 1 << 16, Policy: CachePolicySLRU})
 	must(t, err)
 	defer cache.Close()
 	var slices []Request
 	for _, o := range model.Objects() {
 		slices = append(slices, Request{Component: o.Components()[0]})
 	}
-	must(t, cache.Prefetch(slices, 1))
+	must(t, cache.Prefetch(slices))
 	for _, slice := range slices {
 		want, err := slice.Component.Read()
 		must(t, err)
@@ -41,6 +41,9 @@ func TestCache(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 	if _, err := NewCache(CacheOptions{Budget: 1, SlotSize: 1 << 16}); !errors.Is(err, ErrLimit) {
+		t.Error(err)
+	}
+	if _, err := NewCache(CacheOptions{Budget: 1 << 20, SlotSize: 1 << 16, Policy: 2}); !errors.Is(err, ErrInvalidArgument) {
 		t.Error(err)
 	}
 }
@@ -79,7 +82,7 @@ func TestWhatReadsAFileInMemoryKeepsIt(t *testing.T) {
 	f, c = memory()
 	cache, err := NewCache(CacheOptions{Budget: 2 * size, SlotSize: size})
 	must(t, err)
-	must(t, cache.Prefetch([]Request{{Component: c}}, 1))
+	must(t, cache.Prefetch([]Request{{Component: c}}))
 	must(t, f.Close())
 	for {
 		s, err := cache.Stats()
@@ -128,7 +131,7 @@ func TestASliceHasANumberForEachDimension(t *testing.T) {
 		if load == nil {
 			l.Close()
 		}
-		all := []error{batch, load, cache.Prefetch([]Request{r}, 1), cache.Drop(r), cache.Pin(r, Forever, func([]byte) {})}
+		all := []error{batch, load, cache.Prefetch([]Request{r}), cache.Drop(r), cache.Pin(r, Forever, func([]byte) {})}
 		for i, err := range all {
 			if !errors.Is(err, ErrInvalidArgument) || !bytes.Contains([]byte(err.Error()), []byte("one number for each dimension")) {
 				t.Errorf("%d: %v", i, err)

@@ -179,6 +179,15 @@ const (
 	DigestXXH3    Digest = C.ZT_DIGEST_XXH3
 )
 
+// CachePolicy is which slice of a cache is evicted when a slot is needed; ztensor.h says more of each.
+type CachePolicy int32
+
+// Values of CachePolicy.
+const (
+	CachePolicyLRU  CachePolicy = C.ZT_CACHE_LRU
+	CachePolicySLRU CachePolicy = C.ZT_CACHE_SLRU
+)
+
 // Spec is a version of the spec to write; ztensor.h says more of each.
 type Spec uint32
 

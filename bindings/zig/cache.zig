@@ -21,8 +21,8 @@ pub const Cache = struct {
     pub fn get(self: Cache, slice: *const c.zt_read_request, timeout_ns: i64) Error!Pin {
         return .{ .cache = self, .pin = try base.filled(c.zt_cache_pin, c.zt_cache_get, .{ self.handle, slice, timeout_ns }) };
     }
-    pub fn prefetch(self: Cache, slices: []const c.zt_read_request, priority: u32) Error!void {
-        try base.check(c.zt_cache_prefetch(self.handle, slices.ptr, slices.len, priority));
+    pub fn prefetch(self: Cache, slices: []const c.zt_read_request) Error!void {
+        try base.check(c.zt_cache_prefetch(self.handle, slices.ptr, slices.len));
     }
     /// Without slices: all that are not pinned.
     pub fn drop(self: Cache, slices: []const c.zt_read_request) Error!void {

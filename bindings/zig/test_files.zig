@@ -143,7 +143,7 @@ test "a cache" {
         slice.component = model.at(i).?.find("data").?.handle;
         slice.length = c.ZT_WHOLE;
     }
-    try cache.prefetch(&slices, 1);
+    try cache.prefetch(&slices);
     for (&slices) |*slice| {
         var pin = try cache.get(slice, -1);
         try std.testing.expectEqualSlices(u8, try (zt.Component{ .handle = slice.component.? }).bytes(), pin.bytes());

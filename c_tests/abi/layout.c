@@ -202,21 +202,16 @@ AT(zt_read_request, convert, 116);
 AT(zt_read_request, lossy, 120);
 AT(zt_read_request, reserved, 124);
 
-SIZE(zt_cache_candidate, 24);
-AT(zt_cache_candidate, tag, 0);
-AT(zt_cache_candidate, size, 8);
-AT(zt_cache_candidate, uses, 16);
-
-SIZE(zt_cache_options, 64);
+SIZE(zt_cache_options, 56);
 AT(zt_cache_options, struct_size, 0);
 AT(zt_cache_options, budget, 8);
 AT(zt_cache_options, slot_size, 16);
 AT(zt_cache_options, memory, 24);
 AT(zt_cache_options, threads, 32);
 AT(zt_cache_options, verify, 36);
-AT(zt_cache_options, context, 40);
-AT(zt_cache_options, choose, 48);
-AT(zt_cache_options, thread_hooks, 56);
+AT(zt_cache_options, policy, 40);
+AT(zt_cache_options, reserved, 44);
+AT(zt_cache_options, thread_hooks, 48);
 
 SIZE(zt_cache_pin, 32);
 AT(zt_cache_pin, struct_size, 0);

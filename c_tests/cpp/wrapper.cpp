@@ -290,7 +290,7 @@ void caching()
     const zt::cache cache = zt::cache::create(options);
     const zt::file file = zt::file::open_memory(bytes.data(), bytes.size());
     const zt::read_request slices[] = {{file.at("weight").data(), nullptr, 0}, {file.at("ones").data(), nullptr, 0}};
-    cache.prefetch(slices, 3);
+    cache.prefetch(slices);
     {
         zt::cached_slice one = cache.pin(slices[0]), two = cache.pin(slices[1]);
         const zt::cached_slice again = cache.pin(slices[0], 1000000000);

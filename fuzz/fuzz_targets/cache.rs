@@ -15,8 +15,8 @@ struct Options {
     memory: *mut c_void,
     threads: u32,
     verify: u32,
-    context: *mut c_void,
-    choose: c::Pointer,
+    policy: i32,
+    reserved: u32,
     thread_hooks: c::Pointer,
 }
 
@@ -49,7 +49,7 @@ struct Request {
 extern "C" {
     fn zt_cache_create(options: *const Options, cache: *mut c::Pointer) -> c::Status;
     fn zt_cache_get(cache: c::Pointer, slice: *const Request, timeout_ns: i64, out: *mut Slice) -> c::Status;
-    fn zt_cache_prefetch(cache: c::Pointer, slices: *const Request, count: usize, priority: u32) -> c::Status;
+    fn zt_cache_prefetch(cache: c::Pointer, slices: *const Request, count: usize) -> c::Status;
     fn zt_cache_unpin(cache: c::Pointer, slice: *mut Slice) -> c::Status;
     fn zt_cache_drop(cache: c::Pointer, slices: *const Request, count: usize) -> c::Status;
     fn zt_cache_cancel(cache: c::Pointer) -> c::Status;
@@ -75,8 +75,8 @@ fn run(input: &[u8]) -> Result<()> {
         memory: null_mut(),
         threads: u.int_in_range(1..=2)?,
         verify: u.int_in_range(0..=1)?,
-        context: null_mut(),
-        choose: null(),
+        policy: u.int_in_range(0..=1)?,
+        reserved: 0,
         thread_hooks: null(),
     };
     assert_eq!(unsafe { zt_cache_create(&options, &mut cache) }, c::OK);
@@ -105,7 +105,7 @@ fn calls_of(file: c::Pointer, cache: c::Pointer, u: &mut Unstructured<'_>) -> Re
                     pins.push(slice);
                 }
             }
-            5 => _ = unsafe { zt_cache_prefetch(cache, &request, 1, u.int_in_range(0..=3)?) },
+            5 => _ = unsafe { zt_cache_prefetch(cache, &request, 1) },
             6 if !pins.is_empty() => {
                 let mut slice = pins.swap_remove(u.choose_index(pins.len())?);
                 assert_eq!(unsafe { zt_cache_unpin(cache, &mut slice) }, c::OK);

@@ -214,8 +214,8 @@ impl Cache {
             memory: no_memory(),
             threads: u.int_in_range(1..=2)?,
             verify: u.int_in_range(0..=1)?,
-            context: no_memory(),
-            choose: null(),
+            policy: u.int_in_range(0..=1)?,
+            reserved: 0,
             thread_hooks: null(),
         };
         let mut handle = null();
@@ -234,7 +234,7 @@ impl Cache {
         let Some(asked) = Asked::any(u.choose(files)?, false, u)? else { return Ok(()) };
         match u.int_in_range(0..=7)? {
             0..=2 => self.get(&asked, u)?,
-            3 => _ = unsafe { zt_cache_prefetch(self.handle, &asked.request, 1, u.int_in_range(0..=3)?) },
+            3 => _ = unsafe { zt_cache_prefetch(self.handle, &asked.request, 1) },
             4 | 5 if !self.pins.is_empty() => {
                 let mut slice = self.pins.swap_remove(u.choose_index(self.pins.len())?);
                 assert_eq!(unsafe { zt_cache_unpin(self.handle, &mut slice) }, OK);

@@ -95,8 +95,8 @@ pub struct CacheOptions {
     pub memory: *mut c_void,
     pub threads: u32,
     pub verify: u32,
-    pub context: *mut c_void,
-    pub choose: Pointer,
+    pub policy: i32,
+    pub reserved: u32,
     pub thread_hooks: Pointer,
 }
 
@@ -132,7 +132,7 @@ extern "C" {
     pub fn zt_load_finish(load: Pointer, stats: *mut ReadStats) -> Status;
     pub fn zt_cache_create(options: *const CacheOptions, cache: *mut Pointer) -> Status;
     pub fn zt_cache_get(cache: Pointer, slice: *const Request, timeout_ns: i64, out: *mut Slice) -> Status;
-    pub fn zt_cache_prefetch(cache: Pointer, slices: *const Request, count: usize, priority: u32) -> Status;
+    pub fn zt_cache_prefetch(cache: Pointer, slices: *const Request, count: usize) -> Status;
     pub fn zt_cache_unpin(cache: Pointer, slice: *mut Slice) -> Status;
     pub fn zt_cache_drop(cache: Pointer, slices: *const Request, count: usize) -> Status;
     pub fn zt_cache_cancel(cache: Pointer) -> Status;

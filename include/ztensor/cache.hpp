@@ -59,9 +59,9 @@ class cache {
         const zt_status status = zt_cache_get(get(), &slice, timeout_ns, &pinned);
         return detail::give(status, cached_slice(get(), pinned));
     }
-    returns<void> prefetch(span<const read_request> slices, std::uint32_t priority = 0) const
+    returns<void> prefetch(span<const read_request> slices) const
     {
-        return detail::give(zt_cache_prefetch(get(), slices.data(), slices.size(), priority));
+        return detail::give(zt_cache_prefetch(get(), slices.data(), slices.size()));
     }
     returns<void> drop(span<const read_request> slices) const
     {

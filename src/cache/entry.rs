@@ -1,14 +1,11 @@
-//! The entry of a slice that is queued, is being read, or is in a slot; and the table of all entries, by key.
+//! The entry of a slice that is queued, is being read, or is in a slot; the table of all entries, by key; and
+//! the lists that entries are in.
 
-use super::key::Key;
-use super::list::{Linked, Links, NONE};
+use super::slice::Key;
 use crate::error::{Error, Result};
 use crate::memory::Slot;
 use foldhash::fast::SeedableRandomState;
 use std::hash::BuildHasher;
-
-/// The priority of a slice that a thread waits for.
-pub const URGENT: u64 = u64::MAX;
 
 /// The state of an entry.
 pub enum Phase {
@@ -41,13 +38,12 @@ pub struct Entry<S> {
     pub waiters: u32,
     /// Distinguishes pins of this entry from those of earlier entries in its place.
     pub generation: u32,
-    /// The priority of its read. When it is ready and was not got since: only reads of the same or a higher
-    /// priority evict it.
-    pub priority: Option<u64>,
     /// It was read ahead, and not got since.
     pub is_prefetched: bool,
-    /// How often it was got.
+    /// How often it was got since it was read.
     pub uses: u64,
+    /// It is ready without a pin, and slices that are not protected are evicted before it.
+    pub is_protected: bool,
 }
 
 impl<S> Entry<S> {
@@ -64,9 +60,9 @@ impl<S> Entry<S> {
             pins: 0,
             waiters: 0,
             generation: 0,
-            priority: None,
             is_prefetched: false,
             uses: 0,
+            is_protected: false,
         }
     }
 }
@@ -110,10 +106,6 @@ impl<S> Entries<S> {
     /// The entry at a position that comes from outside and may be invalid.
     pub fn checked(&self, at: u64) -> Option<&Entry<S>> {
         self.all.get(usize::try_from(at).ok()?)
-    }
-
-    pub fn links_of(&self, at: u32) -> Links {
-        self.get(at).links
     }
 
     fn bucket(&mut self, hash: u64) -> &mut u32 {
@@ -161,8 +153,62 @@ impl<S> Entries<S> {
     }
 }
 
-impl<S> Linked for Entries<S> {
-    fn links(&mut self, at: u32) -> &mut Links {
-        &mut self.get_mut(at).links
+/// No position.
+pub const NONE: u32 = u32::MAX;
+
+/// The neighbours of an entry in its list.
+#[derive(Clone, Copy)]
+pub struct Links {
+    pub before: u32,
+    pub after: u32,
+}
+
+impl Links {
+    /// The links of an entry that is in no list.
+    pub const NOWHERE: Links = Links { before: NONE, after: NONE };
+}
+
+/// The ends of a list, and how many are in it. An entry is in one list at a time.
+#[derive(Clone, Copy)]
+pub struct List {
+    pub first: u32,
+    pub last: u32,
+    pub count: usize,
+}
+
+impl List {
+    pub const EMPTY: List = List { first: NONE, last: NONE, count: 0 };
+
+    /// Puts an entry behind another one, or in front of all if `before` is [`NONE`].
+    pub fn insert_after<S>(&mut self, entries: &mut Entries<S>, before: u32, at: u32) {
+        let after = match before {
+            NONE => std::mem::replace(&mut self.first, at),
+            _ => std::mem::replace(&mut entries.get_mut(before).links.after, at),
+        };
+        match after {
+            NONE => self.last = at,
+            _ => entries.get_mut(after).links.before = at,
+        }
+        entries.get_mut(at).links = Links { before, after };
+        self.count += 1;
+    }
+
+    /// Puts an entry behind all.
+    pub fn push<S>(&mut self, entries: &mut Entries<S>, at: u32) {
+        self.insert_after(entries, self.last, at);
+    }
+
+    /// Takes an entry out.
+    pub fn remove<S>(&mut self, entries: &mut Entries<S>, at: u32) {
+        let Links { before, after } = std::mem::replace(&mut entries.get_mut(at).links, Links::NOWHERE);
+        match before {
+            NONE => self.first = after,
+            _ => entries.get_mut(before).links.after = after,
+        }
+        match after {
+            NONE => self.last = before,
+            _ => entries.get_mut(after).links.before = before,
+        }
+        self.count -= 1;
     }
 }

@@ -1,14 +1,70 @@
 //! Getting a slice: it is ready, or it is read, or another thread reads it.
 
 use super::entry::Phase;
-use super::key::Key;
-use super::queue::Step;
 use super::shared::Shared;
-use super::slice::{Pinned, Slice};
-use super::table::Table;
+use super::slice::{Key, Pinned, Slice};
+use super::table::{Claim, Table};
 use crate::error::{fail, Error, Result};
 use crate::lock::MutexGuard;
 use std::time::{Duration, Instant};
+
+/// What a thread that gets a slice does next.
+pub enum Step<S> {
+    /// Take it: it is ready, and pinned.
+    Ready(u32),
+    /// Read it into this slot.
+    Read(u32, Claim<S>),
+    /// Wait for another thread that reads it.
+    Join(u32),
+    /// Make the slice, and ask again.
+    Make,
+    /// Drop this prefetch, which had to leave the queue, and ask again.
+    Drop(S),
+    /// Wait for a slot.
+    Full,
+}
+
+impl<S: Slice> Table<S> {
+    /// What the calling thread does to get a slice. `made` is the slice, if it was made. `caller_reads`: the
+    /// calling thread reads the slice if it has to be read.
+    pub fn step(&mut self, key: &Key, made: &mut Option<S>, caller_reads: bool) -> Step<S> {
+        if let Some(at) = self.pin_if_ready(key) {
+            return Step::Ready(at);
+        }
+        if let Some(at) = self.entries.find(key) {
+            let entry = self.entries.get(at);
+            let is_queued = matches!(entry.phase, Phase::Queued);
+            let is_miss = is_queued && entry.waiters == 0; // nobody else got it before
+            let step = if is_queued && caller_reads {
+                let Some(claim) = self.claim() else { return Step::Full };
+                Step::Read(at, claim)
+            } else {
+                self.start_waiting(at);
+                Step::Join(at)
+            };
+            self.stats.misses += u64::from(is_miss);
+            self.stats.joined += u64::from(!is_miss);
+            return step;
+        }
+        if made.is_none() {
+            return Step::Make;
+        }
+        let Some(at) = self.unused() else { return Step::Full };
+        let step = if caller_reads {
+            let Some(claim) = self.claim() else { return Step::Full };
+            self.add(at, key, made.take());
+            Step::Read(at, claim)
+        } else if self.is_queue_full() {
+            return self.cancel_one().map_or(Step::Full, Step::Drop);
+        } else {
+            self.enqueue(at, key, made.take());
+            self.start_waiting(at);
+            Step::Join(at)
+        };
+        self.stats.misses += 1;
+        step
+    }
+}
 
 /// How long a call may wait.
 #[derive(Clone, Copy)]
@@ -81,19 +137,23 @@ impl<S: Slice> Shared<S> {
                     made = Some(self.check_fits(make()?)?);
                     table = self.table.lock();
                 }
+                Step::Drop(prefetch) => {
+                    drop(table);
+                    drop(prefetch);
+                    table = self.table.lock();
+                }
                 Step::Full => table = self.wait_for_slot(table, &deadline)?,
             }
         }
     }
 
-    /// Waits for an entry that is queued or being read, and returns a pin.
+    /// Waits for an entry that is queued or being read, and returns a pin. [`Table::start_waiting`] was called.
     fn wait_until_read<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
         at: u32,
         deadline: &Deadline,
     ) -> Result<Pinned> {
-        table.entries.get_mut(at).waiters += 1;
         self.work.notify_one();
         loop {
             match table.entries.get(at).phase {

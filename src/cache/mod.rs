@@ -4,7 +4,8 @@
 //! ```text
 //! get        a slice is ready, or read by the caller, or waited for      get.rs
 //! threads    read what is queued                                         shared.rs
-//! table      what is in which slot, what is queued, what is evicted      table.rs, queue.rs, evict.rs
+//! table      what is in which slot, and what is queued                   table.rs, entry.rs
+//! policy     what is evicted                                             policy.rs
 //! ```
 //!
 //! What a slice is and how it is read is the caller's [`slice::Slice`]. Slices are read and dropped without
@@ -12,21 +13,17 @@
 //! message of a failure.
 
 mod entry;
-mod evict;
 mod get;
-mod key;
-mod list;
-mod queue;
+mod policy;
 mod shared;
 mod slice;
-mod stats;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use key::Key;
-pub use slice::{Candidate, Choose, Pinned, Slice};
-pub use stats::Stats;
+pub use policy::Policy;
+pub use slice::{Key, Pinned, Slice};
+pub use table::Stats;
 
 use crate::error::{fail, Result};
 use crate::memory::{try_box, Slot, SlotMemory};
@@ -59,7 +56,7 @@ impl<S: Slice> Cache<S> {
         slot_size: usize,
         threads: usize,
         hooks: ThreadHooks,
-        choose: Option<Box<Choose>>,
+        policy: Policy,
     ) -> Result<Cache<S>> {
         let stride = SlotMemory::stride(slot_size)?;
         let (memory, slots) = match memory {
@@ -85,7 +82,7 @@ impl<S: Slice> Cache<S> {
                 "memory of {count} slots of {slot_size} bytes: a cache has at most {MAX_SLOTS}"
             ));
         }
-        let shared = Shared::new(Table::new(slots, choose)?, memory, slot_size);
+        let shared = Shared::new(Table::new(slots, policy)?, memory, slot_size);
         Ok(Cache(ThreadGroup::start(try_box(Work::new(shared, hooks, Shared::work))?, threads)))
     }
 
@@ -109,18 +106,18 @@ impl<S: Slice> Cache<S> {
         self.shared().get(key, timeout, self.has_threads(), make)
     }
 
-    /// Queues a slice to be read by a thread of the cache, unless it is ready or there is no place for it.
-    pub fn prefetch(&self, key: &Key, priority: u32, make: impl FnOnce() -> Result<S>) -> Result<()> {
-        let priority = u64::from(priority);
-        if self.shared().table.lock().reprioritize(key, priority) {
+    /// Queues a slice to be read by a thread of the cache, unless there is no place for it. A slice that is
+    /// ready becomes the most recently used one.
+    pub fn prefetch(&self, key: &Key, make: impl FnOnce() -> Result<S>) -> Result<()> {
+        if self.shared().table.lock().touch(key) {
             return Ok(());
         }
         let slice = self.shared().check_fits(make()?)?;
         let is_read = self.has_threads() && !slice.is_callers_thread();
         let mut table = self.shared().table.lock();
         let rest = match is_read {
-            true if table.reprioritize(key, priority) => Some(slice), // another thread was faster
-            true => table.queue_slice(key, slice, priority).err(),
+            true if table.touch(key) => Some(slice), // another thread was faster
+            true => table.prefetch(key, slice),
             false => {
                 table.stats.prefetches_dropped += 1;
                 Some(slice)

@@ -1,14 +1,40 @@
 //! The table and its lock, a read that ends even if its thread panics, and the loop of the cache's threads.
 
-use super::evict::Claim;
-use super::key::Key;
-use super::queue::Next;
-use super::slice::{Pinned, Slice};
-use super::table::Table;
+use super::slice::{Key, Pinned, Slice};
+use super::table::{Claim, Table};
 use crate::error::{fail, Result};
 use crate::lock::{Mutex, MutexGuard};
 use crate::memory::{Slot, SlotMemory};
 use std::sync::Condvar;
+
+/// What a thread of the cache does next.
+pub enum Next<S> {
+    /// Read this entry.
+    Read(u32, Claim<S>),
+    /// Drop this prefetch, for which there is no slot, and ask again.
+    Dropped(S),
+    /// Wait.
+    Wait,
+}
+
+impl<S: Slice> Table<S> {
+    /// What a thread of the cache does next.
+    pub fn next(&mut self) -> Next<S> {
+        let Some((at, is_prefetch)) = self.first_queued() else { return Next::Wait };
+        if is_prefetch && self.starving > 0 {
+            return Next::Wait;
+        }
+        match self.claim() {
+            Some(claim) => {
+                self.entries.get_mut(at).is_prefetched = is_prefetch;
+                self.stats.prefetches += u64::from(is_prefetch);
+                Next::Read(at, claim)
+            }
+            None if is_prefetch => self.drop_queued(at).map_or(Next::Wait, Next::Dropped),
+            None => Next::Wait,
+        }
+    }
+}
 
 /// What all threads share.
 pub struct Shared<S> {
@@ -71,8 +97,8 @@ impl<S: Slice> Shared<S> {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // another thread may take the next
                     drop(reading.run(0)); // a failure is for those that wait for it
-                                          // Where every processor reads, who was woken would wait for the end
-                                          // of a time slice.
+
+                    // Where every processor reads, who was woken would wait for the end of a time slice.
                     std::thread::yield_now();
                 }
             }

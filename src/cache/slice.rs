@@ -1,16 +1,48 @@
-//! The slices that slots have, and what is known of them.
+//! A slice: its key, and how it is read.
 
-use super::key::Key;
-use crate::error::Result;
+use crate::error::{fail, Result};
 use std::ptr::NonNull;
+
+/// Most numbers of a key: of a hyperslab, three for each dimension.
+const MAX_WORDS: usize = 40;
+
+/// A key has a fixed size, so that a lookup allocates nothing, and a cache nothing after it was made.
+#[derive(Clone, Copy)]
+pub struct Key {
+    words: [u64; MAX_WORDS],
+    count: usize,
+}
+
+impl Key {
+    /// A key of no numbers.
+    pub fn new() -> Key {
+        Key { words: [0; MAX_WORDS], count: 0 }
+    }
+
+    /// Adds numbers.
+    pub fn extend(&mut self, more: &[u64]) -> Result<()> {
+        let end = self.count.saturating_add(more.len());
+        let Some(place) = self.words.get_mut(self.count..end) else {
+            return Err(fail!(
+                Unsupported,
+                "a slice of so many dimensions is not cached: its key has {end} numbers, above {MAX_WORDS}"
+            ));
+        };
+        place.copy_from_slice(more);
+        self.count = end;
+        Ok(())
+    }
+
+    /// The numbers.
+    pub fn words(&self) -> &[u64] {
+        self.words.get(..self.count).unwrap_or_default()
+    }
+}
 
 /// Bytes that a slot can hold, and how they are read.
 pub trait Slice: Send + 'static {
     /// Bytes of it.
     fn size(&self) -> usize;
-
-    /// The caller's name for it.
-    fn tag(&self) -> u64;
 
     /// Whether only threads that call the library may read it.
     fn is_callers_thread(&self) -> bool;
@@ -18,21 +50,6 @@ pub trait Slice: Send + 'static {
     /// Fills all of `dst`, which has its size.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()>;
 }
-
-/// A slice that may be evicted.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Candidate {
-    /// The caller's name for it.
-    pub tag: u64,
-    /// Bytes of it.
-    pub size: u64,
-    /// How often it was got since it was read.
-    pub uses: u64,
-}
-
-/// Returns the index of the candidate to evict. An index that is none stands for the first.
-pub type Choose = dyn Fn(&[Candidate]) -> usize + Send;
 
 /// A slice that stays where it is until it is unpinned.
 pub struct Pinned {

@@ -1,28 +1,62 @@
 //! The state of a cache: which slices are in which slots, which are queued, and which is evicted next. It has
 //! no lock and no threads; `shared.rs` has them.
 
-use super::entry::{Entries, Phase};
-use super::key::Key;
-use super::list::{List, NONE};
-use super::slice::{Candidate, Choose, Pinned, Slice};
-use super::stats::Stats;
+use super::entry::{Entries, List, Phase, NONE};
+use super::policy::{Policy, Unpinned};
+use super::slice::{Key, Pinned, Slice};
 use crate::error::{fail, Error, Result};
 use crate::memory::{Slot, SlotMemory};
+
+/// What a cache did since it was made, and what it has now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Slots that there are.
+    pub slots: u64,
+    /// Slots that have a slice, or are being read into.
+    pub used: u64,
+    /// Slots of slices that are pinned, or being read.
+    pub pinned: u64,
+    /// Slices that wait to be read.
+    pub queued: u64,
+    /// Bytes of the tables that keep track of the slices.
+    pub overhead: u64,
+    /// Slices that were there when they were asked for.
+    pub hits: u64,
+    /// Slices that others had asked for already, and that were not there yet.
+    pub joined: u64,
+    /// Slices that were read because they were asked for.
+    pub misses: u64,
+    /// Slices that were read ahead.
+    pub prefetches: u64,
+    /// Prefetched slices that were asked for later.
+    pub prefetches_used: u64,
+    /// Slices that were to be read ahead and were not: cancelled, or for want of a slot.
+    pub prefetches_dropped: u64,
+    /// Slices that went for others.
+    pub evictions: u64,
+    /// Reads that failed.
+    pub failures: u64,
+    /// Bytes that were read.
+    pub bytes_read: u64,
+}
+
+/// A slot for a read, and the slice that was in it, which is dropped without the lock.
+pub struct Claim<S> {
+    pub slot: Slot,
+    pub evicted: Option<S>,
+}
 
 pub struct Table<S> {
     pub entries: Entries<S>,
     /// Free entries.
-    pub(super) unused: List,
-    /// Slices to read, by priority; equal ones in the order in which they were asked for.
-    pub(super) queue: List,
-    /// Ready slices without a pin, the least recently used first.
-    pub(super) unpinned: List,
-    pub(super) free_slots: Vec<Slot>,
-    pub(super) slot_count: usize,
-    pub(super) choose: Option<Box<Choose>>,
-    pub(super) candidates: Vec<Candidate>,
-    /// The entries of the candidates.
-    pub(super) positions: Vec<u32>,
+    unused: List,
+    /// Queued slices that threads wait for; they are read first.
+    waited: List,
+    /// Queued slices that nobody waits for.
+    prefetches: List,
+    unpinned: Unpinned,
+    free_slots: Vec<Slot>,
+    slot_count: usize,
     pub stats: Stats,
     /// How many threads wait for a slot. Prefetches get none before them.
     pub starving: usize,
@@ -34,56 +68,34 @@ pub struct Table<S> {
 
 impl<S: Slice> Table<S> {
     /// Bytes of tables for each slot: entries for the slice in it and for one in the queue.
-    pub const OVERHEAD: usize = Entries::<S>::memory(2)
-        + 4 * size_of::<u32>()
-        + size_of::<Slot>()
-        + size_of::<Candidate>()
-        + size_of::<u32>();
+    pub const OVERHEAD: usize = Entries::<S>::memory(2) + 4 * size_of::<u32>() + size_of::<Slot>();
 
-    pub fn new(slots: Vec<Slot>, choose: Option<Box<Choose>>) -> Result<Table<S>> {
+    pub fn new(slots: Vec<Slot>, policy: Policy) -> Result<Table<S>> {
         let slot_count = slots.len();
         // One for each slot, one for each place of the queue, and one for a slice that evicts another.
         let mut entries = Entries::new(slot_count.saturating_mul(2).saturating_add(1))?;
         let mut unused = List::EMPTY;
         (0..entries.count()).for_each(|at| unused.push(&mut entries, at));
-        let (mut candidates, mut positions) = (Vec::new(), Vec::new());
-        if choose.is_some() {
-            candidates.try_reserve_exact(slot_count)?;
-            positions.try_reserve_exact(slot_count)?;
-        }
-        let (queue, unpinned, stats) = (List::EMPTY, List::EMPTY, Stats::default());
-        let free_slots = slots;
         Ok(Table {
             entries,
             unused,
-            queue,
-            unpinned,
-            free_slots,
+            waited: List::EMPTY,
+            prefetches: List::EMPTY,
+            unpinned: Unpinned::new(policy, slot_count),
+            free_slots: slots,
             slot_count,
-            choose,
-            candidates,
-            positions,
-            stats,
+            stats: Stats::default(),
             starving: 0,
             waiting: 0,
             is_stopped: false,
         })
     }
 
-    /// Pins a slice that is ready.
-    pub(super) fn pin(&mut self, at: u32) {
-        if self.entries.get(at).pins == 0 {
-            self.unpinned.remove(&mut self.entries, at);
-        }
-        self.add_pins(at, 1);
-    }
-
-    pub(super) fn add_pins(&mut self, at: u32, pins: u64) {
+    fn add_pins(&mut self, at: u32, pins: u64) {
         let entry = self.entries.get_mut(at);
         entry.pins += pins;
         entry.uses += pins;
         if pins > 0 {
-            entry.priority = None;
             self.stats.prefetches_used += u64::from(std::mem::take(&mut entry.is_prefetched));
         }
     }
@@ -102,12 +114,16 @@ impl<S: Slice> Table<S> {
     /// Pins a slice if it is ready.
     pub fn pin_if_ready(&mut self, key: &Key) -> Option<u32> {
         let at = self.entries.find(key)?;
-        let is_ready = matches!(self.entries.get(at).phase, Phase::Ready);
-        is_ready.then(|| {
-            self.stats.hits += 1;
-            self.pin(at);
-            at
-        })
+        let entry = self.entries.get(at);
+        if !matches!(entry.phase, Phase::Ready) {
+            return None;
+        }
+        if entry.pins == 0 {
+            self.unpinned.remove(&mut self.entries, at);
+        }
+        self.stats.hits += 1;
+        self.add_pins(at, 1);
+        Some(at)
     }
 
     /// Gives a pin back. Returns the slice if it leaves the cache.
@@ -118,34 +134,50 @@ impl<S: Slice> Table<S> {
         if !is_pinned {
             return Err(fail!(State, "the slice is not pinned, or is of another cache"));
         }
-        let entry = self.entries.get_mut(at as u32);
-        entry.pins -= 1;
-        Ok(match (entry.pins, entry.has_key) {
-            (0, true) => {
-                self.unpinned.push(&mut self.entries, at as u32);
-                None
-            }
-            (0, false) => self.free(at as u32),
-            _ => None,
-        })
+        self.entries.get_mut(at as u32).pins -= 1;
+        Ok(self.keep_or_free(at as u32))
     }
 
-    /// Makes an entry for a slice, or returns the slice if all entries are used.
-    pub(super) fn add(&mut self, key: &Key, slice: S) -> std::result::Result<u32, S> {
-        let at = self.unused.first;
-        if at == NONE {
-            return Err(slice);
+    /// A ready slice without a pin may be evicted from now on, or is freed if it was dropped.
+    fn keep_or_free(&mut self, at: u32) -> Option<S> {
+        let entry = self.entries.get(at);
+        match (entry.pins, entry.has_key) {
+            (0, true) => {
+                self.unpinned.push(&mut self.entries, at);
+                None
+            }
+            (0, false) => self.free(at),
+            _ => None,
         }
+    }
+
+    /// A free entry, if there is one.
+    pub fn unused(&self) -> Option<u32> {
+        (self.unused.first != NONE).then_some(self.unused.first)
+    }
+
+    /// Gives a free entry to a slice.
+    pub fn add(&mut self, at: u32, key: &Key, slice: Option<S>) {
         self.unused.remove(&mut self.entries, at);
         self.entries.insert_key(at, key);
         let entry = self.entries.get_mut(at);
-        (entry.slice, entry.priority, entry.uses) = (Some(slice), None, 0);
-        entry.is_prefetched = false;
-        Ok(at)
+        (entry.slice, entry.uses, entry.is_prefetched) = (slice, 0, false);
+    }
+
+    /// A slot for a read: a free one, or that of a slice that nobody has pinned.
+    pub fn claim(&mut self) -> Option<Claim<S>> {
+        if let Some(slot) = self.free_slots.pop() {
+            return Some(Claim { slot, evicted: None });
+        }
+        let victim = self.unpinned.first()?;
+        self.unpinned.remove(&mut self.entries, victim);
+        self.stats.evictions += 1;
+        let slot = self.entries.get_mut(victim).slot.take()?;
+        Some(Claim { slot, evicted: self.free(victim) })
     }
 
     /// Frees an entry that is in no list. Returns its slice.
-    pub(super) fn free(&mut self, at: u32) -> Option<S> {
+    fn free(&mut self, at: u32) -> Option<S> {
         self.entries.remove_key(at);
         let entry = self.entries.get_mut(at);
         entry.phase = Phase::Unused;
@@ -162,14 +194,13 @@ impl<S: Slice> Table<S> {
         let entry = self.entries.get_mut(at);
         let (key, slice) = (entry.key, entry.slice.take());
         if let Phase::Queued = std::mem::replace(&mut entry.phase, Phase::Reading) {
-            self.queue.remove(&mut self.entries, at);
+            self.leave_queue(at);
         }
         (key, slice)
     }
 
     /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the
-    /// failure for them.
-    /// Returns the slice if it leaves the cache.
+    /// failure for them. Returns the slice if it leaves the cache.
     pub fn finish(&mut self, at: u32, slot: Slot, slice: S, outcome: &Result<()>, pins: u64) -> Option<S> {
         let waiters = self.entries.get(at).waiters;
         if let Err(error) = outcome {
@@ -185,16 +216,8 @@ impl<S: Slice> Table<S> {
         self.stats.bytes_read += slice.size() as u64;
         let entry = self.entries.get_mut(at);
         (entry.phase, entry.slot, entry.slice) = (Phase::Ready, Some(slot), Some(slice));
-        let has_key = entry.has_key;
         self.add_pins(at, pins + u64::from(waiters));
-        match (self.entries.get(at).pins, has_key) {
-            (0, true) => {
-                self.unpinned.push(&mut self.entries, at);
-                None
-            }
-            (0, false) => self.free(at),
-            _ => None,
-        }
+        self.keep_or_free(at)
     }
 
     /// Gives the failure of an entry to one of the threads that waited.
@@ -230,10 +253,7 @@ impl<S: Slice> Table<S> {
 
     /// Drops one slice that is not pinned, queued ones first.
     pub fn forget_one(&mut self) -> Option<S> {
-        self.cancel_one().or_else(|| match self.unpinned.first {
-            NONE => None,
-            at => self.forget(at),
-        })
+        self.cancel_one().or_else(|| self.unpinned.first().and_then(|at| self.forget(at)))
     }
 
     /// The statistics, with the current counts.
@@ -242,15 +262,104 @@ impl<S: Slice> Table<S> {
         Stats {
             slots: self.slot_count as u64,
             used: reading as u64,
-            pinned: (reading - self.unpinned.count) as u64,
-            queued: self.queue.count as u64,
+            pinned: (reading - self.unpinned.count()) as u64,
+            queued: self.queued() as u64,
             overhead: self.slot_count.saturating_mul(Self::OVERHEAD) as u64,
             ..self.stats
         }
     }
 
+    fn queued(&self) -> usize {
+        self.waited.count + self.prefetches.count
+    }
+
+    /// As many slices may wait as there are slots.
+    pub fn is_queue_full(&self) -> bool {
+        self.queued() >= self.slot_count
+    }
+
     /// Whether a thread may have something to do.
     pub fn has_queued(&self) -> bool {
-        self.queue.first != NONE
+        self.queued() > 0
+    }
+
+    /// The queued slice to read next, and whether nobody waits for it.
+    pub fn first_queued(&self) -> Option<(u32, bool)> {
+        let of = |list: &List, is_prefetch| (list.first != NONE).then_some((list.first, is_prefetch));
+        of(&self.waited, false).or_else(|| of(&self.prefetches, true))
+    }
+
+    /// Whether there is an entry for a slice that is to be prefetched. If it is ready, it is the most recently
+    /// used one then.
+    pub fn touch(&mut self, key: &Key) -> bool {
+        let Some(at) = self.entries.find(key) else { return false };
+        let entry = self.entries.get(at);
+        if matches!(entry.phase, Phase::Ready) && entry.pins == 0 {
+            self.unpinned.remove(&mut self.entries, at);
+            self.unpinned.push(&mut self.entries, at);
+        }
+        true
+    }
+
+    /// Queues a slice in a free entry, after all others.
+    pub fn enqueue(&mut self, at: u32, key: &Key, slice: Option<S>) {
+        self.add(at, key, slice);
+        self.entries.get_mut(at).phase = Phase::Queued;
+        self.prefetches.push(&mut self.entries, at);
+    }
+
+    /// Queues a slice that has no entry, or returns it if there is no place.
+    pub fn prefetch(&mut self, key: &Key, slice: S) -> Option<S> {
+        match self.unused() {
+            Some(at) if !self.is_queue_full() => self.enqueue(at, key, Some(slice)),
+            _ => {
+                self.stats.prefetches_dropped += 1;
+                return Some(slice);
+            }
+        }
+        None
+    }
+
+    /// A thread waits for an entry: a queued one is read before all prefetches.
+    pub fn start_waiting(&mut self, at: u32) {
+        let entry = self.entries.get_mut(at);
+        entry.waiters += 1;
+        if matches!(entry.phase, Phase::Queued) && entry.waiters == 1 {
+            self.prefetches.remove(&mut self.entries, at);
+            self.waited.push(&mut self.entries, at);
+        }
+    }
+
+    /// A thread stops waiting for an entry. If it was the last one, a queued slice becomes the first prefetch.
+    pub fn stop_waiting(&mut self, at: u32) {
+        let entry = self.entries.get_mut(at);
+        if matches!(entry.phase, Phase::Queued) && entry.waiters == 1 {
+            self.waited.remove(&mut self.entries, at);
+            self.prefetches.insert_after(&mut self.entries, NONE, at);
+        }
+        self.entries.get_mut(at).waiters -= 1;
+    }
+
+    fn leave_queue(&mut self, at: u32) {
+        let list = match self.entries.get(at).waiters {
+            0 => &mut self.prefetches,
+            _ => &mut self.waited,
+        };
+        list.remove(&mut self.entries, at);
+    }
+
+    /// Takes a prefetch that was not started out of the queue, and frees its entry.
+    pub fn drop_queued(&mut self, at: u32) -> Option<S> {
+        self.leave_queue(at);
+        self.stats.prefetches_dropped += 1;
+        self.free(at)
+    }
+
+    /// Drops the last prefetch.
+    pub fn cancel_one(&mut self) -> Option<S> {
+        match self.prefetches.last {
+            NONE => None,
+            last => self.drop_queued(last),
+        }
     }
 }

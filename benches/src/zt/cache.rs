@@ -17,8 +17,8 @@ struct CacheOptions {
     memory: *mut c_void,
     threads: u32,
     verify: u32,
-    context: *mut c_void,
-    choose: *const c_void,
+    policy: i32,
+    reserved: u32,
     thread_hooks: *const c_void,
 }
 
@@ -53,7 +53,7 @@ pub struct CacheStats {
 extern "C" {
     fn zt_cache_create(options: *const CacheOptions, cache: *mut *mut CacheHandle) -> i32;
     fn zt_cache_get(c: *const CacheHandle, slice: *const Request, timeout_ns: i64, out: *mut Pinned) -> i32;
-    fn zt_cache_prefetch(c: *const CacheHandle, slices: *const Request, n: usize, priority: u32) -> i32;
+    fn zt_cache_prefetch(c: *const CacheHandle, slices: *const Request, n: usize) -> i32;
     fn zt_cache_unpin(c: *const CacheHandle, slice: *mut Pinned) -> i32;
     fn zt_cache_get_stats(c: *const CacheHandle, stats: *mut CacheStats) -> i32;
     fn zt_cache_free(c: *mut CacheHandle);
@@ -71,8 +71,8 @@ impl Cache {
             memory: null_mut(),
             threads,
             verify: 0,
-            context: null_mut(),
-            choose: null(),
+            policy: 0,
+            reserved: 0,
             thread_hooks: null(),
         };
         let mut cache = null_mut();
@@ -92,7 +92,7 @@ impl Cache {
     }
 
     pub fn prefetch(&self, slices: &[Request]) {
-        ok(unsafe { zt_cache_prefetch(self.0, slices.as_ptr(), slices.len(), 0) });
+        ok(unsafe { zt_cache_prefetch(self.0, slices.as_ptr(), slices.len()) });
     }
 
     pub fn stats(&self) -> CacheStats {

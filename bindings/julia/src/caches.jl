@@ -1,7 +1,8 @@
 # Slices of files that are larger than memory, in slots.
 
+const CACHE_POLICIES = enumeration("ZT_CACHE_")
 """
-    Cache(budget, slot_size; threads = 0, verify = false)
+    Cache(budget, slot_size; policy = :lru, threads = 0, verify = false)
 
 At most budget bytes in slots of slot_size bytes, one for each component that is asked for. `close` it, or leave it to the garbage
 collector.
@@ -9,9 +10,10 @@ collector.
 mutable struct Cache
     handle::Ptr{Cvoid}
     memory::Vector{Any} # of files in memory, which are read from until the cache is closed
-    function Cache(budget::Integer, slot_size::Integer; more...)
+    function Cache(budget::Integer, slot_size::Integer; policy = :lru, more...)
         handle = Ref{Ptr{Cvoid}}(C_NULL)
-        check(zt_cache_create(sized(zt_cache_options; budget = budget, slot_size = slot_size, more...), handle))
+        check(zt_cache_create(sized(zt_cache_options; budget = budget, slot_size = slot_size,
+                                    policy = chosen(CACHE_POLICIES, policy), more...), handle))
         cache = new(handle[], [])
         finalizer(close, cache)
     end
@@ -42,10 +44,10 @@ function pinned(body, cache::Cache, c::Component; timeout = -1)
         check(zt_cache_unpin(live(cache), out))
     end
 end
-"Has components read ahead, those of a higher priority first."
-function prefetch(cache::Cache, components; priority = 0)
+"Has components read ahead, in their order."
+function prefetch(cache::Cache, components)
     slices = zt_read_request[slice_of(cache, c) for c in components]
-    check(zt_cache_prefetch(live(cache), slices, length(slices), priority))
+    check(zt_cache_prefetch(live(cache), slices, length(slices)))
 end
 "Drops components; all that are not pinned, if there are none."
 function drop(cache::Cache, components = ())

@@ -168,6 +168,8 @@ const ZT_ADVICE_WILLNEED = 3
 const ZT_ADVICE_POPULATE = 4
 const ZT_ADVICE_EVICT = 6
 const ZT_ADVICE_RELEASE = 7
+const ZT_CACHE_LRU = 0
+const ZT_CACHE_SLRU = 1
 
 struct zt_allocator
     struct_size::Csize_t
@@ -592,12 +594,6 @@ struct zt_quantized_desc
     zeros_packed::UInt32
 end
 
-struct zt_cache_candidate
-    tag::UInt64
-    size::UInt64
-    uses::UInt64
-end
-
 struct zt_cache_options
     struct_size::Csize_t
     budget::UInt64
@@ -605,8 +601,8 @@ struct zt_cache_options
     memory::Ptr{Cvoid}
     threads::UInt32
     verify::UInt32
-    context::Ptr{Cvoid}
-    choose::Ptr{Cvoid}
+    policy::Int32
+    reserved::UInt32
     thread_hooks::Ptr{zt_thread_hooks}
 end
 
@@ -776,7 +772,7 @@ zt_write_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_wr
 zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
 zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_pin}), cache, slice, timeout_ns, out)
 zt_cache_unpin(cache, slice) = ccall((:zt_cache_unpin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_pin}), cache, slice)
-zt_cache_prefetch(cache, slices, count, priority) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, UInt32), cache, slices, count, priority)
+zt_cache_prefetch(cache, slices, count) = ccall((:zt_cache_prefetch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t), cache, slices, count)
 zt_cache_drop(cache, slices, count) = ccall((:zt_cache_drop, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t), cache, slices, count)
 zt_cache_cancel(cache) = ccall((:zt_cache_cancel, libztensor), Int32, (Ptr{Cvoid},), cache)
 zt_cache_get_stats(cache, stats) = ccall((:zt_cache_get_stats, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_stats}), cache, stats)

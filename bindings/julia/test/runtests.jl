@@ -81,9 +81,9 @@ end
 
 @testset "a cache" begin
     model = ZT.open_model(SHARDS)
-    cache = ZT.Cache(1 << 20, 1 << 16)
+    cache = ZT.Cache(1 << 20, 1 << 16; policy = :slru)
     slices = [o["data"] for o in model]
-    ZT.prefetch(cache, slices; priority = 1)
+    ZT.prefetch(cache, slices)
     @test all(c -> ZT.pinned(copy, cache, c) == read(c), slices)
     stats = ZT.stats(cache)
     @test stats.pinned == 0 && stats.hits + stats.joined + stats.misses == 12

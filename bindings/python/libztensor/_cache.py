@@ -5,26 +5,25 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from . import _declarations as c
 from ._file import Read, requests_of
-from ._library import Handle, InvalidState, check, filled, lib, options, report
+from ._library import Handle, InvalidState, check, chosen, filled, lib, options, report
+
+_POLICIES = {"lru": c.ZT_CACHE_LRU, "slru": c.ZT_CACHE_SLRU}
 
 
 class Cache(Handle):
     """At most budget bytes in slots of slot_size bytes, one for each slice. Use it in a ``with`` block, or close() it.
 
-    choose([(tag, size, uses), ...]) -> number of the one that is evicted, the longest unused first; it must not use the cache. hooks:
-    what libztensor.thread_hooks makes."""
+    policy, which slice is evicted: "lru", the one that was not used for the longest time, or "slru", slices that were used only once
+    first. hooks: what libztensor.thread_hooks makes."""
 
     def __init__(self, budget: int, slot_size: int, *, threads: int = 0, verify: bool = False,
-                 choose: Optional[Callable[[list[tuple[int, int, int]]], int]] = None, hooks: Any = None) -> None:
-        def chosen(_, candidates, count):
-            return choose([(one.tag, one.size, one.uses) for one in candidates[:count]])
-
+                 policy: str = "lru", hooks: Any = None) -> None:
         wanted = options(c.zt_cache_options, budget=budget, slot_size=slot_size, threads=threads, verify=verify,
-                         choose=c.zt_cache_choose_callback(chosen if choose else 0))
+                         policy=chosen(_POLICIES, policy, "policy"))
         if hooks is not None:
             wanted.thread_hooks = ctypes.pointer(hooks)
         self._kept, self._handle = wanted, ctypes.c_void_p()
@@ -58,10 +57,10 @@ class Cache(Handle):
             if self._handle:
                 check(lib.zt_cache_unpin(self._handle, ctypes.byref(out)))
 
-    def prefetch(self, slices: Iterable[Read], priority: int = 0) -> None:
-        """Has slices read ahead, those of a higher priority first."""
+    def prefetch(self, slices: Iterable[Read]) -> None:
+        """Has slices read ahead, in their order."""
         requests = self._requests(slices)
-        check(lib.zt_cache_prefetch(self._live(), requests, len(requests), priority))
+        check(lib.zt_cache_prefetch(self._live(), requests, len(requests)))
 
     def drop(self, slices: Iterable[Read] = ()) -> None:
         """Drops slices; all that are not pinned, if there are none."""

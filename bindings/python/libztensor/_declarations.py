@@ -171,9 +171,12 @@ ZT_ADVICE_WILLNEED = 3
 ZT_ADVICE_POPULATE = 4
 ZT_ADVICE_EVICT = 6
 ZT_ADVICE_RELEASE = 7
+ZT_CACHE_LRU = 0
+ZT_CACHE_SLRU = 1
 
 zt_advice = c_uint32
 zt_attribute_kind = c_int32
+zt_cache_policy = c_int32
 zt_container = c_int32
 zt_digest = c_int32
 zt_direct = c_int32
@@ -682,15 +685,6 @@ class zt_quantized_desc(Structure):
     ]
 
 
-class zt_cache_candidate(Structure):
-    _fields_ = [
-        ("tag", c_uint64),
-        ("size", c_uint64),
-        ("uses", c_uint64),
-    ]
-zt_cache_choose_callback = CFUNCTYPE(c_size_t, c_void_p, POINTER(zt_cache_candidate), c_size_t)
-
-
 class zt_cache_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -699,8 +693,8 @@ class zt_cache_options(Structure):
         ("memory", c_void_p),
         ("threads", c_uint32),
         ("verify", c_uint32),
-        ("context", c_void_p),
-        ("choose", zt_cache_choose_callback),
+        ("policy", zt_cache_policy),
+        ("reserved", c_uint32),
         ("thread_hooks", POINTER(zt_thread_hooks)),
     ]
 
@@ -880,7 +874,7 @@ FUNCTIONS = {
     "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
     "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_pin)]),
     "zt_cache_unpin": (zt_status, [c_void_p, POINTER(zt_cache_pin)]),
-    "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, c_uint32]),
+    "zt_cache_prefetch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t]),
     "zt_cache_drop": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t]),
     "zt_cache_cancel": (zt_status, [c_void_p]),
     "zt_cache_get_stats": (zt_status, [c_void_p, POINTER(zt_cache_stats)]),

@@ -344,7 +344,7 @@ def test_a_model_that_objects_open():
 def test_a_cache():
     with libztensor.File.open_model(FOREIGN / "amber-hf-sharded") as f, libztensor.Cache(1 << 20, 1 << 16) as cache:
         slices = [libztensor.Read(o["data"]) for o in f.values()]
-        cache.prefetch(slices, priority=1)
+        cache.prefetch(slices)
         for one in slices:
             with cache.get(one) as pinned:
                 assert bytes(pinned) == one.component.read()
@@ -356,13 +356,16 @@ def test_a_cache():
         cache.get(slices[0]).__enter__()
         with pytest.raises(libztensor.LimitExceeded):
             libztensor.Cache(1, 1 << 16)
-    chosen = []
     with libztensor.open(FOREIGN / "amber-all-stored.npz") as f:
-        with libztensor.Cache(1 << 16, 1 << 15, choose=lambda found: chosen.append(found) or 0) as cache:
-            for o in f.values():
-                with cache.get(libztensor.Read(o["data"])):
-                    pass
-    assert chosen and chosen[0][0][2] == 1
+        slices = [libztensor.Read(o["data"]) for o in f.values()]
+        for policy, hits in [("lru", 1), ("slru", 2)]:
+            with libztensor.Cache(1 << 16, 1 << 14, policy=policy) as cache:
+                for one in slices[:1] * 2 + slices[1:] + slices[:1]:
+                    with cache.get(one):
+                        pass
+                assert cache.stats["hits"] == hits and cache.stats["evictions"] > 0
+    with pytest.raises(libztensor.InvalidArgument):
+        libztensor.Cache(1 << 20, 1 << 16, policy="mru")
 
 
 def test_loads(path):

@@ -64,10 +64,6 @@ impl Slice for Numbered {
         self.size
     }
 
-    fn tag(&self) -> u64 {
-        self.number
-    }
-
     fn is_callers_thread(&self) -> bool {
         self.is_callers_thread
     }

@@ -1,7 +1,7 @@
 //! The cache with its threads, and with several that use it.
 
 use super::{key, wait_until, Files, Numbered, Random, PANIC};
-use crate::cache::{Cache, Memory, Pinned, Stats};
+use crate::cache::{Cache, Memory, Pinned, Policy, Stats};
 use crate::error::{Cause, Result};
 use crate::threads::ThreadHooks;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,14 @@ use std::time::Duration;
 
 const SLOT: usize = 1000;
 
-fn cache_of(slots: u64, threads: usize) -> Cache<Numbered> {
-    let one = Cache::<Numbered>::new(Memory::Budget(1 << 20), SLOT, 0, ThreadHooks::default(), None).unwrap();
+fn new(memory: Memory, threads: usize, policy: Policy) -> Result<Cache<Numbered>> {
+    Cache::new(memory, SLOT, threads, ThreadHooks::default(), policy)
+}
+
+fn cache_of(slots: u64, threads: usize, policy: Policy) -> Cache<Numbered> {
+    let one = new(Memory::Budget(1 << 20), 0, policy).unwrap();
     let each = 1024 + one.stats().overhead / one.stats().slots;
-    let budget = Memory::Budget(4096 + slots * each);
-    let cache = Cache::new(budget, SLOT, threads, ThreadHooks::default(), None).unwrap();
+    let cache = new(Memory::Budget(4096 + slots * each), threads, policy).unwrap();
     assert_eq!(cache.stats().slots, slots);
     cache
 }
@@ -26,7 +29,11 @@ struct Test {
 
 impl Test {
     fn new(slots: u64, threads: usize) -> Test {
-        Test { cache: cache_of(slots, threads), files: Arc::new(Files::default()) }
+        Test::with_policy(slots, threads, Policy::LRU)
+    }
+
+    fn with_policy(slots: u64, threads: usize, policy: Policy) -> Test {
+        Test { cache: cache_of(slots, threads, policy), files: Arc::new(Files::default()) }
     }
 
     fn get_within(&self, number: u64, timeout: Option<Duration>) -> Result<Pinned> {
@@ -45,9 +52,9 @@ impl Test {
         self.get_within(number, Some(Duration::ZERO))
     }
 
-    fn prefetch(&self, number: u64, priority: u32) {
+    fn prefetch(&self, number: u64) {
         let make = || Ok(Numbered::new(&self.files, number, SLOT - number as usize % 7));
-        self.cache.prefetch(&key(number), priority, make).unwrap();
+        self.cache.prefetch(&key(number), make).unwrap();
     }
 
     fn touch(&self, number: u64) {
@@ -70,6 +77,20 @@ fn what_is_there_is_not_read_again_and_the_least_recently_used_goes() {
     let stats = test.stats();
     assert_eq!((stats.hits, stats.misses, stats.evictions, stats.used, stats.pinned), (2, 5, 2, 3, 0));
     assert_eq!(test.files.slices.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_scan_evicts_what_was_got_twice_only_where_the_least_recently_used_goes() {
+    for (policy, reads) in [(Policy::SLRU, 1), (Policy::LRU, 2)] {
+        let test = Test::with_policy(10, 0, policy);
+        (0..8).chain(0..8).chain(100..200).for_each(|number| test.touch(number));
+        (0..8).for_each(|number| test.touch(number));
+        assert_eq!([0, 3, 7].map(|number| test.files.reads_of(number)), [reads; 3], "{policy:?}");
+        // What was got twice later takes the place of what was got twice longest ago.
+        (200..208).flat_map(|number| [number; 2]).for_each(|number| test.touch(number));
+        (300..400).chain(0..8).for_each(|number| test.touch(number));
+        assert_eq!([0, 3, 7].map(|number| test.files.reads_of(number)), [reads + 1; 3], "{policy:?}");
+    }
 }
 
 #[test]
@@ -176,62 +197,78 @@ fn a_get_that_does_not_wait_has_the_slice_read_for_a_later_one() {
 }
 
 #[test]
-fn prefetches_are_read_by_priority_and_a_get_comes_first() {
+fn prefetches_are_read_in_their_order_and_a_get_comes_first() {
     let test = Test::new(8, 1);
     test.files.close_from(50);
-    test.prefetch(50, 0); // keeps the only thread
+    test.prefetch(50); // keeps the only thread
     wait_until(|| test.files.reads_of(50) == 1);
-    for (number, priority) in [(1, 0), (2, 5), (3, 1), (4, 5), (2, 2), (3, 9)] {
-        test.prefetch(number, priority);
-    }
+    [1, 2, 3, 4, 2, 3].into_iter().for_each(|number| test.prefetch(number));
     assert_eq!(test.poll(6).err().unwrap().cause(), Cause::Timeout);
     test.touch(7); // read here meanwhile
     test.touch(1); // so that nobody reads it twice
-    assert_eq!(test.stats().queued, 4);
-    test.files.open();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| test.get_within(4, Some(Duration::from_secs(1000))).unwrap().number);
+        wait_until(|| test.stats().misses == 4);
+        assert_eq!(test.stats().queued, 4);
+        test.files.open();
+        test.cache.unpin(waits.join().unwrap()).unwrap();
+    });
     wait_until(|| test.stats().queued == 0 && test.stats().pinned == 0);
-    assert_eq!(*test.files.reads.lock().unwrap(), [50, 7, 1, 6, 3, 2, 4]);
+    assert_eq!(*test.files.reads.lock().unwrap(), [50, 7, 1, 4, 6, 2, 3]);
     test.touch(2);
     let stats = test.stats();
-    assert_eq!((stats.prefetches, stats.prefetches_used, stats.prefetches_dropped), (5, 1, 0));
+    assert_eq!((stats.prefetches, stats.prefetches_used, stats.prefetches_dropped), (4, 1, 0));
     // of 6 nobody waited
-    test.prefetch(2, 1); // is there, and was not read for it
+    test.prefetch(2); // is there, and was not read for it
     test.touch(2);
     assert_eq!(test.stats().prefetches_used, 1);
 }
 
 #[test]
-fn prefetches_evict_neither_pinned_slices_nor_more_urgent_prefetches() {
+fn prefetches_evict_what_is_not_pinned_and_refresh_what_is_there() {
     let test = Test::new(3, 1);
-    let idle = || test.stats().queued == 0 && test.stats().pinned == 1;
+    let idle = |pinned| wait_until(|| test.stats().queued == 0 && test.stats().pinned == pinned);
     let pinned = test.get(1).unwrap();
-    test.prefetch(2, 7);
-    test.prefetch(3, 7);
-    wait_until(idle);
-    test.prefetch(4, 6); // no slot for it
-    wait_until(idle);
-    assert_eq!((test.files.reads_of(4), test.stats().prefetches_dropped), (0, 1));
-    test.prefetch(5, 7);
-    wait_until(idle);
-    assert_eq!((test.files.reads_of(5), test.stats().evictions), (1, 1)); // of 2
-    test.touch(3); // used: as any other from now on
-    test.prefetch(6, 0);
-    wait_until(idle);
-    assert_eq!(test.files.reads_of(6), 1);
-    test.cache.unpin(pinned.number).unwrap();
+    for number in [2, 3, 2, 4] {
+        test.prefetch(number); // 4 takes the slot of 3
+        idle(1);
+    }
+    assert_eq!((test.stats().evictions, test.stats().prefetches_dropped), (1, 0));
+    test.touch(2);
+    assert_eq!([2, 3, 4].map(|number| test.files.reads_of(number)), [1; 3]);
+    let others = [2, 4].map(|number| test.get(number).unwrap());
+    test.prefetch(5); // no slot for it
+    idle(3);
+    assert_eq!((test.files.reads_of(5), test.stats().prefetches_dropped), (0, 1));
+    others.iter().chain([&pinned]).for_each(|pin| test.cache.unpin(pin.number).unwrap());
+}
+
+#[test]
+fn a_full_queue_drops_the_new_prefetch_and_the_last_one_for_a_get() {
+    let test = Test::new(3, 1);
+    test.files.close_from(50);
+    test.prefetch(50);
+    wait_until(|| test.files.reads_of(50) == 1);
+    (1..5).for_each(|number| test.prefetch(number));
+    assert_eq!((test.stats().queued, test.stats().prefetches_dropped), (3, 1));
+    assert_eq!(test.poll(6).err().unwrap().cause(), Cause::Timeout);
+    assert_eq!((test.stats().queued, test.stats().prefetches_dropped), (3, 2));
+    test.files.open();
+    wait_until(|| test.stats().queued == 0 && test.stats().pinned == 0);
+    assert_eq!(*test.files.reads.lock().unwrap(), [50, 6, 1, 2]);
 }
 
 #[test]
 fn what_is_queued_is_cancelled_and_what_is_dropped_goes_with_its_last_pin() {
     let test = Test::new(4, 1);
     test.files.close_from(50);
-    test.prefetch(50, 0);
+    test.prefetch(50);
     wait_until(|| test.files.reads_of(50) == 1);
-    (1..4).for_each(|number| test.prefetch(number, 1));
+    (1..4).for_each(|number| test.prefetch(number));
     test.cache.cancel();
     assert_eq!((test.stats().queued, test.stats().prefetches_dropped), (0, 3));
     test.cache.forget(&key(50)); // while it is read
-    test.prefetch(50, 0);
+    test.prefetch(50);
     test.files.open();
     wait_until(|| test.stats().queued == 0 && test.stats().pinned == 0);
     assert_eq!((test.files.reads_of(50), test.stats().used), (2, 1));
@@ -253,7 +290,7 @@ fn slices_of_the_callers_threads_are_read_by_no_other() {
         slice.is_callers_thread = true;
         slice
     };
-    test.cache.prefetch(&key(3), 1, || Ok(make())).unwrap();
+    test.cache.prefetch(&key(3), || Ok(make())).unwrap();
     assert_eq!((test.stats().queued, test.stats().prefetches_dropped), (0, 1));
     let pinned = test.cache.get(&key(3), Some(Duration::ZERO), &mut || Ok(make())).unwrap();
     test.cache.unpin(pinned.number).unwrap();
@@ -267,8 +304,7 @@ fn a_slice_or_a_slot_that_does_not_fit_is_over_the_limit() {
     assert_eq!(large(SLOT + 1).err().unwrap().cause(), Cause::Limit);
     test.cache.unpin(large(SLOT).unwrap().number).unwrap();
     for budget in [1, 4096, 5000] {
-        let made =
-            Cache::<Numbered>::new(Memory::Budget(budget), SLOT, 0, ThreadHooks::default(), None).map(drop);
+        let made = new(Memory::Budget(budget), 0, Policy::LRU).map(drop);
         assert_eq!(made.err().unwrap().cause(), Cause::Limit);
     }
     let mut wide = key(1);
@@ -288,7 +324,7 @@ fn any_number_of_threads_use_it_at_once_and_leave_nothing() {
                 for _ in 0..400 {
                     let number = random.below(16);
                     match random.below(8) {
-                        0..=2 => test.prefetch(number, random.below(4) as u32),
+                        0..=2 => test.prefetch(number),
                         3 => test.cache.forget(&key(number)),
                         4 if random.below(6) == 0 => test.cache.forget_all(),
                         at => {

@@ -1,15 +1,15 @@
 //! Slices of models that are larger than memory: pinned while they are used, read ahead, evicted for others.
 
-use crate::cache::{Cache, Candidate, Choose, Key, Memory};
+use crate::cache::{Cache, Key, Memory, Policy};
 use crate::capi::advanced::cached_slice::{key_of, CachedSlice};
 use crate::capi::advanced::hooks::{thread_hooks, zt_thread_hooks};
 use crate::capi::arg::{self, ArrayNames};
 use crate::capi::finding::component::zt_component;
 use crate::capi::guard::{guard, guard_value};
-use crate::capi::opening::progress::Context;
 use crate::capi::reading::batch::zt_read_request;
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
+use crate::capi::types::enumerations::unknown;
 use crate::error::{fail, Result};
 use crate::memory::{try_box, SlotMemory};
 use crate::threads;
@@ -24,95 +24,87 @@ pub struct zt_cache {
     verify: bool,
 }
 
-/// A slice that may be evicted.
+/// Which slice is evicted when a slot is needed.
+pub type zt_cache_policy = i32;
+
+/// The values of zt_cache_policy.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct zt_cache_candidate {
-    /// zt_read_request.tag of the call that brought it.
-    pub tag: u64,
-    /// Bytes of it.
-    pub size: u64,
-    /// How often it was got since it was read.
-    pub uses: u64,
+pub enum zt_cache_policy_value {
+    /// The slice that was not used for the longest time.
+    ZT_CACHE_LRU = 0,
+    /// Slices that were used only once go first: a scan does not evict what is used often.
+    ZT_CACHE_SLRU = 1,
 }
 
-/// Chooses which of count slices, at least one, is evicted: returns its index. They are in the order of their last
-/// use, the longest ago first; any number that is none of them evicts that one. Called with the cache locked: it must
-/// not call the cache, and every other call waits for it.
-pub type zt_cache_choose_callback = Option<
-    unsafe extern "C" fn(context: *mut c_void, candidates: *const zt_cache_candidate, count: usize) -> usize,
->;
-
-/// How to make a cache. budget and slot_size are not 0; all else zero are the defaults.
+/// How to make a cache. budget and slot_size are required.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_options {
     /// sizeof(zt_cache_options)
     pub struct_size: usize,
-    /// Most bytes of the slots and of the tables that keep track of them (zt_cache_stats.overhead); nothing else is
-    /// kept. The temporary memory of a read, as for decoding, and the threads' stacks are not counted.
+    /// Bytes of all slots and of the tables that track them. Temporary memory of reads is not counted.
     pub budget: u64,
-    /// Bytes of the largest slice, rounded up to a multiple of 64: each takes one slot, however small it is. Slices of
-    /// very different sizes are best kept in a cache each.
+    /// Bytes of the largest slice, rounded up to a multiple of 64. Every slice takes one slot, so keep slices
+    /// of very different sizes in separate caches.
     pub slot_size: u64,
-    /// The caller's memory for the slots: budget bytes (pinned for a device, say), 64-byte aligned, until
-    /// zt_cache_free. The tables are then in other memory, which is not counted. NULL: the library's own.
+    /// Memory of budget bytes for the slots, 64-byte aligned, valid until zt_cache_free, such as pinned
+    /// memory of a device. NULL: the library's.
     pub memory: *mut c_void,
-    /// Threads that read what is prefetched; 0 for a few.
+    /// Threads that read ahead; 0 for a few.
     pub threads: u32,
-    /// 1: check the digest of every component that is read whole and has one that can be checked.
+    /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
-    /// Passed to choose; may be NULL.
-    pub context: *mut c_void,
-    /// Chooses what is evicted; NULL: what was not used for the longest time.
-    pub choose: zt_cache_choose_callback,
-    /// Called on the threads of the cache; NULL: nothing is. Copied.
+    /// Which slice is evicted; 0 is ZT_CACHE_LRU.
+    pub policy: zt_cache_policy,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Called on the cache's threads; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,
 }
 
-/// A slice that is pinned: its bytes stay where they are, and as they are, until zt_cache_unpin.
+/// A pinned slice: its bytes stay valid until zt_cache_unpin.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_pin {
     /// sizeof(zt_cache_pin)
     pub struct_size: usize,
-    /// Its bytes, 64-byte aligned; not NULL.
+    /// The bytes, 64-byte aligned, not NULL.
     pub data: *const c_void,
-    /// How many.
+    /// Bytes at data.
     pub size: usize,
-    /// Which pin it is; 0: none.
+    /// Identifies the pin; 0: none.
     pub pin: u64,
 }
 
-/// What a cache has, and what it did.
+/// What a cache holds, and what it did.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_cache_stats {
     /// sizeof(zt_cache_stats)
     pub struct_size: usize,
-    /// Slots that there are.
+    /// Slots.
     pub slots: u64,
-    /// Slots that have a slice, or are read into.
+    /// Slots that hold a slice or are being filled.
     pub used: u64,
-    /// Slots of slices that are pinned or being read.
+    /// Slots that are pinned or being filled.
     pub pinned: u64,
     /// Slices that wait to be read.
     pub queued: u64,
     /// Bytes of the tables.
     pub overhead: u64,
-    /// Slices that were there when they were asked for.
+    /// Requested slices that were in the cache.
     pub hits: u64,
-    /// Slices that others had asked for already, and that were not there yet.
+    /// Requested slices that were being read already.
     pub joined: u64,
-    /// Slices that were read because they were asked for.
+    /// Requested slices that had to be read.
     pub misses: u64,
     /// Slices that were read ahead.
     pub prefetches: u64,
-    /// Slices that were read ahead, and were asked for later.
+    /// Slices that were read ahead and requested later.
     pub prefetches_used: u64,
-    /// Slices that were to be read ahead and were not: cancelled, or no slot was to be had.
+    /// Slices that were not read ahead: cancelled, or no slot was free.
     pub prefetches_dropped: u64,
-    /// Slices that went for others.
+    /// Slices that were evicted.
     pub evictions: u64,
     /// Reads that failed.
     pub failures: u64,
@@ -120,8 +112,8 @@ pub struct zt_cache_stats {
     pub bytes_read: u64,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
-sized_struct!(zt_cache_options: budget, slot_size, memory, threads, verify, context, choose, thread_hooks);
+// SAFETY: repr(C); integers and pointers, all of which may be zero.
+sized_struct!(zt_cache_options: budget, slot_size, memory, threads, verify, policy, reserved, thread_hooks);
 
 // SAFETY: as above.
 sized_struct!(zt_cache_pin: data, size, pin);
@@ -132,13 +124,12 @@ sized_struct!(zt_cache_stats:
     evictions, failures, bytes_read
 );
 
-/// Makes a cache, with all of its tables. It keeps references to the files of its slices. Its threads stay until
-/// zt_cache_free; those that the system does not give are no error, and without any only zt_cache_get reads. A child
-/// of fork has none of them: nothing but zt_cache_free may be called there, which gives nothing back.
+/// Makes a cache. It keeps the files of its slices open.
 ///
-/// options: not NULL. cache: receives the handle, NULL on failure; end it with zt_cache_free.
-/// Returns ZT_ERROR_LIMIT if the budget has no place for a slot, ZT_ERROR_INVALID_ARGUMENT, ZT_ERROR_OUT_OF_MEMORY.
-/// Threads: any; it starts those of the cache.
+/// cache: receives the handle, NULL on failure. End it with zt_cache_free.
+/// Returns ZT_ERROR_LIMIT if the budget has no room for a slot.
+/// Starts the cache's threads. If the system gives none, only zt_cache_get reads. In a forked child only
+/// zt_cache_free may be called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_create(
     options: *const zt_cache_options,
@@ -157,6 +148,14 @@ pub unsafe extern "C" fn zt_cache_create(
 
 unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     let verify = arg::flag(options.verify, "zt_cache_options.verify")?;
+    let policy = match options.policy {
+        0 => Policy::LRU,
+        1 => Policy::SLRU,
+        other => return Err(unknown("zt_cache_policy", other)),
+    };
+    if options.reserved != 0 {
+        return Err(fail!(InvalidArgument, "zt_cache_options.reserved is {}, not 0", options.reserved));
+    }
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));
     }
@@ -176,17 +175,6 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
             Memory::OfCaller(memory, slots)
         }
     };
-    let (callback, context) = (options.choose, Context(options.context));
-    let choose: Option<Box<Choose>> = match callback {
-        None => None,
-        Some(callback) => {
-            let choose = move |candidates: &[Candidate]| {
-                // SAFETY: the caller's function, called as its declaration says; both structs are the same.
-                unsafe { callback(context.get(), candidates.as_ptr().cast(), candidates.len()) }
-            };
-            Some(try_box(choose)?)
-        }
-    };
     /// Where the caller left it to us: reads ahead compete with the host's own threads.
     const DEFAULT_THREADS: usize = 4;
     let threads = match options.threads as usize {
@@ -195,20 +183,19 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
     };
     // SAFETY: NULL or as they say.
     let hooks = unsafe { thread_hooks(options.thread_hooks)? };
-    Ok(zt_cache { cache: Cache::new(memory, slot_size, threads, hooks, choose)?, verify })
+    Ok(zt_cache { cache: Cache::new(memory, slot_size, threads, hooks, policy)?, verify })
 }
 
-/// Pins a slice: where it is there without a read, a copy or memory of the heap; else it is read, or waited for if
-/// another thread reads it. A failure is given to each that waits; the next call tries again.
+/// Pins a slice. A slice in the cache costs no read, no copy and no allocation; otherwise it is read, or
+/// waited for if another thread reads it.
 ///
-/// slice: as for zt_read_batch, of any file; dst and dst_size mean nothing here, dst_stride is 0. Two slices are the
-/// same if all other fields but tag are equal. timeout_ns: below 0, or of a zt_source with callers_thread, the calling
-/// thread reads, and waits as long as it takes. Else a thread of the cache reads, before all prefetches, and this call
-/// waits no longer than that: the read goes on for a later call. out: set struct_size; filled on success, then end it with
-/// zt_cache_unpin.
-/// Returns ZT_ERROR_TIMEOUT if the slice is not there in that time, also where every slot is pinned; ZT_ERROR_LIMIT if
-/// it is larger than a slot; else as zt_read_batch.
-/// Threads: any.
+/// slice: as for zt_read_batch, of any file; dst and dst_size are ignored, dst_stride must be 0. Two slices
+/// are equal if all fields but tag are equal. out: filled on success. End it with zt_cache_unpin.
+/// timeout_ns: below 0 the calling thread reads and waits without limit. Otherwise a thread of the cache
+/// reads, and the call waits no longer than that; the read continues for a later call.
+/// Returns ZT_ERROR_TIMEOUT if the time passes, also because every slot is pinned; ZT_ERROR_LIMIT if the
+/// slice is larger than a slot; else as zt_read_batch. A failed read is reported to every call that waits for
+/// it; the next call reads again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_get(
     cache: Option<&zt_cache>,
@@ -235,38 +222,33 @@ pub unsafe extern "C" fn zt_cache_get(
     })
 }
 
-/// Has slices read ahead by the threads of the cache, those of a higher priority first, and of equal ones those that
-/// were asked for first. It never evicts what is pinned, nor what was prefetched with a higher priority and not got
-/// since; where it finds no slot, or as many as there are slots wait already, the slice of the lowest priority is left
-/// out: that is no failure (zt_cache_stats.prefetches_dropped). Of slices that are there it raises the priority.
+/// Reads slices ahead on the cache's threads, in the given order, after slices that zt_cache_get waits for.
+/// Pinned slices are never evicted for it.
 ///
-/// slices, count: as for zt_cache_get; (NULL, 0) does nothing. Slices of a zt_source with callers_thread are left out.
-/// Returns as zt_read_batch for arguments that no read could make right, and ZT_ERROR_LIMIT as zt_cache_get: the
-/// slices in front of that one are prefetched. A read that fails is not reported: zt_cache_get tries again.
-/// Threads: any; the call waits for no read, but it finds out sizes that are not declared.
+/// slices, count: as for zt_cache_get. Slices of a zt_source with callers_thread are ignored. If no slot can
+/// be freed or the queue is full, a slice is dropped (zt_cache_stats.prefetches_dropped).
+/// Returns ZT_ERROR_LIMIT as zt_cache_get; the slices before that one are prefetched. Failed reads are not
+/// reported: zt_cache_get reads again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_prefetch(
     cache: Option<&zt_cache>,
     slices: *const zt_read_request,
     count: usize,
-    priority: u32,
 ) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
         // SAFETY: "slices, count"; each as for zt_read_batch.
         unsafe {
             for_each_slice(slices, count, |request, component, key| {
-                let make = || CachedSlice::new(component, request, cache.verify);
-                cache.cache.prefetch(key, priority, make)
+                cache.cache.prefetch(key, || CachedSlice::new(component, request, cache.verify))
             })
         }
     })
 }
 
-/// Gives a pin back, and zeroes what zt_cache_get filled. The slice stays until its slot is wanted.
-/// slice: NULL, or of pin 0, does nothing.
-/// Returns ZT_ERROR_STATE if it is not pinned, ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any, also another one than that of zt_cache_get.
+/// Releases a pin and sets it to zero. The slice stays until its slot is needed. NULL and a pin that is zero
+/// are ignored. Any thread may call it.
+/// Returns ZT_ERROR_STATE if the slice is not pinned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt_cache_pin) -> zt_status {
     guard(|| {
@@ -283,13 +265,10 @@ pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt
     })
 }
 
-/// Drops slices: their slots are free, and what was queued is not read. One that is pinned or being read goes when its
-/// last pin is given back, and a zt_cache_get meanwhile reads it anew.
+/// Drops slices from the cache and from the queue. A pinned slice goes when its last pin is released.
 ///
-/// slices, count: as for zt_cache_get; slices that are not there are passed over. (NULL, 0): all that are neither
-/// pinned nor being read, and the references to their files with them.
-/// Returns ZT_ERROR_INVALID_ARGUMENT, but not for a slice outside of its component: it is not there.
-/// Threads: any.
+/// slices, count: as for zt_cache_get; slices that are not in the cache are ignored. (NULL, 0) drops
+/// everything that is neither pinned nor being read, and closes its files.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_drop(
     cache: Option<&zt_cache>,
@@ -312,7 +291,7 @@ pub unsafe extern "C" fn zt_cache_drop(
     })
 }
 
-/// Drops all prefetches that no thread has begun to read. Threads: any.
+/// Drops all prefetches that no thread has begun to read.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_cache_cancel(cache: Option<&zt_cache>) -> zt_status {
     guard(|| {
@@ -321,9 +300,7 @@ pub extern "C" fn zt_cache_cancel(cache: Option<&zt_cache>) -> zt_status {
     })
 }
 
-/// What the cache has, and what it did since it was made.
-/// stats: not NULL; set struct_size. Returns ZT_ERROR_INVALID_ARGUMENT.
-/// Threads: any.
+/// Fills stats: what the cache holds, and what it did since it was made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_get_stats(
     cache: Option<&zt_cache>,
@@ -357,8 +334,7 @@ pub unsafe extern "C" fn zt_cache_get_stats(
     })
 }
 
-/// Ends a cache, and every slice that is pinned with it; waits for the reads under way. What is queued is not read.
-/// cache: NULL is fine. Threads: any; no other thread may be using the cache.
+/// Ends a cache and every pin; waits for reads in progress. No other thread may use the cache.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
     if !cache.is_null() {
@@ -384,10 +360,3 @@ unsafe fn for_each_slice(
     // SAFETY: passed on.
     unsafe { arg::for_each(first, count, ArrayNames("slices", "slice"), with_key) }
 }
-
-// What zt_cache_choose_callback is given.
-const _: () = assert!(
-    size_of::<zt_cache_candidate>() == size_of::<Candidate>()
-        && std::mem::offset_of!(zt_cache_candidate, size) == std::mem::offset_of!(Candidate, size)
-        && std::mem::offset_of!(zt_cache_candidate, uses) == std::mem::offset_of!(Candidate, uses)
-);

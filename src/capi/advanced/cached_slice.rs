@@ -119,7 +119,6 @@ pub(in crate::capi) struct CachedSlice {
     file: FileReference,
     component: *const zt_component,
     size: usize,
-    tag: u64,
     verify: bool,
     is_callers_thread: bool,
 }
@@ -143,7 +142,6 @@ impl CachedSlice {
             file: FileReference::new(component),
             component,
             size: arg::to_usize(size, "a slice")?,
-            tag: request.tag,
             verify,
             is_callers_thread: component.component()?.is_callers_thread(),
         })
@@ -153,10 +151,6 @@ impl CachedSlice {
 impl Slice for CachedSlice {
     fn size(&self) -> usize {
         self.size
-    }
-
-    fn tag(&self) -> u64 {
-        self.tag
     }
 
     fn is_callers_thread(&self) -> bool {
@@ -193,11 +187,6 @@ impl FileReference {
     fn new(component: &zt_component) -> FileReference {
         component.owner().retain();
         FileReference(component.handle.file().cast_mut())
-    }
-
-    fn get(&self) -> &zt_file {
-        // SAFETY: open as long as this reference.
-        unsafe { &*self.0 }
     }
 }
 

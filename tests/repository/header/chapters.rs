@@ -190,7 +190,7 @@ pub const HEADERS: [Header; 2] = [
                 title: "5. A cache of slices",
                 intro: "A cache keeps slices of a model that is larger than memory.",
                 items: "zt_cache_create zt_cache_get zt_cache_unpin zt_cache_prefetch zt_cache_drop zt_cache_cancel \
-                        zt_cache_get_stats zt_cache_free zt_cache_candidate zt_cache_choose_callback zt_cache_options \
+                        zt_cache_get_stats zt_cache_free zt_cache_policy_value zt_cache_options \
                         zt_cache_pin zt_cache_stats",
             },
             Chapter {
