@@ -1,6 +1,6 @@
 //! The manifests of several files as one: tables are appended, and positions moved by what was there before.
 
-use super::layout::Layout;
+use super::component::Layout;
 use super::manifest::{Component, Format, Manifest, Object, RareNames};
 use super::manifest::{Position, Shard, TextId};
 use crate::error::{fail, Result};

@@ -9,7 +9,7 @@ use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, TextId};
-use crate::model::normal_form::is_surely_composed;
+use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 use crate::reader::StoredPlace;
 use foldhash::fast::SeedableRandomState;

@@ -10,8 +10,8 @@ use crate::container::tables::{add, add_layout, add_name, add_text, extend, push
 use crate::container::zip::{Directory, Member, Method, Seen};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::component::{Checksum, Layout};
 use crate::model::dtype::Dtype;
-use crate::model::layout::{Checksum, Layout};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object,
     RareNames, TextId,

@@ -13,7 +13,7 @@ use crate::container::tables::{add, add_layout, add_name, add_text, extend, push
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, try_format, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::layout::{Checksum, Layout};
+use crate::model::component::{Checksum, Layout};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
     TextId,

@@ -7,7 +7,7 @@ use crate::container::input::Input;
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::find_duplicate::find_duplicate;
+use crate::model::sort::find_duplicate;
 use std::fmt;
 use std::ops::Range;
 

@@ -18,7 +18,7 @@ use crate::container::input::Input;
 use crate::digest::xxh3;
 use crate::error::{broken, Error, Quoted, Result, Rule};
 use crate::memory::Budget;
-use crate::model::layout::MAX_RANK;
+use crate::model::component::MAX_RANK;
 use crate::model::manifest::{table_position, Component, Container, Format, Manifest, Object, TextId};
 
 const OBJECTS: u64 = packed(b"objects");

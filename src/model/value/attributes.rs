@@ -1,7 +1,7 @@
 //! The pairs of an attribute map that is still being changed.
 
+use super::builder::OwnedValue;
 use super::builder::ValueBuilder;
-use super::owned::OwnedValue;
 use super::record::Value;
 use super::tape::Tape;
 use crate::error::Result;
