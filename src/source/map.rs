@@ -7,14 +7,14 @@
 
 use super::advice::Advice;
 use super::advice::{advise_mapped, unsupported, EVICTS};
+use super::byte_source::part;
 use super::byte_source::ByteSource;
 use super::direct::DirectFile;
 use super::file::FileSource;
-use super::memory::part;
 use super::pages::Pages;
 use super::profile::{Change, PageCache, Profile, ReadRange};
+use crate::error::is_refusal;
 use crate::error::{fail, Cause, Error, Result, SystemText};
-use crate::io::refusal::is_refusal;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::ops::Range;

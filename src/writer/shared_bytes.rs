@@ -4,7 +4,7 @@
 //! the bytes finds. In other files copies share bytes that their sources share.
 
 use super::description::{ComponentSpec, Recode};
-use crate::convert::byte_order::swap_whole;
+use crate::convert::swap_whole;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
