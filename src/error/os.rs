@@ -2,8 +2,7 @@
 //! asks for memory to say it, in a way that ends the process where there is none, and the C library says it in
 //! the host's language; here it is a table.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for
 /// memory. Messages show such errors by this alone.

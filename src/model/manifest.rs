@@ -5,8 +5,7 @@
 
 use super::component::Layout;
 pub use super::component::{Component, LogicalType, RareNames};
-use super::dtype::Logical;
-use super::dtype::Name;
+use super::dtype::{Logical, Name};
 pub use super::encoding::Encoding;
 pub use super::text::{Position, TextArena, TextId};
 use super::value::{Tape, Value};

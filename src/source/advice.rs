@@ -1,8 +1,7 @@
 //! What the system can be advised about bytes: of a mapping, of the page cache.
 
 use super::pages::Pages;
-use crate::error::is_refusal;
-use crate::error::{fail, Error, Result, SystemText};
+use crate::error::{fail, is_refusal, Error, Result, SystemText};
 #[cfg(any(unix, windows))]
 use crate::io::page_size;
 use std::fs::File;

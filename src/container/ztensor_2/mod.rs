@@ -5,7 +5,6 @@
 
 mod blobs;
 mod canonical;
-mod content;
 mod decode;
 #[cfg(test)]
 mod decode_tests;
@@ -78,7 +77,7 @@ pub(crate) const ROW: Row = Row {
     origin: None,
     ends: Some(ends::SEARCH),
     split: None,
-    content_digest: Some(content::digest),
+    content_digest: Some(canonical::digest),
     canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
 };
 
