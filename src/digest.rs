@@ -1,5 +1,5 @@
-//! Digests over stored or decoded bytes: reading the manifest's text, computing, comparing, writing. The CRC-32
-//! of archives as well.
+//! Digests over stored or decoded bytes: reading the manifest's text, computing, comparing, writing. The
+//! CRC-32 of archives as well.
 
 #![cfg_attr(
     not(test),

@@ -1,5 +1,5 @@
-//! Where the parts of a file are, and what a manifest is decoded from: the bytes of a file, as far as they are
-//! asked for.
+//! Where the parts of a file are, and what a manifest is decoded from: the bytes of a file, as far as they
+//! are asked for.
 
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;

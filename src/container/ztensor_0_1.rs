@@ -2,9 +2,9 @@
 //! little-endian) at the end.
 //!
 //! The index is an array of maps. There are no components and no formats; dtypes have their old names, and a
-//! tensor may have a byte order (0.1 sections 3.3 and 4). A tensor becomes an object of one component, `data`.
-//! Fields that the spec does not name are the object's attributes. A `layout` that is not dense is a format of
-//! that name.
+//! tensor may have a byte order (0.1 sections 3.3 and 4). A tensor becomes an object of one component,
+//! `data`. Fields that the spec does not name are the object's attributes. A `layout` that is not dense is a
+//! format of that name.
 
 use crate::container::capabilities::{
     no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles,

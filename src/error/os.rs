@@ -1,6 +1,6 @@
 //! What a failed call of the operating system says, and whether the system refused it. The standard library
-//! asks for memory to say it, in a way that ends the process where there is none, and the C library says it in
-//! the host's language; here it is a table.
+//! asks for memory to say it, in a way that ends the process where there is none, and the C library says it
+//! in the host's language; here it is a table.
 
 use std::{fmt, io};
 
@@ -153,7 +153,7 @@ pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
 }
 
-/// Whether the system refused a call as such. Not ERROR_INVALID_FUNCTION, which says of a handle that it is no
+/// Whether the system refused a call as such. Not ERROR_INVALID_FUNCTION, which says that a handle is not a
 /// file's.
 #[cfg(windows)]
 pub(crate) fn is_refusal(error: &std::io::Error) -> bool {

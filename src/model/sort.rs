@@ -1,6 +1,6 @@
 //! Our own sort: the standard library's is compiled for each type and order anew, which was 230 KB of the
-//! library, and may panic if an order contradicts itself. This one sorts in place, without memory, in one copy
-//! of the code for all types. Beside it, what finds items that are there twice.
+//! library, and may panic if an order contradicts itself. This one sorts in place, without memory, in one
+//! copy of the code for all types. Beside it, what finds items that are there twice.
 
 use crate::error::Result;
 use std::cmp::Ordering;

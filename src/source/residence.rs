@@ -1,5 +1,5 @@
-//! Where the bytes of a file are, as the kernel reports it: on another machine, where a page that does not come
-//! is a signal and each fault a round trip; or in the page cache already.
+//! Where the bytes of a file are, as the kernel reports it: on another machine, where a page that does not
+//! come is a signal and each fault a round trip; or in the page cache already.
 
 use std::fs::File;
 

@@ -1,5 +1,5 @@
-//! Where a reader of CBOR is in its input: heads, texts and byte strings, and whole items, which are made into
-//! values, or stepped over by their heads.
+//! Where a reader of CBOR is in its input: heads, texts and byte strings, and whole items, which are made
+//! into values, or stepped over by their heads.
 
 use crate::error::{broken, Result, Rule};
 use crate::memory::Budget;

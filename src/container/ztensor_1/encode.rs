@@ -1,8 +1,8 @@
 //! The way back to a 1.1 or 1.2 manifest: deterministic CBOR, objects in their order, fields in the order of
 //! the spec, absent fields left out.
 //!
-//! The manifest of a file that grows or is edited is extended: what an edit does not change is copied byte for
-//! byte from the old one, unknown fields included, and new entries follow its own.
+//! The manifest of a file that grows or is edited is extended: what an edit does not change is copied byte
+//! for byte from the old one, unknown fields included, and new entries follow its own.
 
 use crate::container::capabilities::{Capabilities, LogicalTypes};
 use crate::container::cbor::{encode as put, Cursor, Head};

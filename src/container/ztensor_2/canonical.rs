@@ -1,12 +1,12 @@
 //! The canonical form (spec 2 section 10): same tensors and attributes, same bytes. It does not allow unknown
-//! keys and empty maps. And the content digest (section 11): the hash of what objects are, wherever their bytes
-//! are and however they are stored.
+//! keys and empty maps. And the content digest (section 11): the hash of what objects are, wherever their
+//! bytes are and however they are stored.
 //!
-//! What the manifest shows of the form: blobs have equal bytes where their digests say so. Whether names are in
-//! normal form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
+//! What the manifest shows of the form: blobs have equal bytes where their digests say so. Whether names are
+//! in normal form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
 //!
-//! The digest's items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes of
-//! the manifest are hashed as they are, in their order, and no memory is needed.
+//! The digest's items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes
+//! of the manifest are hashed as they are, in their order, and no memory is needed.
 
 use super::{deterministic, ends};
 use crate::container::cbor::{Cursor, Head};

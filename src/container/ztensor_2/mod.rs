@@ -6,8 +6,6 @@
 mod blobs;
 mod canonical;
 mod decode;
-#[cfg(test)]
-mod decode_tests;
 mod deterministic;
 mod encode;
 pub mod ends;
