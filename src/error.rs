@@ -5,18 +5,16 @@
 //! bad number writes the detail, each caller puts what it knows in front of it (component, object,
 //! path). Building a message never aborts: where memory is short the line is cut.
 
-mod cause;
 #[allow(unsafe_code)] // one pointer, to the heap or to what is there without memory
 mod data;
 mod os;
 mod rule;
 mod text;
 
-pub use cause::Cause;
-pub use rule::Rule;
+pub use rule::{Cause, Rule};
 
 use data::{ErrorData, ErrorPointer};
-pub(crate) use os::SystemText;
+pub(crate) use os::{is_refusal, SystemText};
 use text::{bounded_text, push_bounded, DETAIL_LIMIT};
 pub(crate) use text::{Quoted, MESSAGE_LIMIT};
 

@@ -1,5 +1,5 @@
-//! The mutex of this crate: what one thread's panic leaves in it the others go on with, as every value
-//! that is kept in one is whole between any two steps.
+//! A mutex that ignores poisoning, which the standard library's does not: every critical section leaves the
+//! value valid, so after one thread panics the others go on. It also reports its order to ThreadSanitizer.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, Condvar, PoisonError};

@@ -11,7 +11,6 @@ mod portable;
 #[cfg(unix)]
 #[allow(unsafe_code)] // starts threads of the platform
 mod posix;
-mod worker;
 
 #[cfg(not(unix))]
 use portable as platform;
@@ -19,11 +18,10 @@ use portable as platform;
 use posix as platform;
 
 pub use group::{ThreadGroup, Work};
-pub use hooks::ThreadHooks;
-pub use worker::is_worker;
+pub use hooks::{is_worker, ThreadHooks};
 
+use hooks::{mark_worker, MAX_THREADS};
 use std::sync::atomic::{AtomicU32, Ordering};
-use worker::MAX_THREADS;
 
 /// The number of threads for an option of the caller: 0 means as many as there are processors.
 pub fn count(wanted: usize) -> usize {
@@ -43,7 +41,7 @@ pub fn run(count: usize, hooks: ThreadHooks, body: &(dyn Fn() + Sync)) {
 fn as_worker<'b>(hooks: ThreadHooks, body: &'b (dyn Fn() + Sync)) -> impl Fn() + Sync + 'b {
     let started = AtomicU32::new(0);
     move || {
-        worker::begin();
+        mark_worker();
         let _ended = hooks.started(started.fetch_add(1, Ordering::Relaxed));
         body();
     }

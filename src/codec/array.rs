@@ -7,8 +7,8 @@ use super::strides::Gather;
 use crate::digest::Crc32;
 use crate::error::{fail, Error, Result};
 use crate::memory::{in_memory, take_front};
+use crate::model::component::Layout;
 use crate::model::encoding::{Codec, Coding};
-use crate::model::layout::Layout;
 use std::ops::Range;
 
 /// How stored bytes that are read become decoded ones.
@@ -200,8 +200,8 @@ impl Array<'_> {
 mod tests {
     use super::*;
     use crate::error::Cause;
+    use crate::model::component::Checksum;
     use crate::model::encoding::Encoding;
-    use crate::model::layout::Checksum;
 
     const SHAPE: [u64; 3] = [100, 10, 20];
     /// Of each plane the columns follow each other.

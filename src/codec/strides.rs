@@ -5,7 +5,7 @@ use crate::memory::{take_front, zeroed};
 use std::ops::Range;
 
 /// Dimensions that a component with strides has at most.
-const MAX_RANK: usize = crate::model::layout::MAX_RANK;
+const MAX_RANK: usize = crate::model::component::MAX_RANK;
 
 /// Rows and columns that are gathered together: what both sides touch stays in the cache.
 const TILE: usize = 32;

@@ -1,7 +1,6 @@
 //! What the tests of fast paths need: files, and what they hold, to be compared with a fast path and without.
 
-use super::frame::{Detected, Ends, Limits};
-use super::input::InMemory;
+use super::frame::{Detected, Ends, InMemory, Limits};
 use super::{decode, detect};
 use crate::error::{fail, Result};
 use crate::memory::Budget;

@@ -2,7 +2,7 @@
 
 use crate::error::{try_format, Result};
 use crate::memory::{bytes_of, Budget, HugeVec};
-use crate::model::layout::Layout;
+use crate::model::component::Layout;
 use crate::model::manifest::{Manifest, Position, RareNames, TextArena, TextId};
 use std::fmt::Display;
 

@@ -6,10 +6,9 @@
 use super::capabilities::{Capabilities, SharedBytes};
 use super::frame::Frame;
 use crate::error::{broken, fail, Quoted, Result, Rule};
-use crate::model::find_duplicate::find_duplicate;
-use crate::model::layout::{Layout, MAX_RANK};
+use crate::model::component::{Layout, MAX_RANK};
 use crate::model::manifest::{element_count, Component, Encoding, Format, Manifest, Object, TextId};
-use crate::model::sort::sort;
+use crate::model::sort::{find_duplicate, sort};
 use std::ops::Deref;
 
 /// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that

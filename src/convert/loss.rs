@@ -41,7 +41,7 @@ fn range(dtype: Dtype) -> Option<(i128, i128)> {
 
 /// Whether `to` cannot hold some number of `from`. To bool, every number is 0 or 1, so that none is lost.
 pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
-    let is_f8 = super::f8::values(from.1).is_some();
+    let is_f8 = super::float::float8_values(from.1).is_some();
     let from = from.0;
     match (range(from).filter(|_| !is_f8), range(to)) {
         _ if to == Dtype::Bool => false,
@@ -179,7 +179,7 @@ impl Conversion {
         lost: u64,
     ) {
         self.lost = self.lost.saturating_add(lost);
-        let table = super::f8::values(from.1);
+        let table = super::float::float8_values(from.1);
         let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
         floats(src, from.0, table, &mut |numbers| {
             floats(results.next().unwrap_or_default(), to, None, &mut |became| {

@@ -14,9 +14,7 @@
     )
 )]
 
-pub(crate) mod byte_order;
 mod chunks;
-mod f8;
 mod float;
 mod loss;
 
@@ -24,6 +22,7 @@ use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
 use crate::simd::{widen, Half, STREAM_ALIGNMENT};
+pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
@@ -104,7 +103,7 @@ pub(crate) fn convert(
             dst.len()
         ));
     }
-    let table = f8::values(from.1);
+    let table = float::float8_values(from.1);
     if !may_lose(from, to) {
         convert_all(src, from.0, table, to, dst, total);
         return Ok(0);

@@ -1,7 +1,6 @@
 //! Where a failure lies: behind one pointer, so that a `Result` is small on its way through every caller.
 
-use super::cause::Cause;
-use super::rule::Rule;
+use super::rule::{Cause, Rule};
 use std::alloc::{alloc, Layout};
 use std::ptr::NonNull;
 

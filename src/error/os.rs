@@ -1,9 +1,8 @@
-//! What a failed call of the operating system says. The standard library asks for memory to say it, in a way
-//! that ends the process where there is none, and the C library says it in the host's language; here it is a
-//! table.
+//! What a failed call of the operating system says, and whether the system refused it. The standard library
+//! asks for memory to say it, in a way that ends the process where there is none, and the C library says it
+//! in the host's language; here it is a table.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// An error as `std::io::Error` shows it, "No such file or directory (os error 2)", but without asking for
 /// memory. Messages show such errors by this alone.
@@ -143,6 +142,32 @@ fn text(code: i32) -> Option<&'static str> {
 #[cfg(not(any(unix, windows)))]
 fn text(_code: i32) -> Option<&'static str> {
     None
+}
+
+/// Whether the system refused a call as such: because of a filter of system calls, a policy, or a kernel or
+/// file system that does not have it. The caller then tries another call, if there is one.
+#[cfg(unix)]
+pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
+    const REFUSALS: [libc::c_int; 6] =
+        [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EINVAL, libc::EOPNOTSUPP, libc::ENODEV];
+    error.raw_os_error().is_some_and(|number| REFUSALS.contains(&number))
+}
+
+/// Whether the system refused a call as such. Not ERROR_INVALID_FUNCTION, which says that a handle is not a
+/// file's.
+#[cfg(windows)]
+pub(crate) fn is_refusal(error: &std::io::Error) -> bool {
+    use windows_sys::Win32::Foundation::{
+        ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED,
+    };
+    const REFUSALS: [u32; 3] = [ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED];
+    error.raw_os_error().is_some_and(|number| REFUSALS.contains(&(number as u32)))
+}
+
+/// Here no such thing is known.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn is_refusal(_error: &std::io::Error) -> bool {
+    false
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -1,17 +1,20 @@
-//! Blocks of a file: whether reads and writes can go past the page cache, their alignment, a second handle
-//! for them, and space that is allocated ahead.
+//! Blocks and pages: how large a page is, whether reads and writes can go past the page cache, their
+//! alignment, a second handle for them, and space that is allocated ahead.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
 #[cfg(windows)]
 mod windows;
 
-use super::page_size::page_size;
 use super::path::Access;
 use crate::error::Result;
+#[cfg(target_vendor = "apple")]
+use apple as platform;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
+#[cfg(windows)]
+use windows as platform;
 
 /// Bytes of a page of the usual processors; as a block they satisfy every device that Linux drives today.
 pub(crate) const PAGE: usize = 4096;
@@ -144,11 +147,6 @@ mod platform {
     }
 }
 
-#[cfg(target_vendor = "apple")]
-use apple as platform;
-#[cfg(windows)]
-use windows as platform;
-
 /// Platforms without direct access: there is no second handle, so nothing else is called.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 mod platform {
@@ -229,6 +227,58 @@ pub fn is_refusal(error: &std::io::Error) -> bool {
     platform::is_refusal(error)
 }
 
+/// Bytes of a page: a power of two. Nobody else asks the system.
+pub fn page_size() -> usize {
+    #[cfg(test)]
+    if let Some(pretended) = pretend::SIZE.get() {
+        return pretended;
+    }
+    system_page_size()
+}
+
+#[cfg(unix)]
+fn system_page_size() -> usize {
+    // SAFETY: a query without arguments in memory.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+}
+
+#[cfg(windows)]
+fn system_page_size() -> usize {
+    use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
+    let mut info = SYSTEM_INFO::default();
+    // SAFETY: it fills the struct, and cannot fail.
+    unsafe { GetSystemInfo(&raw mut info) };
+    usize::try_from(info.dwPageSize).ok().filter(|s| s.is_power_of_two()).unwrap_or(4096)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn system_page_size() -> usize {
+    4096
+}
+
+/// Pages of other sizes than this machine's.
+#[cfg(test)]
+pub mod pretend {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static SIZE: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+
+    /// The sizes that processors have.
+    pub const SIZES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
+
+    /// Runs `test` with pages of each size, on this thread.
+    pub fn each_size(test: impl Fn(usize)) {
+        for size in SIZES {
+            SIZE.set(Some(size));
+            test(size);
+        }
+        SIZE.set(None);
+    }
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
@@ -252,7 +302,7 @@ mod tests {
         if let Some(reading) = reopen(&file, Access::Read).unwrap() {
             assert!(same(&reading));
         }
-        crate::io::pretend::each_size(|page| {
+        pretend::each_size(|page| {
             let Some(writing) = open_direct(&file) else { return };
             assert_ne!(access, DirectAccess::No);
             assert!(same(&writing.file));

@@ -58,7 +58,7 @@ pub fn is_locked(file: &File) -> bool {
 #[cfg(all(unix, not(target_os = "solaris")))]
 mod platform {
     use super::{File, Kind, Lock};
-    use crate::io::refusal::is_refusal;
+    use crate::error::is_refusal;
     use std::io::{Error, ErrorKind};
     use std::os::fd::AsRawFd;
 
@@ -97,7 +97,7 @@ mod platform {
 #[cfg(windows)]
 mod platform {
     use super::{File, Kind, Lock};
-    use crate::io::refusal::is_refusal;
+    use crate::error::is_refusal;
     use std::io::Error;
     use std::os::windows::io::AsRawHandle;
     use windows_sys::Win32::Foundation::{ERROR_INVALID_FUNCTION, ERROR_IO_PENDING, ERROR_LOCK_VIOLATION};

@@ -7,15 +7,12 @@ pub(crate) mod blocks;
 pub mod file_lock;
 #[allow(unsafe_code)] // asks the system for what is in a folder
 pub(crate) mod folder;
-#[allow(unsafe_code)] // asks the system how large a page is
-mod page_size;
 #[allow(unsafe_code)] // resolves paths in memory of its own
 pub mod path;
 pub(crate) mod read_at;
-pub(crate) mod refusal;
 #[allow(unsafe_code)] // asks the kernel about files
 pub mod stat;
 
-pub use page_size::page_size;
+pub use blocks::page_size;
 #[cfg(test)]
-pub use page_size::pretend;
+pub use blocks::pretend;

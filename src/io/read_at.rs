@@ -1,8 +1,7 @@
 //! Positioned reads of open files, all or an error.
 
-use super::refusal::is_refusal;
 use super::stat::{self, Kind};
-use crate::error::{fail, Error, Result};
+use crate::error::{fail, is_refusal, Error, Result};
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut};
 

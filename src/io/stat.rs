@@ -2,7 +2,7 @@
 //! statx, which the standard library asks, fstat and stat still answer; and the other way round.
 
 use super::path::SystemPath;
-use super::refusal::is_refusal;
+use crate::error::is_refusal;
 use std::fs::{File, Metadata, Permissions};
 use std::time::UNIX_EPOCH;
 

@@ -3,7 +3,7 @@
 
 use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
 use crate::convert;
-use crate::convert::byte_order::swap_in_place;
+use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;

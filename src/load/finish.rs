@@ -6,7 +6,7 @@ use super::jobs::{frame_runs, Finish};
 use super::request::{Part, Request};
 use super::slab::StridedBlocks;
 use crate::codec::{Codec, Decoding, Entries, EntryRange, StoredPart};
-use crate::convert::byte_order::swap_in_place;
+use crate::convert::swap_in_place;
 use crate::digest::{self, Digest};
 use crate::error::{fail, Result};
 use crate::memory::{in_memory, take_front, zeroed};

@@ -1,8 +1,13 @@
-//! Memory for bytes: zeroed, asked for fallibly; 64-byte aligned where they are decoded ones.
+//! Memory that is asked for fallibly: zeroed bytes, 64-byte aligned where they are decoded ones; decoded
+//! components that are kept until the file is closed; one value in a box.
 
 use super::host::{HostAllocator, HostMemory};
 use super::huge_pages::Pages;
 use crate::error::{fail, Error, Result};
+use crate::lock::{Mutex, MutexGuard};
+use foldhash::fast::SeedableRandomState;
+use hashbrown::hash_map::{Entry, HashMap};
+use std::alloc::{alloc, alloc_zeroed, Layout};
 
 /// One cache line; what the specs align to.
 #[derive(Clone, Copy)]
@@ -105,10 +110,105 @@ pub fn take_front<'m>(slice: &mut &'m mut [u8], size: u64) -> Result<&'m mut [u8
     Ok(front)
 }
 
+/// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn
+/// ...>`.
+pub fn try_box<T>(value: T) -> Result<Box<T>> {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return Ok(Box::new(value)); // allocates nothing
+    }
+    // SAFETY: a layout of some bytes.
+    let memory = unsafe { alloc(layout) }.cast::<T>();
+    if memory.is_null() {
+        return Err(Error::out_of_memory(layout.size()));
+    }
+    // SAFETY: fresh memory of the global allocator with the layout of a `T`, which is what a box frees.
+    unsafe {
+        memory.write(value);
+        Ok(Box::from_raw(memory))
+    }
+}
+
+/// A type of which bytes that are all 0 are a value.
+///
+/// # Safety
+/// Zero bytes have to be a valid value of the type.
+pub unsafe trait OfZeros {}
+
+// SAFETY: it has integers, arrays of integers and an enum of one byte whose `Start` is 0. `new` sets them all
+// to 0, too.
+unsafe impl OfZeros for miniz_oxide::inflate::core::DecompressorOxide {}
+
+/// A value made where it stays: it takes no stack, however large it is.
+pub fn try_box_of_zeros<T: OfZeros>() -> Result<Box<T>> {
+    const { assert!(size_of::<T>() > 0) };
+    let layout = Layout::new::<T>();
+    // SAFETY: a layout of some bytes.
+    let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
+    if memory.is_null() {
+        return Err(Error::out_of_memory(layout.size()));
+    }
+    // SAFETY: fresh memory of the global allocator with the layout of a `T`, and its zeros are a `T`.
+    Ok(unsafe { Box::from_raw(memory) })
+}
+
+/// Buffers by number. None is removed or changed before the cache is dropped.
+pub struct DecodedCache {
+    buffers: Mutex<HashMap<usize, AlignedBuffer, SeedableRandomState>>,
+}
+
+impl Default for DecodedCache {
+    fn default() -> Self {
+        DecodedCache { buffers: Mutex::new(HashMap::with_hasher(crate::hash::state())) }
+    }
+}
+
+/// Borrows for as long as the cache is there.
+///
+/// # Safety
+/// `buffer` is in the cache that is borrowed for `'s`.
+#[allow(unsafe_code)]
+unsafe fn borrow<'s>(buffer: &AlignedBuffer) -> &'s [u8] {
+    let bytes = buffer.as_slice();
+    // SAFETY: a buffer's bytes are on the heap or in a mapping, which stay in place when the map moves
+    // the handle; nothing in the cache is written, replaced or removed before the cache is dropped,
+    // which the borrow of it for 's forbids.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
+}
+
+impl DecodedCache {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, AlignedBuffer, SeedableRandomState>> {
+        self.buffers.lock()
+    }
+
+    /// The bytes of that number, if they are there.
+    #[allow(unsafe_code)]
+    pub fn get(&self, number: usize) -> Option<&[u8]> {
+        // SAFETY: it is in this cache.
+        self.lock().get(&number).map(|buffer| unsafe { borrow(buffer) })
+    }
+
+    /// Inserts a buffer. Returns the bytes of that number: of another buffer, if one was inserted before.
+    #[allow(unsafe_code)]
+    pub fn insert(&self, number: usize, buffer: AlignedBuffer) -> Result<&[u8]> {
+        // A buffer that is not inserted is dropped after the lock is released, as a parameter is: freeing it
+        // may call the host.
+        let mut buffers = self.lock();
+        buffers.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not keep a decoded component"))?;
+        let kept = match buffers.entry(number) {
+            Entry::Occupied(kept) => kept.into_mut(),
+            Entry::Vacant(free) => free.insert(buffer),
+        };
+        // SAFETY: it is in this cache.
+        Ok(unsafe { borrow(kept) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::huge_pages::HUGE_PAGE;
+    use std::fmt::Debug;
 
     #[test]
     fn memory_is_aligned_zero_and_of_the_size_asked_for() {
@@ -139,5 +239,42 @@ mod tests {
     fn memory_that_is_not_there_is_an_error() {
         assert!(AlignedBuffer::zeroed(isize::MAX as usize + 1).is_err());
         assert!(AlignedBuffer::zeroed(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_box_holds_its_value_and_drops_it_once() {
+        let counted = std::sync::Arc::new(());
+        let boxed = try_box((counted.clone(), [7_u64; 5])).unwrap();
+        assert_eq!((boxed.1, std::sync::Arc::strong_count(&counted)), ([7; 5], 2));
+        drop(boxed);
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+        let nothing: Box<dyn Debug> = try_box(()).unwrap();
+        assert_eq!(format!("{nothing:?}"), "()");
+    }
+    #[test]
+    fn a_box_of_zeros_may_be_larger_than_the_stack() {
+        struct Large([u64; 512 << 10]);
+        // SAFETY: integers.
+        unsafe impl OfZeros for Large {}
+        let make = || try_box_of_zeros::<Large>().unwrap().0.iter().all(|value| *value == 0);
+        assert!(std::thread::Builder::new().stack_size(128 << 10).spawn(make).unwrap().join().unwrap());
+    }
+
+    #[test]
+    fn what_is_borrowed_stays_when_more_is_cached() {
+        let cache = DecodedCache::default();
+        let filled = |size: usize, with: u8| {
+            let mut buffer = AlignedBuffer::zeroed(size).unwrap();
+            buffer.as_mut_slice().fill(with);
+            buffer
+        };
+        let borrowed: Vec<&[u8]> =
+            (0..200).map(|i| cache.insert(i, filled(i * 7, i as u8)).unwrap()).collect();
+        assert_eq!(cache.insert(5, filled(3, 9)).unwrap(), [5; 35], "the first stays");
+        for (i, bytes) in borrowed.iter().enumerate() {
+            assert!(bytes.len() == i * 7 && bytes.iter().all(|b| *b == i as u8));
+            assert_eq!(cache.get(i).unwrap().as_ptr(), bytes.as_ptr());
+        }
+        assert!(cache.get(200).is_none());
     }
 }

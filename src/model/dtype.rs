@@ -3,8 +3,7 @@
 //! Each is one row of a table, which has its size, its names, its class and its codes in other interfaces.
 //! Names are the ones of spec 1.2 (section 2); those of older versions are beside them.
 
-pub use super::element::{Block, Class, Float8, Numbers};
-use super::name::Name;
+use std::ffi::CStr;
 
 /// A row of the storage types.
 struct DtypeRow {
@@ -346,6 +345,157 @@ impl Logical {
     }
 }
 
+/// What the bits of an element mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// IEEE 754 binary floating point.
+    Float,
+    /// The upper half of an IEEE 754 single.
+    Bfloat,
+    /// Two's complement.
+    Signed,
+    /// An integer without a sign.
+    Unsigned,
+    /// 0 or 1.
+    Bool,
+}
+
+impl Class {
+    /// DLDataTypeCode.
+    pub const fn dlpack_code(self) -> u8 {
+        match self {
+            Class::Signed => 0,
+            Class::Unsigned => 1,
+            Class::Float => 2,
+            Class::Bfloat => 4,
+            Class::Bool => 6,
+        }
+    }
+}
+
+/// How many elements take how many bytes. A plain element is a block of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Elements.
+    pub elements: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Block {
+    /// Bytes of `count` elements, rounded up to a whole byte; none if that does not fit in 64 bits.
+    #[inline]
+    pub const fn size(self, count: u64) -> Option<u64> {
+        if self.elements == 1 {
+            return count.checked_mul(self.bytes); // without dividing, which takes as long as all else here
+        }
+        let (whole, rest) = (count / self.elements, count % self.elements);
+        match whole.checked_mul(self.bytes) {
+            Some(size) => size.checked_add((rest * self.bytes).div_ceil(self.elements)),
+            None => None,
+        }
+    }
+
+    /// Whether `count` elements are whole blocks.
+    pub const fn divides(self, count: u64) -> bool {
+        count % self.elements == 0
+    }
+}
+
+/// How elements of a logical type are converted to numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// Each is one element of the dtype, or several: a complex number two.
+    OfDtype,
+    /// Each is a float of 8 bits.
+    Float8(Float8),
+    /// They are not converted.
+    None,
+}
+
+/// A float of 8 bits. What its codes mean is in `convert`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the logical types of the same names are described
+pub enum Float8 {
+    E4m3fn,
+    E5m2,
+    E4m3fnuz,
+    E5m2fnuz,
+}
+
+/// A name that lives as long as the library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(super) text: &'static str,
+    /// The text, with a NUL behind it.
+    pub(super) c: &'static CStr,
+}
+
+impl Name {
+    /// Made by the compiler, which refuses what is no UTF-8.
+    pub(super) const fn new(c: &'static CStr) -> Name {
+        match c.to_str() {
+            Ok(text) => Name { text, c },
+            Err(_) => panic!("a name of the spec is UTF-8"),
+        }
+    }
+}
+
 #[cfg(test)]
-#[path = "dtype_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_elements_are_never_turned() {
+        for stored_big_endian in [false, true] {
+            assert!(!Dtype::U8.swaps(stored_big_endian));
+            for dtype in [Dtype::F16, Dtype::F32, Dtype::I64] {
+                assert_eq!(
+                    dtype.swaps(stored_big_endian),
+                    stored_big_endian == cfg!(target_endian = "little")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_lead_back_to_their_type() {
+        for d in Dtype::ALL {
+            assert_eq!(Dtype::from_name(d.name()), Some(d));
+            assert_eq!(Dtype::from_old_name(d.old_name()), Some(d));
+            assert_eq!(Dtype::from_number(d.number()), Some(d));
+            assert_eq!(d.c_name().to_str(), Ok(d.name()));
+            assert_eq!((d.bits() % 8, d.bits() as usize / 8), (0, d.size()));
+        }
+        for t in Logical::ALL {
+            assert_eq!(Logical::from_name(t.name()), Some(t));
+            assert_eq!(Logical::from_number(t.number()), Some(t));
+            assert_eq!(t.c_name().to_str(), Ok(t.name()));
+            if let Some(old) = t.name_in_1_1() {
+                assert_eq!(Dtype::from_compound_name(old), Some((t.dtype(), t)));
+            }
+        }
+        assert_eq!(Dtype::from_name("F32"), None);
+        assert_eq!(Dtype::from_old_name("f32"), None);
+        for number in [i32::MIN, -1, 0, 256, i32::MAX] {
+            assert_eq!(Dtype::from_number(number), None);
+        }
+        for number in [i32::MIN, 0, 7, 256, i32::MAX] {
+            assert_eq!(Logical::from_number(number), None);
+        }
+    }
+
+    /// Codes that are taken for integers would be converted to wrong numbers without a word.
+    #[test]
+    fn what_elements_are_as_numbers_fits_what_they_are() {
+        for t in Logical::ALL {
+            const COMPLEX: u8 = 5; // of DLPack
+            let wanted = match t.numbers() {
+                Numbers::OfDtype => t.dlpack_code() == Some(COMPLEX) && t.ratio() == 2,
+                Numbers::Float8(_) => (t.dtype(), t.bits(), t.block().elements) == (Dtype::U8, 8, 1),
+                Numbers::None => t.dlpack_code() != Some(COMPLEX),
+            };
+            assert!(wanted, "{}: {:?}", t.name(), t.numbers());
+        }
+    }
+}

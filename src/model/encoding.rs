@@ -1,6 +1,6 @@
 //! Encodings: the only list of them. What decodes and encodes is in `codec`.
 
-use super::name::Name;
+use super::dtype::Name;
 use crate::error::Rule;
 use std::ffi::CStr;
 

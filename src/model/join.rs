@@ -1,8 +1,7 @@
 //! The manifests of several files as one: tables are appended, and positions moved by what was there before.
 
-use super::layout::Layout;
-use super::manifest::{Component, Format, Manifest, Object, RareNames};
-use super::manifest::{Position, Shard, TextId};
+use super::component::Layout;
+use super::manifest::{Component, Format, Manifest, Object, Position, RareNames, Shard, TextId};
 use crate::error::{fail, Result};
 use crate::memory::bytes_of;
 

@@ -3,11 +3,10 @@
 //! The tables are flat and every text is a position in one arena, so that opening a file with many
 //! objects costs a few large allocations and none per object.
 
+use super::component::Layout;
 pub use super::component::{Component, LogicalType, RareNames};
-use super::dtype::Logical;
+use super::dtype::{Logical, Name};
 pub use super::encoding::Encoding;
-use super::layout::Layout;
-use super::name::Name;
 pub use super::text::{Position, TextArena, TextId};
 use super::value::{Tape, Value};
 use crate::error::{fail, Result};

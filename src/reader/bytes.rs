@@ -9,8 +9,8 @@ use crate::load::{
     self, decoded_limit, digest_of, BatchOptions, BatchStats, Part, Request, StoredBytes, StoredComponent,
 };
 use crate::memory::{in_memory, HUGE_PAGE};
+use crate::model::component::Checksum;
 use crate::model::dtype::Dtype;
-use crate::model::layout::Checksum;
 use crate::model::manifest::{Encoding, LogicalType};
 use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;

@@ -1,7 +1,6 @@
 //! Opening a file: its source, its manifest, what is checked at once.
 
-use super::file::File;
-use super::file::ModelInfo;
+use super::file::{File, ModelInfo};
 use super::index::NameIndex;
 use super::input::ReadEnds;
 use super::lazy_shard::{OpenedFile, ShardOpener};
@@ -11,8 +10,7 @@ use super::open_options::{OpenOptions, Shards};
 use super::parts::{FilePart, Parts};
 use super::shards::{add_shards, ShardStore};
 use super::shared_bytes::SourceChecks;
-use super::store::unfinished_download;
-use super::store::{with_mode, FileSystem, Store};
+use super::store::{unfinished_download, with_mode, FileSystem, Store};
 use super::{file, recovery, structure};
 use crate::container::{Frame, Limits, Validated};
 use crate::error::{fail, Cause, Error, Result, Rule};
@@ -21,8 +19,7 @@ use crate::lock::Mutex;
 use crate::memory::{bytes_of, try_box, Budget, DecodedCache};
 use crate::model::manifest::{Component, Manifest};
 use crate::source::file::FileSource;
-use crate::source::memory::MemorySource;
-use crate::source::ByteSource;
+use crate::source::{ByteSource, MemorySource};
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::io::{folder, stat};
 use crate::memory::try_box;
 use crate::source::file::FileSource;
 use crate::source::map::MapSource;
-use crate::source::network::is_remote;
+use crate::source::residence::is_remote;
 use crate::source::{with_range, ByteSource};
 use crate::threads;
 use std::ffi::OsStr;

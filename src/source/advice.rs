@@ -1,10 +1,9 @@
 //! What the system can be advised about bytes: of a mapping, of the page cache.
 
 use super::pages::Pages;
-use crate::error::{fail, Error, Result, SystemText};
+use crate::error::{fail, is_refusal, Error, Result, SystemText};
 #[cfg(any(unix, windows))]
 use crate::io::page_size;
-use crate::io::refusal::is_refusal;
 use std::fs::File;
 use std::ops::Range;
 

@@ -1,9 +1,10 @@
-//! The interface to a file's bytes, and how a range of them is read.
+//! The interface to a file's bytes, how a range of them is read, and its two smallest sources: memory, and a
+//! shard that is not opened.
 
 use super::advice::{unsupported, Advice};
-use super::pages::Pages;
+use super::pages::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadRange};
-use crate::error::Result;
+use crate::error::{fail, Result};
 use crate::memory::{in_memory, zeroed, AlignedBuffer};
 use std::ops::Range;
 
@@ -109,4 +110,70 @@ pub fn for_each_chunk(
         at = at.saturating_add(chunk.len() as u64);
     }
     Ok(())
+}
+
+/// Bytes that the source owns or borrows.
+pub struct MemorySource<B> {
+    bytes: B,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> MemorySource<B> {
+    /// Reads from `bytes`.
+    pub fn new(bytes: B) -> Self {
+        MemorySource { bytes }
+    }
+}
+
+/// The part `range` of `bytes`; none if it passes their end.
+pub fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
+    let start = usize::try_from(range.start).ok()?;
+    let end = usize::try_from(range.end).ok()?;
+    bytes.get(start..end)
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> ByteSource for MemorySource<B> {
+    fn size(&self) -> u64 {
+        self.bytes.as_ref().len() as u64
+    }
+
+    fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        part(self.bytes.as_ref(), range)
+    }
+
+    /// The pages of the memory, by its address.
+    fn pages(&self) -> Pages {
+        let bytes = self.bytes.as_ref();
+        Pages::new(page_size(), bytes.as_ptr().addr() as u64 % page_size(), bytes.len() as u64, false)
+    }
+
+    fn profile(&self) -> Profile {
+        Profile::memory()
+    }
+
+    fn read_at(&self, offset: u64, dst: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(dst.len() as u64);
+        let found = self.slice(offset..end);
+        let size = self.size();
+        let bytes = found
+            .ok_or_else(|| fail!(Io, "bytes {offset} to {end} are not in the {size} bytes of memory"))?;
+        dst.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Refuses every read.
+pub(crate) struct Elsewhere;
+
+impl ByteSource for Elsewhere {
+    fn size(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn slice(&self, _: Range<u64>) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> Result<()> {
+        Err(fail!(Unsupported, "its bytes are in another file, a shard, which is not opened here"))
+    }
 }

@@ -5,16 +5,13 @@
 //! reads that copy go through the mapping only where that saves most of the work: slices whose pages are in
 //! memory.
 
-use super::advice::Advice;
-use super::advice::{advise_mapped, unsupported, EVICTS};
-use super::byte_source::ByteSource;
+use super::advice::{advise_mapped, unsupported, Advice, EVICTS};
+use super::byte_source::{part, ByteSource};
 use super::direct::DirectFile;
 use super::file::FileSource;
-use super::memory::part;
 use super::pages::Pages;
 use super::profile::{Change, PageCache, Profile, ReadRange};
-use crate::error::{fail, Cause, Error, Result, SystemText};
-use crate::io::refusal::is_refusal;
+use crate::error::{fail, is_refusal, Cause, Error, Result, SystemText};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::ops::Range;

@@ -4,20 +4,17 @@
 pub mod advice;
 mod byte_source;
 pub mod direct;
-mod elsewhere;
 pub mod file;
 #[allow(unsafe_code)] // maps files
 pub mod map;
-pub mod memory;
-#[allow(unsafe_code)] // asks the kernel which file system it is
-pub mod network;
 pub mod pages;
 mod profile;
-#[allow(unsafe_code)] // asks the kernel what is in memory
+#[allow(unsafe_code)] // asks the kernel where a file's bytes are
 pub mod residence;
 
 pub use advice::Advice;
-pub use byte_source::ByteSource;
-pub(crate) use byte_source::{change_since_open, for_each_chunk, is_callback_source, with_range, READ_CHUNK};
-pub(crate) use elsewhere::Elsewhere;
+pub(crate) use byte_source::{
+    change_since_open, for_each_chunk, is_callback_source, with_range, Elsewhere, READ_CHUNK,
+};
+pub use byte_source::{ByteSource, MemorySource};
 pub use profile::{Change, PageCache, Profile, ReadMany, ReadRange};

@@ -1,11 +1,10 @@
 //! A value and the threads that work on it during its lifetime.
 
-use super::hooks::ThreadHooks;
+use super::hooks::{mark_worker, ThreadHooks, MAX_THREADS};
 #[cfg(not(unix))]
 use super::portable::{name_thread, Thread};
 #[cfg(unix)]
 use super::posix::{name_thread, Thread};
-use super::worker::{self, MAX_THREADS};
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
@@ -93,7 +92,7 @@ extern "C" fn enter<T>(argument: *mut c_void) -> *mut c_void {
     // SAFETY: from `start`, for a group of this `T`, which waits for this thread before it frees it.
     let work = unsafe { &*argument.cast::<Work<T>>() };
     name_thread();
-    worker::begin();
+    mark_worker();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let _ended = work.hooks.started(work.started.fetch_add(1, Ordering::Relaxed));
         (work.body)(&work.value);

@@ -1,5 +1,6 @@
-//! Functions of the host's that are called on each thread that is started for it.
+//! Which threads are the library's, how many there may be, and the functions of the host's that each calls.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 
 /// Called with the host's context and the thread's number among those of one call, from 0.
@@ -61,6 +62,24 @@ impl Drop for Ended {
     fn drop(&mut self) {
         self.hooks.call(self.hooks.on_end, self.index);
     }
+}
+
+/// More threads than this do not help any of the work here.
+pub(super) const MAX_THREADS: usize = 256;
+
+thread_local! {
+    /// Whether this thread is one of ours.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller is a thread that was started here.
+pub fn is_worker() -> bool {
+    IS_WORKER.with(Cell::get)
+}
+
+/// The calling thread is one of ours.
+pub(super) fn mark_worker() {
+    IS_WORKER.with(|is| is.set(true));
 }
 
 #[cfg(test)]

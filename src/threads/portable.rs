@@ -1,5 +1,5 @@
-//! Threads of the standard library. It asks for their memory in a way that cannot fail but by ending
-//! the process, so that they are for platforms without another way.
+//! Threads of the standard library, for platforms without POSIX threads, as Windows: where there is no memory
+//! for one, the standard library ends the process.
 
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;

@@ -1,5 +1,6 @@
-//! POSIX threads, started without allocating in this library: if there is no memory for one, fewer threads
-//! run. They leave no thread-local data in the host's threads, either.
+//! POSIX threads. The standard library ends the process where there is no memory for one; these are started
+//! without allocating in this library, so that fewer run. They leave no thread-local data in the host's
+//! threads, either.
 
 use crate::lock::Mutex;
 use std::any::Any;
@@ -34,7 +35,7 @@ impl Drop for Started<'_> {
 /// Runs `body` on `more` threads and `own` on the caller's; waits for all.
 pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
     let job = Job { body, panic: Mutex::new(None) };
-    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::worker::MAX_THREADS];
+    let mut threads = [const { MaybeUninit::<libc::pthread_t>::uninit() }; super::hooks::MAX_THREADS];
     let more = more.min(threads.len());
     let mut count = 0;
     let before = block_signals();

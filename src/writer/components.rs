@@ -8,7 +8,7 @@ use super::frames::{compress, Inputs};
 use super::shared_bytes::Content;
 use super::state::{OpenComponent, Phase, Writer, MAX_UNREPORTED};
 use crate::codec::{encode_seek_table, Codec, Coding};
-use crate::convert::byte_order::swap_whole;
+use crate::convert::swap_whole;
 use crate::digest::{self, Algorithm, Digest, DigestOf, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};

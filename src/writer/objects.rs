@@ -16,11 +16,10 @@ use crate::container::QuantizedForm;
 use crate::digest::{self, Algorithm};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::find_duplicate::find_duplicate;
 use crate::model::manifest::{
     element_count, table_position, Component, Encoding, Format, Object, Position, RareNames,
 };
-use crate::model::sort::sort_by;
+use crate::model::sort::{find_duplicate, sort_by};
 use crate::model::value::Attributes;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;

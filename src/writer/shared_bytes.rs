@@ -4,12 +4,12 @@
 //! the bytes finds. In other files copies share bytes that their sources share.
 
 use super::description::{ComponentSpec, Recode};
-use crate::convert::byte_order::swap_whole;
+use crate::convert::swap_whole;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, TextId};
-use crate::model::normal_form::is_surely_composed;
+use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
 use crate::reader::StoredPlace;
 use foldhash::fast::SeedableRandomState;

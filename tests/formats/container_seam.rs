@@ -212,7 +212,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
 fn no_two_files_of_the_containers_import_each_other_in_a_circle() {
     let mut left = imports();
     assert!(left.len() > 25 && left.values().map(BTreeSet::len).sum::<usize>() > 60, "{left:#?}");
-    assert!(left["container::cbor::value"].contains("container::cbor::cursor"));
+    assert!(left["container::cbor::fields"].contains("container::cbor::cursor"));
     assert!(left["container::detect"].contains("container::ztensor_1::ends"));
     // What imports nothing that is left is in no circle.
     while let Some(leaf) = left.iter().find(|(_, targets)| targets.is_empty()).map(|(file, _)| file.clone()) {

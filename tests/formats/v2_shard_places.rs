@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use ztensor::error::{Cause, Error, Result};
 use ztensor::reader::{File, OpenOptions, Opened, Shards, Store};
-use ztensor::source::memory::MemorySource;
+use ztensor::source::MemorySource;
 
 fn read_all(file: &File, model: &Sharded) {
     for (name, bytes) in &model.tensors {

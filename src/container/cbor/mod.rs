@@ -11,7 +11,6 @@ mod fast_path;
 pub(super) mod fields;
 pub(super) mod tables;
 pub(super) mod template;
-mod value;
 
 pub use cursor::{Cursor, Head};
 pub use fast_path::packed;

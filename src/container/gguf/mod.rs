@@ -4,10 +4,9 @@
 //! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.
 
 pub mod cursor;
-mod decode;
+pub mod decode;
 pub mod keys;
 mod origin;
-pub mod tensors;
 #[cfg(test)]
 mod tests;
 

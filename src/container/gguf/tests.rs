@@ -1,7 +1,7 @@
 //! What the files of tests/data do not show: windows of any size, budgets, limits.
 
 use super::decode::{decode, decode_by};
-use crate::container::input::InMemory;
+use crate::container::frame::InMemory;
 use crate::container::{Frame, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;

@@ -4,7 +4,7 @@
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::find_duplicate::find_duplicate;
+use crate::model::sort::find_duplicate;
 
 /// How deep an ignored value may nest.
 const MAX_DEPTH: usize = 127;

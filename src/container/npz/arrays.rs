@@ -1,17 +1,15 @@
 //! Arrays to the tables of a manifest.
 
-use super::header::Kind;
-use super::header::{self, Front, Header};
+use super::header::{self, Front, Header, Kind};
 use crate::codec::inflate_front;
 use crate::container::clashes;
-use crate::container::frame::{Frame, Limits, TRAILING_HELP};
-use crate::container::input::Input;
+use crate::container::frame::{Frame, Input, Limits, TRAILING_HELP};
 use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Member, Method, Seen};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::component::{Checksum, Layout};
 use crate::model::dtype::Dtype;
-use crate::model::layout::{Checksum, Layout};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object,
     RareNames, TextId,

@@ -7,13 +7,11 @@
 
 mod arrays;
 pub mod header;
-mod literal;
 #[cfg(test)]
 mod tests;
 
 use super::capabilities::{Capabilities, FOREIGN};
-use super::frame::{Detected, Ends, Frame, Limits};
-use super::input::Input;
+use super::frame::{Detected, Ends, Frame, Input, Limits};
 use super::interface::Row;
 use super::torch;
 use super::zip::{self, Directory};

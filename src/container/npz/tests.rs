@@ -1,7 +1,5 @@
-use super::header::Kind;
-use super::header::{self, Front, Header};
-use crate::container::frame::{Frame, Limits};
-use crate::container::input::InMemory;
+use super::header::{self, Front, Header, Kind};
+use crate::container::frame::{Frame, InMemory, Limits};
 use crate::error::{Cause, Error, Result, Rule};
 use crate::memory::Budget;
 use crate::model::dtype::{Dtype, Logical};

@@ -2,7 +2,7 @@
 
 use super::values::Storage;
 use crate::codec::Coding;
-use crate::container::input::Input;
+use crate::container::frame::Input;
 use crate::container::tables::push;
 use crate::container::zip::{Directory, Member, Method};
 use crate::digest::Crc32;

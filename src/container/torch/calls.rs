@@ -1,7 +1,6 @@
 //! What the functions of a checkpoint make of their arguments: storages, tensors, plain values.
 
-use super::element::Element;
-use super::globals::{Global, Unreadable};
+use super::globals::{Element, Global, Unreadable};
 use super::values::{wrong, Heap, Id, Kind, Reason, Storage, Tensor, Value};
 use crate::error::{broken, Error, Result, Rule};
 use crate::model::manifest::element_count;

@@ -1,19 +1,17 @@
 //! A checkpoint to the tables of a manifest: its tensors, and its plain values as attributes of the file.
 
 use super::archive::Archive;
-use super::element::Element;
-use super::globals::{Bare, Global};
+use super::globals::{Bare, Element, Global};
 use super::pickle;
 use super::tree::{walk, Visit};
 use super::values::{wrong, Heap, Id, Kind, Reason, Span, Storage, Value};
 use crate::container::clashes;
-use crate::container::frame::{over_limit, Frame, Limits};
-use crate::container::input::Input;
+use crate::container::frame::{over_limit, Frame, Input, Limits};
 use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, try_format, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::layout::{Checksum, Layout};
+use crate::model::component::{Checksum, Layout};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
     TextId,

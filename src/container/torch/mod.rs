@@ -8,7 +8,6 @@
 mod archive;
 mod calls;
 mod decode;
-mod element;
 mod globals;
 mod opcodes;
 mod pickle;

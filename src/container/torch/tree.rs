@@ -9,7 +9,7 @@ use super::values::{Heap, Id, Kind, Place, Value};
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::bytes_of;
-use crate::model::find_duplicate::find_duplicate;
+use crate::model::sort::find_duplicate;
 use std::fmt::Write;
 
 /// How often each item may be visited, on average.

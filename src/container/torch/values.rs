@@ -3,8 +3,7 @@
 //! Nothing here is an object of Python's. Lists, tuples, dicts and sets are chains of items in one table, so
 //! that each costs the same however it grows; texts are ranges of the pickle.
 
-use super::element::Element;
-use super::globals::{Bare, Global};
+use super::globals::{Bare, Element, Global};
 use crate::container::tables::push;
 use crate::error::{fail, Cause, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};

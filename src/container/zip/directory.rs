@@ -1,13 +1,11 @@
 //! The directory of an archive: what each member is and where its local header stands.
 
-use super::end::{self, End};
-use super::end::{zip64_item, Fields};
-use crate::container::frame::{over_limit, Limits};
-use crate::container::input::Input;
+use super::end::{self, zip64_item, End, Fields};
+use crate::container::frame::{over_limit, Input, Limits};
 use crate::container::tables::{extend, push};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::find_duplicate::find_duplicate;
+use crate::model::sort::find_duplicate;
 use std::fmt;
 use std::ops::Range;
 

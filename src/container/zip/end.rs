@@ -1,8 +1,7 @@
 //! The end of an archive: where its directory stands and how many members that has. Numbers of a record, one
 //! after the other.
 
-use crate::container::frame::{Limits, TRAILING_HELP};
-use crate::container::input::Input;
+use crate::container::frame::{Input, Limits, TRAILING_HELP};
 use crate::error::{broken, fail, Error, Result, Rule};
 use std::ops::Range;
 

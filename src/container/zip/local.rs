@@ -2,7 +2,7 @@
 
 use super::directory::{Directory, Member, DESCRIPTOR};
 use super::end::{zip64_item, Fields};
-use crate::container::input::Input;
+use crate::container::frame::Input;
 use crate::container::tables::push;
 use crate::error::{broken, Result, Rule};
 use crate::memory::{bytes_of, Budget};

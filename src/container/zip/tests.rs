@@ -1,7 +1,6 @@
 use super::directory::{Directory, Method, Unread};
 use super::local::Seen;
-use crate::container::frame::Limits;
-use crate::container::input::InMemory;
+use crate::container::frame::{InMemory, Limits};
 use crate::error::{Cause, Result, Rule};
 use crate::memory::Budget;
 

@@ -3,7 +3,6 @@
 pub mod decode;
 pub mod encode;
 pub mod ends;
-pub mod extend;
 #[cfg(test)]
 mod template_tests;
 
@@ -84,7 +83,7 @@ const ENCODE: Encode = Encode {
     frame: ends::frame_of,
     footer: ends::encode_footer,
     aligns_manifest: false,
-    extend: Some(extend::extend),
+    extend: Some(encode::extend),
 };
 
 /// The row of 1.2, which detects all of 1.x.

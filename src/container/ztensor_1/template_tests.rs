@@ -3,8 +3,7 @@
 use crate::container::cbor::encode as put;
 use crate::container::cbor::template::tests::compared;
 use crate::container::differential::{meaning, outcome, with_bytes_changed, Random};
-use crate::container::frame::{Frame, Limits};
-use crate::container::input::InMemory;
+use crate::container::frame::{Frame, InMemory, Limits};
 use crate::container::ztensor_1::decode::decode;
 use crate::digest::{to_text, Digest};
 use crate::memory::Budget;

@@ -8,7 +8,7 @@ use super::{layouts, names};
 use crate::container::capabilities::Capabilities;
 use crate::container::cbor::encode::{self as put, SortedMap};
 use crate::container::cbor::{Cursor, Head};
-use crate::container::edits::{AttributeEdits, ObjectEdits};
+use crate::container::interface::{AttributeEdits, ObjectEdits};
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, LogicalType, Manifest, Object, TextId};

@@ -5,10 +5,7 @@
 
 mod blobs;
 mod canonical;
-mod content;
 mod decode;
-#[cfg(test)]
-mod decode_tests;
 mod deterministic;
 mod encode;
 pub mod ends;
@@ -78,7 +75,7 @@ pub(crate) const ROW: Row = Row {
     origin: None,
     ends: Some(ends::SEARCH),
     split: None,
-    content_digest: Some(content::digest),
+    content_digest: Some(canonical::digest),
     canonical: Some(Canonical { violation: canonical::violation, reserved: ends::reserved }),
 };
 

@@ -10,8 +10,8 @@ use super::layouts::{broken_layout, check_values, decoded, index_dtype, only, si
 use super::{ends, layouts, names, parts};
 use crate::container::capabilities::{Quantized, QuantizedForm, WriteRules};
 use crate::error::{broken, fail, Error, Result, Rule};
+use crate::model::component::MAX_RANK;
 use crate::model::dtype::{Dtype, Logical};
-use crate::model::layout::MAX_RANK;
 use crate::model::manifest::{element_count, Component, Encoding, Format, LogicalType, Manifest, Object};
 use crate::model::structure::{parse_packing, Grouping, Groups, LayoutCheck};
 use crate::model::value::{Attributes, Kind, OwnedValue, Value, ValueBuilder};

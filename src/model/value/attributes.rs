@@ -1,7 +1,6 @@
 //! The pairs of an attribute map that is still being changed.
 
-use super::builder::ValueBuilder;
-use super::owned::OwnedValue;
+use super::builder::{OwnedValue, ValueBuilder};
 use super::record::Value;
 use super::tape::Tape;
 use crate::error::Result;

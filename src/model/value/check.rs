@@ -3,7 +3,7 @@
 use super::layout::MAX_DEPTH;
 use super::record::{Kind, Value};
 use crate::error::{fail, Result};
-use crate::model::find_duplicate::find_duplicate;
+use crate::model::sort::find_duplicate;
 use std::cmp::Ordering;
 
 /// A total order in which equal means the same CBOR value, for finding duplicate keys.

@@ -1,0 +1,386 @@
+//! 0.1: an index of tensors behind their bytes; the magic at the front and the index's size (u64,
+//! little-endian) at the end.
+//!
+//! The index is an array of maps. There are no components and no formats; dtypes have their old names, and a
+//! tensor may have a byte order (0.1 sections 3.3 and 4). A tensor becomes an object of one component,
+//! `data`. Fields that the spec does not name are the object's attributes. A `layout` that is not dense is a
+//! format of that name.
+
+use crate::container::capabilities::{
+    no_layout, no_rule, AttributeKeys, Capabilities, Encodings, IndexDtypes, LogicalTypes, Roles,
+    SharedBytes, NO_RULES,
+};
+use crate::container::cbor::fields::{Decoder, SeenKeys};
+use crate::container::cbor::tables::{add, push_rare_names};
+use crate::container::cbor::{encode as put, packed, Head};
+use crate::container::frame::Input;
+use crate::container::frame::{frame, Detected, Ends, Frame, Limits, ALIGNMENT, MANIFEST_LIMIT};
+use crate::container::interface::{Encode, Row};
+use crate::digest::{Algorithm, DigestOf};
+use crate::error::{broken, Result, Rule};
+use crate::memory::Budget;
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{
+    table_position, Component, Container, Encoding, Format, LogicalType, Manifest, Object, RareNames, TextId,
+};
+use crate::model::value::Value;
+
+/// What it can represent.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    container: Container::V0_1,
+    number: Some(100),
+    name: "0.1.0",
+    says_three_numbers: false,
+    appends_as: None,
+    alignment: ALIGNMENT,
+    manifest_limit: MANIFEST_LIMIT,
+    file_attributes: false,
+    attribute_keys: AttributeKeys::TextsExcept(&FIELDS),
+    roles: Roles::Only(ROLE),
+    logical_types: LogicalTypes::None,
+    unknown_names: false,
+    reads_unknown_types: true,
+    states_sizes: true,
+    index_dtypes: IndexDtypes::Integers,
+    declares_sizes: false,
+    shared_bytes: SharedBytes::All,
+    duplicate_names: true,
+    big_endian: true,
+    any_byte_is_true: true,
+    zero_gaps: true,
+    unique_positions: false,
+    padding_rule: None,
+    check_layout: no_layout,
+    rule_of: no_rule,
+    encodings: Encodings::Written,
+    zstd: Encoding::Zstd,
+    digest_of: DigestOf::Stored,
+    usual_digest: Some(Algorithm::Crc32c),
+    checksums_optional: false,
+    has_shards: false,
+    max_frame: 1 << 30,
+    canonical_alignment: None,
+    old_ends_stay: false,
+    write_rules: &NO_RULES,
+};
+
+/// Its row.
+pub(crate) const ROW: Row = Row {
+    capabilities: CAPABILITIES,
+    detect: Some(detect),
+    may_be: &[],
+    decode: Some(decode),
+    has_own_rules: false,
+    encode: Some(Encode {
+        header: MAGIC,
+        manifest: encode_manifest,
+        frame: frame_of,
+        footer: encode_footer,
+        aligns_manifest: false,
+        extend: None,
+    }),
+    origin: None,
+    ends: None,
+    split: None,
+    content_digest: None,
+    canonical: None,
+};
+
+/// First bytes.
+pub(crate) const MAGIC: &[u8; 8] = b"ZTEN0001";
+
+/// Bytes behind the manifest.
+pub(crate) const FOOTER_SIZE: u64 = 8;
+
+/// Appends the footer.
+fn encode_footer(frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    let footer = frame.manifest_size().to_le_bytes();
+    out.try_reserve(footer.len())?;
+    out.extend_from_slice(&footer);
+    Ok(())
+}
+
+/// The frame of a file that is written, whose manifest begins at `start`.
+fn frame_of(start: u64, manifest: &[u8], to: &Capabilities) -> Frame {
+    let end = start.saturating_add(manifest.len() as u64);
+    Frame::with_data_first(to.container, start..end, end.saturating_add(FOOTER_SIZE))
+}
+
+/// Where the manifest is, by the last bytes of a file that begins with the magic.
+fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
+    if !ends.head.starts_with(MAGIC) {
+        return Ok(Detected::Other);
+    }
+    let (file_size, last8) = (ends.file_size, ends.tail.last_chunk::<8>());
+    if file_size < 16 {
+        return Err(broken!(
+            Rule::FileTooSmall,
+            "a 0.1 file of {file_size} bytes; the magic and the index size alone take 16"
+        ));
+    }
+    if last8 == Some(b"ZTEN1000") {
+        return Err(broken!(
+            Rule::HeaderMagic,
+            "the file begins like 0.1 (ZTEN0001) but ends like 1.1 (ZTEN1000)"
+        ));
+    }
+    let size = last8.map_or(0, |b| u64::from_le_bytes(*b));
+    let capacity = file_size.saturating_sub(16);
+    if size == 0 && capacity > 0 {
+        return Err(broken!(Rule::ManifestEmpty, "the index size is 0 in a file of {file_size} bytes"));
+    }
+    frame(Container::V0_1, file_size, FOOTER_SIZE, size, capacity, limits)
+}
+
+/// The role that a 0.1 tensor's bytes get.
+pub(crate) const ROLE: &str = "data";
+
+/// Names that a custom field cannot have.
+pub(crate) const FIELDS: [&str; 9] =
+    ["name", "offset", "size", "dtype", "shape", "encoding", "layout", "data_endianness", "checksum"];
+
+/// Encodes a whole index.
+pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    encode_head(manifest, to, out)?;
+    manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
+}
+
+/// Encodes what is in front of the first tensor.
+fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
+        to.check_file_attributes()?;
+    }
+    put::array(out, manifest.objects.len() as u64)
+}
+
+/// Encodes one tensor, its fields in the order of the releases. Refuses what 0.1 cannot represent.
+fn encode_object(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    let name = manifest.texts.get(object.name);
+    encode_tensor(manifest, object, to, out).map_err(|e| e.within(format_args!("object {name:?}")))
+}
+
+fn encode_tensor(manifest: &Manifest, object: &Object, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
+    let components = manifest.components(object);
+    to.check_component_count(components.len())?;
+    let [component] = components else { return Err(to.cannot_represent("its components")) };
+    let dtype = match (object.format, component.dtype, component.logical) {
+        (Format::Dense, Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => dtype,
+        (Format::Dense, ..) => return Err(to.cannot_represent("its type")),
+        _ => return Err(to.cannot_represent("a format other than dense")),
+    };
+    let custom = manifest.object_attributes(object).unwrap_or(Value::EMPTY_MAP);
+    let digest = manifest.digest(component);
+    put::open_map(out)?; // the releases' maps are of indefinite length
+    put::text(out, "name")?;
+    put::text(out, manifest.texts.get(object.name))?;
+    put::text(out, "offset")?;
+    put::unsigned(out, component.offset)?;
+    put::text(out, "size")?;
+    put::unsigned(out, component.stored_size)?;
+    put::text(out, "dtype")?;
+    put::text(out, dtype.old_name())?;
+    put::text(out, "layout")?;
+    put::text(out, "dense")?;
+    put::text(out, "shape")?;
+    let shape = manifest.shape(object);
+    put::array(out, shape.len() as u64)?;
+    shape.iter().try_for_each(|d| put::unsigned(out, *d))?;
+    put::text(out, "encoding")?;
+    put::text(out, component.encoding.name().ok_or_else(|| to.cannot_represent("its encoding"))?)?;
+    if !component.encoding.is_compressed() {
+        put::text(out, "data_endianness")?;
+        put::text(out, if component.is_big_endian() { "big" } else { "little" })?;
+    }
+    if let Some(digest) = digest {
+        put::text(out, "checksum")?;
+        put::text(out, digest)?;
+    }
+    for (key, value) in custom.pairs() {
+        to.check_attribute(key.as_text(), value)?;
+        put::value(out, key)?;
+        put::value(out, value)?;
+    }
+    put::end(out)
+}
+
+// Keys, packed in 8 bytes. A longer key is compared by all of its bytes, too.
+const NAME: u64 = packed(b"name");
+const OFFSET: u64 = packed(b"offset");
+const SIZE: u64 = packed(b"size");
+const DTYPE: u64 = packed(b"dtype");
+const SHAPE: u64 = packed(b"shape");
+const ENCODING: u64 = packed(b"encoding");
+const LAYOUT: u64 = packed(b"layout");
+const DATA_ENDIANNESS: u64 = packed(b"data_endianness");
+const CHECKSUM: u64 = packed(b"checksum");
+
+/// Reads a 0.1 index.
+pub fn decode(
+    frame: &mut Frame,
+    input: &mut dyn Input,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let bytes = input.read(frame.manifest.clone())?;
+    let mut d = Decoder::new(frame, bytes, budget);
+    d.manifest.container = Some(Container::V0_1);
+    d.manifest.version_text = Some(d.push_text("0.1.0")?);
+    if bytes.is_empty() {
+        return Ok(d.manifest); // 16 bytes, index size 0: empty to the 0.1 readers
+    }
+    let mut left = match d.cursor.head()? {
+        Head::Array(left) => left,
+        other => {
+            return Err(broken!(
+                Rule::RootType,
+                "the index at offset {} is {}, not an array",
+                frame.manifest.start,
+                other.kind()
+            ))
+        }
+    };
+    while d.cursor.another(&mut left)? {
+        d.count_object(limits)?;
+        let position = d.manifest.objects.len();
+        tensor(&mut d).map_err(|e| e.within(format_args!("tensor {position}")))?;
+    }
+    d.end()
+}
+
+/// The fields of a tensor that the spec names.
+#[derive(Default)]
+struct Fields {
+    name: Option<TextId>,
+    rare: RareNames,
+    offset: Option<u64>,
+    size: Option<u64>,
+    dtype: Option<Dtype>,
+    shape: Option<(u32, u32)>,
+    encoding: Option<Encoding>,
+    layout: Option<Format>,
+    big_endian: bool,
+    sparse: bool,
+}
+
+/// Reads the map that defines a tensor. Fields that the spec does not name are put to `keys`.
+fn fields(d: &mut Decoder<'_>, keys: &mut SeenKeys) -> Result<Fields> {
+    let mut f = Fields::default();
+    let mut left = d.map(Rule::ObjectType, "its definition")?;
+    while d.cursor.another(&mut left)? {
+        let key = d.key()?;
+        match key.packed {
+            NAME => {
+                keys.once(0, &key)?;
+                let text = d.text(Rule::NameMissing, "\"name\"")?;
+                f.name = Some(d.push_text(&text)?);
+            }
+            OFFSET => {
+                keys.once(1, &key)?;
+                f.offset = Some(d.unsigned(Rule::OffsetType, "\"offset\"")?);
+            }
+            SIZE => {
+                keys.once(2, &key)?;
+                f.size = Some(d.unsigned(Rule::LengthType, "\"size\"")?);
+            }
+            DTYPE => {
+                keys.once(3, &key)?;
+                let text = d.text(Rule::DtypeType, "\"dtype\"")?;
+                f.dtype = Dtype::from_old_name(&text);
+                if f.dtype.is_none() {
+                    f.rare.dtype = Some(d.push_text(&text)?);
+                }
+            }
+            SHAPE => {
+                keys.once(4, &key)?;
+                f.shape = Some(d.shape()?);
+            }
+            ENCODING if *key == *b"encoding" => {
+                keys.once(5, &key)?;
+                let name = d.text(Rule::EncodingType, "\"encoding\"")?;
+                f.encoding = Encoding::from_name(&name);
+                if f.encoding.is_none() {
+                    f.rare.encoding = Some(d.push_text(&name)?);
+                    f.encoding = Some(Encoding::Other);
+                }
+            }
+            LAYOUT => {
+                keys.once(6, &key)?;
+                let text = d.text(Rule::LayoutType, "\"layout\"")?;
+                f.sparse = text == "sparse";
+                f.layout =
+                    Some(if text == "dense" { Format::Dense } else { Format::Other(d.push_text(&text)?) });
+            }
+            DATA_ENDIANNESS if *key == *b"data_endianness" => {
+                keys.once(7, &key)?;
+                f.big_endian = match &*d.text(Rule::EndiannessValue, "\"data_endianness\"")? {
+                    "little" => false,
+                    "big" => true,
+                    other => {
+                        let rule = Rule::EndiannessValue;
+                        return Err(broken!(
+                            rule,
+                            "\"data_endianness\" is {other:?}, neither little nor big"
+                        ));
+                    }
+                };
+            }
+            CHECKSUM if *key == *b"checksum" => {
+                keys.once(8, &key)?;
+                if let Some(text) = d.optional_text(Rule::DigestType, "\"checksum\"")? {
+                    f.rare.digest = Some(d.push_text(&text)?);
+                }
+            }
+            _ => {
+                let custom = d.checked(&key)?;
+                let mut cursor = d.cursor.clone();
+                keys.push_unknown(&d.cursor, custom, |tape| {
+                    cursor.value_to(tape).map_err(|e| e.within(format_args!("field {custom:?}")))
+                })?;
+                d.cursor = cursor;
+            }
+        }
+    }
+    Ok(f)
+}
+
+/// Reads a tensor into an object of one component.
+fn tensor(d: &mut Decoder<'_>) -> Result<()> {
+    let mut keys = SeenKeys::default();
+    let f = fields(d, &mut keys)?;
+    let custom = keys.into_unknown()?;
+    let name = f.name.ok_or_else(|| broken!(Rule::NameMissing, "it has no \"name\""))?;
+    let (shape_start, rank) = f.shape.ok_or_else(|| broken!(Rule::ShapeType, "it has no \"shape\""))?;
+    if f.dtype.is_none() && f.rare.dtype.is_none() {
+        return Err(broken!(Rule::DtypeType, "it has no \"dtype\""));
+    }
+    let sparse_format = custom.as_ref().and_then(|custom| custom.get("sparse_format"));
+    if f.sparse && sparse_format.and_then(Value::as_text).is_none() {
+        return Err(broken!(
+            Rule::SparseFormat,
+            "its layout is sparse, but no text says the \"sparse_format\""
+        ));
+    }
+    let encoding = f.encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
+    let mut component = Component::new(d.manifest.intern_role(ROLE)?, f.dtype);
+    component.encoding = encoding;
+    component.offset = f.offset.ok_or_else(|| broken!(Rule::OffsetType, "it has no \"offset\""))?;
+    component.stored_size = f.size.ok_or_else(|| broken!(Rule::LengthType, "it has no \"size\""))?;
+    component.rare = push_rare_names(&d.cursor, &mut d.manifest, f.rare)?;
+    // Only raw data has a byte order, and single bytes have none (0.1 section 6).
+    let has_order = encoding == Encoding::Raw && f.dtype.is_some_and(|t| t.size() > 1);
+    component.set_big_endian(f.big_endian && has_order);
+    let attributes = custom.map(|custom| d.push_attributes(&custom)).transpose()?;
+    let component_start = table_position(d.manifest.components.len())?;
+    add(&d.cursor, &mut d.manifest.components, component)?;
+    let object = Object {
+        name,
+        format: f.layout.unwrap_or(Format::Dense),
+        shape_start,
+        rank,
+        component_start,
+        component_count: 1,
+        attributes,
+    };
+    add(&d.cursor, &mut d.manifest.objects, object)?;
+    Ok(())
+}
