@@ -12,6 +12,7 @@
  *         use(t.data, t.size, t.shape, t.rank);
  *     zt_close(file);
  *
+ * ztensor_advanced.h has the rest: your own sources and sinks, allocators, advice, sparse objects, a cache, editing, repair.
  * These rules hold for every function, unless its own text says otherwise.
  *
  * Failure. A function that can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments.
@@ -43,8 +44,8 @@
  * contain a NUL; with length 0 it is NUL-ended. Names in a file are any bytes: see zt_object_name.
  *
  * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
- * Units: sizes and offsets are bytes, counts and shapes are elements. Sizes in files are uint64_t, sizes in memory are
- * size_t. Elements are in the host's byte order.
+ * Units: sizes and offsets are bytes, counts and shapes are elements. Sizes of objects and files are uint64_t, sizes of your
+ * memory are size_t. Elements are in the host's byte order.
  *
  * The library never prints, aborts, exits, reads the environment or installs a signal handler.
  */
@@ -57,7 +58,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Returned statuses are to be looked at; hints and aborts do not have it.
+/// Marks functions whose status must be looked at. Hints and functions that stop work are not marked.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -97,15 +98,15 @@ typedef struct zt_cache zt_cache;
 
 /// A file that is being written.
 ///
-/// If a call fails, the writer stays as it was before the call. Writing itself can fail, too: ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes were on their way. Then the
-/// writer has failed: every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
+/// If a call is refused, the writer stays as it was before the call. If writing fails (ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has
+/// failed. Then every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
 typedef struct zt_writer zt_writer;
 
 /// Requests that are being read in the background.
 typedef struct zt_load zt_load;
 
-typedef uint32_t zt_advice; ///< A hint what will be done with bytes.
+typedef uint32_t zt_advice; ///< A hint about what will be done with bytes.
 typedef int32_t zt_attribute_kind; ///< What a zt_attribute holds.
 typedef int32_t zt_cache_policy; ///< Which slice is evicted when a slot is needed.
 typedef int32_t zt_container; ///< How a file is laid out.
@@ -169,9 +170,10 @@ typedef struct zt_write_summary zt_write_summary;
 /// The values of zt_status.
 typedef enum zt_status_value {
     ZT_OK = 0, ///< Success.
-    ZT_ERROR_INVALID_ARGUMENT = 1, ///< An argument is invalid whatever the file: NULL, an unknown enum value.
+    /// An argument is invalid: NULL, an unknown enum value, an index or range that is too large.
+    ZT_ERROR_INVALID_ARGUMENT = 1,
     ZT_ERROR_IO = 2, ///< The operating system or a callback of the caller failed.
-    ZT_ERROR_NOT_FOUND = 3, ///< The object, component, attribute or key does not exist.
+    ZT_ERROR_NOT_FOUND = 3, ///< The object, component, attribute or name does not exist.
     ZT_ERROR_UNKNOWN_CONTAINER = 4, ///< The content is not in a format that the library reads.
     ZT_ERROR_CORRUPT = 5, ///< The file breaks a rule of its format; the message names the rule.
     ZT_ERROR_DIGEST_MISMATCH = 6, ///< The bytes do not match their digest.
@@ -231,29 +233,30 @@ uint32_t zt_abi_version(void);
 //
 // Opening checks everything that the manifest and the file's size can show. It reads no tensor.
 
-/// Opens the file at path. The content decides the container (docs/formats.md), not the name.
+/// Opens one file. The content decides the container (docs/formats.md), not the name. For models use
+/// zt_open_model.
 ///
 /// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
 /// failure. End it with zt_close.
 /// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (also a folder or FIFO), ZT_ERROR_UNKNOWN_CONTAINER,
-/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be
-/// mapped), ZT_ERROR_BUSY (the file keeps changing, or an append is in progress). With options.verify also
-/// ZT_ERROR_DIGEST_MISMATCH. If an append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file.
-/// Spec 1.2 section 5.
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT,
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY (the file keeps
+/// changing, or an append is in progress), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an append was
+/// interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: any file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
-/// opens the files that it names. A file that an index beside it names opens them, too. A numbered file
-/// (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as options.shards says. If
-/// path is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
+/// opens the files that it names. If an index beside a file names this file, the whole index is opened. A
+/// numbered file (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as
+/// options.shards says. If path is a symbolic link, the other files are looked for beside the link, then
+/// beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
-/// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
-/// ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong file or leads out of its folder, or
-/// files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message
-/// lists them.
+/// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
+/// file or leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder
+/// holds several models; the message lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a file that is in memory.
@@ -263,9 +266,8 @@ ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *op
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
-/// Releases a reference. The last one closes the file and ends everything borrowed from it. Buffers of
-/// zt_component_load hold their own reference.
-/// No other thread may use the reference that is released.
+/// Releases a reference; NULL is ignored. The last one closes the file and ends everything borrowed from it.
+/// Buffers of zt_component_load hold their own reference.
 void zt_close(zt_file *file);
 
 /// Adds a reference; call zt_close once more. Returns file.
@@ -288,10 +290,10 @@ typedef enum zt_mode_value {
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
-/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is STEM-NAME.zt beside it, or in
-/// zt_open_options.shard_folder also NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
+/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
 typedef enum zt_shards_value {
-    ZT_SHARDS_OF_MODELS = 0, ///< Models: ZT_SHARDS_ON_USE. Other files: ZT_SHARDS_NEVER.
+    ZT_SHARDS_OF_MODELS = 0, ///< ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
     ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
     ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
     ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
@@ -371,8 +373,7 @@ ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_par
 /// A dense tensor.
 struct zt_tensor {
     size_t struct_size;
-    /// The elements, row-major, in the host's byte order. Not NULL. Aligned as for zt_component_ptr.
-    const void *data;
+    const void *data; ///< The elements, row-major, in the host's byte order. Not NULL. Aligned for its elements.
     size_t size; ///< Bytes at data.
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
@@ -385,8 +386,7 @@ struct zt_tensor {
 ///
 /// name: as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
-/// zt_component_read returns.
-/// Spec 1.2 section 3.
+/// zt_component_read returns. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_tensor_find(const zt_file *file, const char *name, zt_tensor *view);
 
 /// As zt_tensor_find, for an object.
@@ -403,7 +403,8 @@ size_t zt_object_count(const zt_file *file);
 /// The object at index, in file order, part by part; NULL if index is not below zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Metadata of an object. Fields from offset on describe component; they are 0 if it is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe component; they are 0
+/// if it is NULL.
 struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
@@ -519,8 +520,7 @@ const char *zt_component_digest(const zt_component *component);
 /// aligned. size: receives the bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
 /// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding.
-/// Spec 1.2 section 3.
+/// dtype or encoding. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const void **ptr, size_t *size);
 
 /// Reads all numbers of an object as elements of another dtype, row-major.
@@ -582,8 +582,8 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 #define ZT_CAP_DIRECT 8
 /// There is a digest, or the CRC-32 of an archive, that this version can check.
 #define ZT_CAP_VERIFY 16
-/// The component has its pages for itself: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and nothing
-/// else.
+/// No other bytes are in the component's pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and
+/// nothing else.
 #define ZT_CAP_PAGE_EXCLUSIVE 32
 
 /// What works on the component: a set of ZT_CAP_ bits.
@@ -597,7 +597,8 @@ struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read.
     uint64_t offset; ///< First decoded byte of a range.
-    uint64_t length; ///< Bytes of the range: ZT_WHOLE to the end, 0 for none. Must be 0 for a slice and for rows.
+    /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. Must be 0 for a slice and for rows.
+    uint64_t length;
     const uint64_t *start; ///< A slice instead, as for zt_object_read_slice: rank starts.
     const uint64_t *count; ///< Rank counts; NULL if this is not a slice.
     const uint64_t *step; ///< Rank steps; NULL for 1.
@@ -820,23 +821,23 @@ const char *zt_container_name(zt_container container);
 /// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
-/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the files stay open, and
-/// every dst and the ring belong to the load.
-/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share slots;
-/// larger ones come in several pieces, in any order. A piece that is compressed, strided, converted or
-/// verified and larger than a slot needs temporary memory: ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Returns what zt_read_batch returns for what the manifests show.
-/// Starts threads, which live until zt_load_finish. Sources with callers_thread are read by the threads in
-/// zt_load_next; so is everything if no thread can be started.
+/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
+/// open, and every dst and the ring belong to it.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
+/// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
+/// request larger than a slot is compressed, strided, converted or verified, it needs temporary memory:
+/// ZT_ERROR_LIMIT if that exceeds in_flight.
+/// Returns what zt_read_batch returns for what the manifests show. Starts threads, which live until
+/// zt_load_finish. If none can be started, the threads in zt_load_next read.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 
 /// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
-/// the end.
+/// the end. An empty request gives one event of size 0.
 /// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event is a failed request.
+/// Returns ZT_OK also if the event reports a failed request or a failed load.
 /// Several threads may call it at once; each event goes to one of them.
 ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
@@ -873,12 +874,13 @@ struct zt_load_options {
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
     uint32_t pinned; ///< As in zt_read_options.
     zt_load_order order; ///< Which requests begin first.
-    uint32_t keep_going; ///< 1: report a failed request and go on. 0: the first failure ends the load.
-    /// Memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's, if
-    /// requests need it.
+    /// 1: report a failed request and go on. 0: the first failure is reported and ends the load.
+    uint32_t keep_going;
+    /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
+    /// NULL: the library's.
     void *ring;
-    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0 for the default.
-    size_t slot_count; ///< Number of slots; with ring NULL, 0 for the default.
+    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0 for the default (docs/tuning.md).
+    size_t slot_count; ///< Number of slots, at least 1; with ring NULL, 0 for the default.
     const zt_thread_hooks *thread_hooks; ///< Called on each reading thread; NULL: those of the first request's file.
 };
 
@@ -900,7 +902,9 @@ struct zt_load_event {
     zt_status status; ///< ZT_OK, the request's failure, or the load's result.
     const char *message; ///< This thread's zt_last_error if status is a failure, else "".
     uint64_t tag; ///< The tag of the request.
-    const void *data; ///< The bytes: at the request's dst, or in a slot until zt_load_release.
+    /// The bytes: at the request's dst, or in a slot until zt_load_release. In a page-aligned ring they have
+    /// at least the alignment that they have in the file, up to 64 bytes.
+    const void *data;
     size_t size; ///< Bytes at data.
     uint64_t offset; ///< Where these bytes begin within what the request reads.
     uint32_t last; ///< 1 if no more events follow for the request.
@@ -914,7 +918,8 @@ struct zt_load_event {
 //
 // Attributes of a file or an object are a tree of values in CBOR's data model.
 
-/// The file's attributes, a map; NULL if absent. Of a model, those of part 0.
+/// The file's attributes, a map (of safetensors its "__metadata__"); NULL if absent. Of a model, those of
+/// part 0.
 const zt_value *zt_file_attributes(const zt_file *file);
 
 /// The object's attributes, a map; NULL if absent.
@@ -1070,15 +1075,16 @@ struct zt_verify_report {
     /// Stored bytes without a digest or CRC-32 that could be checked. Damage there is not found.
     uint64_t bytes_not_covered;
     /// Components, objects and shards that could not be checked completely: an unknown dtype, encoding,
-    /// digest algorithm or, in zTensor 2, type. If it is not 0, zt_verify does not return ZT_OK.
+    /// digest algorithm or, in zTensor 2, type; a digest that is missing and required. If it is not 0,
+    /// zt_verify does not return ZT_OK.
     uint64_t not_checked;
 };
 
 // -------------------------------------------------------------------------------------------------------------------
 // 9. Writing
 //
-// Create or append, write objects, finish. A new file appears whole or not at all. The same calls write the
-// same bytes.
+// Create or append, write objects, set attributes (zt_write_attribute), finish. A new file appears whole or not
+// at all. Equal calls write equal files.
 
 /// Begins a new file. It is written under another name beside path and replaces path atomically in
 /// zt_write_finish. Until then the file at path stays unchanged.
@@ -1087,12 +1093,10 @@ struct zt_verify_report {
 /// failure. End it with zt_write_finish or zt_write_abort.
 /// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
 /// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
-/// ZT_ERROR_NO_FILE.
-/// Processes that have the old file open keep reading the old contents. On Windows zt_write_finish returns
-/// ZT_ERROR_IO if a program has the file open without sharing it for deletion.
+/// ZT_ERROR_NO_FILE. Processes that have the old file open keep reading the old contents (docs/platforms.md
+/// for Windows).
 /// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
-/// the version cannot represent.
-/// Spec 1.2 section 4.
+/// the version cannot represent. Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options *options, zt_writer **writer);
 
 /// Writes a dense object. Nothing is kept after the call.
@@ -1101,11 +1105,10 @@ ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options 
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
 /// row-major, in the host's byte order.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
-/// is taken, ZT_ERROR_LIMIT if it exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent the
-/// object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the
-/// data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
-/// nonzero bits behind the last element of a packed type.
-/// Spec 1.2 section 3.
+/// is taken, ZT_ERROR_LIMIT if the name exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent
+/// the object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if
+/// the data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
+/// nonzero bits behind the last element of a packed type. Spec 1.2 section 3.
 ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_t name_length, zt_dtype dtype,
     zt_type type, const uint64_t *shape, size_t rank, const void *data, size_t size);
 
@@ -1113,8 +1116,8 @@ ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged. Failures after the rename are the exception; their messages say "in place".
-/// Spec 1.2 section 4.
+/// destination is unchanged, unless the message says "in place": then the new file is there, but could not be
+/// synced or cleaned up. Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
@@ -1259,8 +1262,7 @@ struct zt_object_desc {
 /// Writes an object of any format with its components. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the
 /// format needs is missing, else as zt_write_dense. Sparse and quantized objects are checked as zt_verify
-/// checks them.
-/// Spec 1.2 sections 1 to 3.
+/// checks them. Spec 1.2 sections 1 to 3.
 ZT_NODISCARD zt_status zt_write_object(zt_writer *writer, const zt_object_desc *desc);
 
 /// A dense object of zt_write_batch.
@@ -1306,8 +1308,8 @@ struct zt_copy_options {
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
-/// source's digests, CRC-32s and checksums of compressed frames. If it is refused, the writer is unchanged.
-/// zt_write_options.allow_damaged copies it all the same.
+/// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
+/// copies it all the same.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
@@ -1342,9 +1344,7 @@ typedef enum zt_attribute_kind_value {
 struct zt_attribute {
     size_t struct_size;
     zt_attribute_kind kind; ///< Which of the fields below are used.
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number, the dtype to state if the
-    /// container can (.zt cannot): the number must fit exactly. 0 for none.
-    zt_dtype dtype;
+    zt_dtype dtype; ///< The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS; 0 for other kinds.
     int64_t i64; ///< A bool or signed integer.
     uint64_t u64; ///< An unsigned integer.
     double f64; ///< A float.
@@ -1367,11 +1367,11 @@ struct zt_attribute {
 #define ZT_ATTRIBUTE_JSON(v) ZT_ATTRIBUTE(.kind = ZT_ATTRIBUTE_KIND_JSON, .data = (v))
 #endif
 
-/// Sets an attribute of the file or of an object, or removes it with ZT_ATTRIBUTE_KIND_REMOVE. Nothing is
-/// kept after the call. In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)).
+/// Sets an attribute of the file or of an object, replaces it, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
+/// In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)). Nothing is kept after the call.
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
-/// zt_write_append, of an object that the file had before. key: UTF-8.
+/// zt_write_append, of an object that the file had before. zt_write_dense leaves no object open. key: UTF-8.
 /// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
 /// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
 /// represent the attribute.
@@ -1382,9 +1382,8 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
-/// reports an interrupted append and zt_repair restores the old file.
-/// The old manifest is kept, including unknown fields. New objects follow the rules of 1.2. The version
-/// becomes 1.2.0 if that is needed and every object allows it.
+/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2.
+/// The version becomes 1.2.0 if that is needed and every object allows it.
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
 /// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file

@@ -542,8 +542,7 @@ ZT_NODISCARD zt_status zt_write_rename(zt_writer *writer, const char *name, size
 /// Returns ZT_ERROR_UNSUPPORTED if either file is not zTensor 2, for an append, and for an invalid name;
 /// ZT_ERROR_EXISTS if the name is taken; ZT_ERROR_LIMIT above 65,536 shards; ZT_ERROR_INVALID_ARGUMENT in
 /// canonical form; ZT_ERROR_STATE if an object is open or the writer has failed; ZT_ERROR_CANCELLED,
-/// ZT_ERROR_IO.
-/// Spec 2 section 8.
+/// ZT_ERROR_IO. Spec 2 section 8.
 ZT_NODISCARD zt_status zt_write_shard(zt_writer *writer, const char *name, size_t name_length, const zt_file *file);
 
 /// Adds an object of a shard: its shape, format, attributes and digests; the bytes stay in the shard.
@@ -551,8 +550,7 @@ ZT_NODISCARD zt_status zt_write_shard(zt_writer *writer, const char *name, size_
 /// object: of the handle that was given to zt_write_shard. new_name: NULL for the object's name.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if its file is not a shard, ZT_ERROR_UNSUPPORTED if a component is in a
 /// shard of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the
-/// writer has failed.
-/// Spec 2 section 8.
+/// writer has failed. Spec 2 section 8.
 ZT_NODISCARD zt_status zt_write_link(zt_writer *writer, const zt_object *object, const char *new_name,
     size_t new_name_length);
 

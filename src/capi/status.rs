@@ -13,11 +13,11 @@ pub type zt_status = i32;
 pub enum zt_status_value {
     /// Success.
     ZT_OK = 0,
-    /// An argument is invalid whatever the file: NULL, an unknown enum value.
+    /// An argument is invalid: NULL, an unknown enum value, an index or range that is too large.
     ZT_ERROR_INVALID_ARGUMENT = 1,
     /// The operating system or a callback of the caller failed.
     ZT_ERROR_IO = 2,
-    /// The object, component, attribute or key does not exist.
+    /// The object, component, attribute or name does not exist.
     ZT_ERROR_NOT_FOUND = 3,
     /// The content is not in a format that the library reads.
     ZT_ERROR_UNKNOWN_CONTAINER = 4,

@@ -88,7 +88,8 @@ pub struct zt_verify_report {
     /// Stored bytes without a digest or CRC-32 that could be checked. Damage there is not found.
     pub bytes_not_covered: u64,
     /// Components, objects and shards that could not be checked completely: an unknown dtype, encoding,
-    /// digest algorithm or, in zTensor 2, type. If it is not 0, zt_verify does not return ZT_OK.
+    /// digest algorithm or, in zTensor 2, type; a digest that is missing and required. If it is not 0,
+    /// zt_verify does not return ZT_OK.
     pub not_checked: u64,
 }
 

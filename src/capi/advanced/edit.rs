@@ -57,8 +57,7 @@ pub unsafe extern "C" fn zt_write_rename(
 /// Returns ZT_ERROR_UNSUPPORTED if either file is not zTensor 2, for an append, and for an invalid name;
 /// ZT_ERROR_EXISTS if the name is taken; ZT_ERROR_LIMIT above 65,536 shards; ZT_ERROR_INVALID_ARGUMENT in
 /// canonical form; ZT_ERROR_STATE if an object is open or the writer has failed; ZT_ERROR_CANCELLED,
-/// ZT_ERROR_IO.
-/// Spec 2 section 8.
+/// ZT_ERROR_IO. Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_shard(
     writer: Option<&mut zt_writer>,
@@ -79,8 +78,7 @@ pub unsafe extern "C" fn zt_write_shard(
 /// object: of the handle that was given to zt_write_shard. new_name: NULL for the object's name.
 /// Returns ZT_ERROR_INVALID_ARGUMENT if its file is not a shard, ZT_ERROR_UNSUPPORTED if a component is in a
 /// shard of that file, ZT_ERROR_EXISTS if the name is taken, ZT_ERROR_STATE if an object is open or the
-/// writer has failed.
-/// Spec 2 section 8.
+/// writer has failed. Spec 2 section 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_link(
     writer: Option<&mut zt_writer>,

@@ -58,7 +58,7 @@ impl zt_array {
 pub struct zt_tensor {
     /// sizeof(zt_tensor)
     pub struct_size: usize,
-    /// The elements, row-major, in the host's byte order. Not NULL. Aligned as for zt_component_ptr.
+    /// The elements, row-major, in the host's byte order. Not NULL. Aligned for its elements.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,
@@ -182,8 +182,7 @@ unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
 ///
 /// name: as for zt_object_find. view: filled on success.
 /// Returns ZT_ERROR_NOT_FOUND, ZT_ERROR_UNSUPPORTED (not dense, unknown dtype or encoding), or what
-/// zt_component_read returns.
-/// Spec 1.2 section 3.
+/// zt_component_read returns. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_tensor_find(
     file: Option<&zt_file>,

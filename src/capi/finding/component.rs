@@ -25,8 +25,8 @@ pub const ZT_CAP_RANGE: u32 = 4;
 pub const ZT_CAP_DIRECT: u32 = 8;
 /// There is a digest, or the CRC-32 of an archive, that this version can check.
 pub const ZT_CAP_VERIFY: u32 = 16;
-/// The component has its pages for itself: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and nothing
-/// else.
+/// No other bytes are in the component's pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and
+/// nothing else.
 pub const ZT_CAP_PAGE_EXCLUSIVE: u32 = 32;
 
 impl zt_component {
@@ -136,8 +136,7 @@ pub extern "C" fn zt_component_caps(component: Option<&zt_component>) -> u32 {
 /// aligned. size: receives the bytes; may be NULL.
 /// Returns ZT_ERROR_NOT_MAPPABLE if the component is compressed, of the other byte order, not aligned for its
 /// elements, or if the file is not in memory. Then use zt_component_read. ZT_ERROR_UNSUPPORTED for an unknown
-/// dtype or encoding.
-/// Spec 1.2 section 3.
+/// dtype or encoding. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_ptr(
     component: Option<&zt_component>,

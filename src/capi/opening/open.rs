@@ -17,16 +17,16 @@ use std::ptr::null;
 
 pub use crate::capi::handle_table::zt_file;
 
-/// Opens the file at path. The content decides the container (docs/formats.md), not the name.
+/// Opens one file. The content decides the container (docs/formats.md), not the name. For models use
+/// zt_open_model.
 ///
 /// path: used during the call only. options: NULL for the defaults. file: receives the handle, NULL on
 /// failure. End it with zt_close.
 /// Time and memory are proportional to the manifest. Tensor bytes are read only if options.verify is set.
-/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO (also a folder or FIFO), ZT_ERROR_UNKNOWN_CONTAINER,
-/// ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be
-/// mapped), ZT_ERROR_BUSY (the file keeps changing, or an append is in progress). With options.verify also
-/// ZT_ERROR_DIGEST_MISMATCH. If an append was interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file.
-/// Spec 1.2 section 5.
+/// Returns ZT_ERROR_NO_FILE, ZT_ERROR_IO, ZT_ERROR_UNKNOWN_CONTAINER, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT,
+/// ZT_ERROR_UNSUPPORTED (another major version; a file that cannot be mapped), ZT_ERROR_BUSY (the file keeps
+/// changing, or an append is in progress), and with options.verify ZT_ERROR_DIGEST_MISMATCH. If an append was
+/// interrupted, ZT_ERROR_CORRUPT: zt_repair restores the file. Spec 1.2 section 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open(
     path: *const c_char,
@@ -204,9 +204,8 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
     file
 }
 
-/// Releases a reference. The last one closes the file and ends everything borrowed from it. Buffers of
-/// zt_component_load hold their own reference.
-/// No other thread may use the reference that is released.
+/// Releases a reference; NULL is ignored. The last one closes the file and ends everything borrowed from it.
+/// Buffers of zt_component_load hold their own reference.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
@@ -224,7 +223,8 @@ pub extern "C" fn zt_file_version(file: Option<&zt_file>) -> *const c_char {
     manifest.version_text.map_or(null(), |t| manifest.texts.get_c_bytes(t).as_ptr().cast())
 }
 
-/// The file's attributes, a map; NULL if absent. Of a model, those of part 0.
+/// The file's attributes, a map (of safetensors its "__metadata__"); NULL if absent. Of a model, those of
+/// part 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_file_attributes(file: Option<&zt_file>) -> *const zt_value {
     address(file.and_then(|f| f.file().attributes()))
@@ -321,11 +321,11 @@ mod tests {
     }
 }
 
-/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is STEM-NAME.zt beside it, or in
-/// zt_open_options.shard_folder also NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
+/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
 #[repr(C)]
 pub enum zt_shards_value {
-    /// Models: ZT_SHARDS_ON_USE. Other files: ZT_SHARDS_NEVER.
+    /// ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
     ZT_SHARDS_OF_MODELS = 0,
     /// Each shard when it is first read.
     ZT_SHARDS_ON_USE = 1,
@@ -337,15 +337,16 @@ pub enum zt_shards_value {
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: any file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
-/// opens the files that it names. A file that an index beside it names opens them, too. A numbered file
-/// (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as options.shards says. If
-/// path is a symbolic link, the other files are looked for beside the link, then beside its target.
+/// path: a file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
+/// opens the files that it names. If an index beside a file names this file, the whole index is opened. A
+/// numbered file (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as
+/// options.shards says. If path is a symbolic link, the other files are looked for beside the link, then
+/// beside its target.
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
-/// Returns what zt_open returns. ZT_ERROR_NO_FILE if files are missing; the message names them.
-/// ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong file or leads out of its folder, or
-/// files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message
-/// lists them.
+/// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
+/// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
+/// file or leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder
+/// holds several models; the message lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
     path: *const c_char,

@@ -173,7 +173,7 @@ pub enum zt_mode_value {
     ZT_MODE_PRIVATE = 3,
 }
 
-/// A hint what will be done with bytes.
+/// A hint about what will be done with bytes.
 pub type zt_advice = u32;
 
 /// The values of zt_advice.

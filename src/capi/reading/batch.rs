@@ -26,7 +26,7 @@ pub struct zt_read_request {
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
-    /// Bytes of the range: ZT_WHOLE to the end, 0 for none. Must be 0 for a slice and for rows.
+    /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. Must be 0 for a slice and for rows.
     pub length: u64,
     /// A slice instead, as for zt_object_read_slice: rank starts.
     pub start: *const u64,

@@ -65,14 +65,14 @@ pub struct zt_load_options {
     pub pinned: u32,
     /// Which requests begin first.
     pub order: zt_load_order,
-    /// 1: report a failed request and go on. 0: the first failure ends the load.
+    /// 1: report a failed request and go on. 0: the first failure is reported and ends the load.
     pub keep_going: u32,
-    /// Memory for slot_count slots of slot_size bytes, valid until zt_load_finish; NULL: the library's, if
-    /// requests need it.
+    /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
+    /// NULL: the library's.
     pub ring: *mut c_void,
-    /// Bytes of a slot, at least 65536; with ring NULL, 0 for the default.
+    /// Bytes of a slot, at least 65536; with ring NULL, 0 for the default (docs/tuning.md).
     pub slot_size: usize,
-    /// Number of slots; with ring NULL, 0 for the default.
+    /// Number of slots, at least 1; with ring NULL, 0 for the default.
     pub slot_count: usize,
     /// Called on each reading thread; NULL: those of the first request's file.
     pub thread_hooks: *const zt_thread_hooks,
@@ -92,7 +92,8 @@ pub struct zt_load_event {
     pub message: *const c_char,
     /// The tag of the request.
     pub tag: u64,
-    /// The bytes: at the request's dst, or in a slot until zt_load_release.
+    /// The bytes: at the request's dst, or in a slot until zt_load_release. In a page-aligned ring they have
+    /// at least the alignment that they have in the file, up to 64 bytes.
     pub data: *const c_void,
     /// Bytes at data.
     pub size: usize,

@@ -90,14 +90,14 @@ impl Drop for Files {
 /// Starts to read the requests in the background and returns at once; zt_load_next gives what was read.
 ///
 /// requests, count: used during the call; each may be of another file. options: NULL for the defaults. load:
-/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the files stay open, and
-/// every dst and the ring belong to the load.
-/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Small requests share slots;
-/// larger ones come in several pieces, in any order. A piece that is compressed, strided, converted or
-/// verified and larger than a slot needs temporary memory: ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Returns what zt_read_batch returns for what the manifests show.
-/// Starts threads, which live until zt_load_finish. Sources with callers_thread are read by the threads in
-/// zt_load_next; so is everything if no thread can be started.
+/// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
+/// open, and every dst and the ring belong to it.
+/// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
+/// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
+/// request larger than a slot is compressed, strided, converted or verified, it needs temporary memory:
+/// ZT_ERROR_LIMIT if that exceeds in_flight.
+/// Returns what zt_read_batch returns for what the manifests show. Starts threads, which live until
+/// zt_load_finish. If none can be started, the threads in zt_load_next read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,
@@ -130,9 +130,9 @@ pub unsafe extern "C" fn zt_load_start(
 /// Waits for the next event of a load: bytes, a failed request, the end, or nothing if the timeout passes.
 ///
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
-/// the end.
+/// the end. An empty request gives one event of size 0.
 /// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event is a failed request.
+/// Returns ZT_OK also if the event reports a failed request or a failed load.
 /// Several threads may call it at once; each event goes to one of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(

@@ -54,8 +54,7 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are used.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For a number, the dtype to state if the
-    /// container can (.zt cannot): the number must fit exactly. 0 for none.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS; 0 for other kinds.
     pub dtype: zt_dtype,
     /// A bool or signed integer.
     pub i64: i64,
@@ -175,11 +174,11 @@ unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> R
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
-/// Sets an attribute of the file or of an object, or removes it with ZT_ATTRIBUTE_KIND_REMOVE. Nothing is
-/// kept after the call. In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)).
+/// Sets an attribute of the file or of an object, replaces it, or removes it with ZT_ATTRIBUTE_KIND_REMOVE.
+/// In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)). Nothing is kept after the call.
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
-/// zt_write_append, of an object that the file had before. key: UTF-8.
+/// zt_write_append, of an object that the file had before. zt_write_dense leaves no object open. key: UTF-8.
 /// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
 /// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
 /// represent the attribute.

@@ -44,8 +44,8 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
-/// source's digests, CRC-32s and checksums of compressed frames. If it is refused, the writer is unchanged.
-/// zt_write_options.allow_damaged copies it all the same.
+/// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
+/// copies it all the same.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.

@@ -16,11 +16,10 @@ use std::ffi::{c_char, c_void};
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
 /// row-major, in the host's byte order.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
-/// is taken, ZT_ERROR_LIMIT if it exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent the
-/// object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if the
-/// data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
-/// nonzero bits behind the last element of a packed type.
-/// Spec 1.2 section 3.
+/// is taken, ZT_ERROR_LIMIT if the name exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent
+/// the object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if
+/// the data breaks a rule that zt_verify checks: a bool other than 0 and 1 (allowed in 0.1) or, in zTensor 2,
+/// nonzero bits behind the last element of a packed type. Spec 1.2 section 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_dense(
     writer: Option<&mut zt_writer>,
@@ -123,8 +122,7 @@ pub unsafe extern "C" fn zt_write_coo(
 /// Writes an object of any format with its components. Nothing is kept after the call.
 /// Returns ZT_ERROR_EXISTS if the name or a role is taken, ZT_ERROR_INVALID_ARGUMENT if a component that the
 /// format needs is missing, else as zt_write_dense. Sparse and quantized objects are checked as zt_verify
-/// checks them.
-/// Spec 1.2 sections 1 to 3.
+/// checks them. Spec 1.2 sections 1 to 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_object(
     writer: Option<&mut zt_writer>,

@@ -17,9 +17,9 @@ use std::path::Path;
 
 /// A file that is being written.
 ///
-/// If a call fails, the writer stays as it was before the call. Writing itself can fail, too: ZT_ERROR_IO,
-/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes were on their way. Then the
-/// writer has failed: every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
+/// If a call is refused, the writer stays as it was before the call. If writing fails (ZT_ERROR_IO,
+/// ZT_ERROR_CANCELLED, a failure of a sink, ZT_ERROR_OUT_OF_MEMORY while bytes are written), the writer has
+/// failed. Then every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
 pub struct zt_writer {
     writer: Writer,
     /// The caller's sink that it writes to; 0 for a file.
@@ -84,12 +84,10 @@ pub(in crate::capi) fn handle(
 /// failure. End it with zt_write_finish or zt_write_abort.
 /// If path is a symbolic link, its target is replaced or created. Permissions of a replaced file are kept; a
 /// read-only file is ZT_ERROR_IO. If the folder is renamed before the end, zt_write_finish returns
-/// ZT_ERROR_NO_FILE.
-/// Processes that have the old file open keep reading the old contents. On Windows zt_write_finish returns
-/// ZT_ERROR_IO if a program has the file open without sharing it for deletion.
+/// ZT_ERROR_NO_FILE. Processes that have the old file open keep reading the old contents (docs/platforms.md
+/// for Windows).
 /// Returns ZT_ERROR_NO_FILE if the folder does not exist, ZT_ERROR_IO, ZT_ERROR_UNSUPPORTED for options that
-/// the version cannot represent.
-/// Spec 1.2 section 4.
+/// the version cannot represent. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_create(
     path: *const c_char,
@@ -107,9 +105,8 @@ pub unsafe extern "C" fn zt_write_create(
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
-/// reports an interrupted append and zt_repair restores the old file.
-/// The old manifest is kept, including unknown fields. New objects follow the rules of 1.2. The version
-/// becomes 1.2.0 if that is needed and every object allows it.
+/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2.
+/// The version becomes 1.2.0 if that is needed and every object allows it.
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
 /// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
@@ -239,8 +236,8 @@ pub(in crate::capi) unsafe fn copied_name<'a>(
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged. Failures after the rename are the exception; their messages say "in place".
-/// Spec 1.2 section 4.
+/// destination is unchanged, unless the message says "in place": then the new file is there, but could not be
+/// synced or cleaned up. Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,

@@ -20,7 +20,7 @@ pub const HANDLES: &[&str] =
 
 /// What is no Rust item.
 pub const MACROS: &str = "\
-/// Returned statuses are to be looked at; hints and aborts do not have it.
+/// Marks functions whose status must be looked at. Hints and functions that stop work are not marked.
 #if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZT_NODISCARD [[nodiscard]]
 #elif defined(__clang__) && !defined(__cplusplus)
@@ -133,8 +133,8 @@ pub const HEADERS: [Header; 2] = [
             },
             Chapter {
                 title: "9. Writing",
-                intro: "Create or append, write objects, finish. A new file appears whole or not at all. The same calls write the\n\
-                        same bytes.",
+                intro: "Create or append, write objects, set attributes (zt_write_attribute), finish. A new file appears whole or not\n\
+                        at all. Equal calls write equal files.",
                 items: "zt_write_create zt_write_dense zt_write_finish zt_write_abort zt_write_summary zt_spec_value \
                         zt_digest_value zt_write_options zt_write_begin zt_write_component zt_write_data zt_write_end \
                         zt_component_desc zt_object_desc zt_write_object zt_write_request zt_write_batch zt_copy_options \
