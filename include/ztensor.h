@@ -837,7 +837,8 @@ ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t cou
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
 /// the end. An empty request gives one event of size 0.
 /// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event reports a failed request or a failed load.
+/// Returns ZT_OK also if the event reports a failed request or a failed load. ZT_ERROR_STATE in a forked
+/// child.
 /// Several threads may call it at once; each event goes to one of them.
 ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_load_event *event);
 
@@ -847,7 +848,7 @@ ZT_NODISCARD zt_status zt_load_next(const zt_load *load, int64_t timeout_ns, zt_
 void zt_load_release(const zt_load *load, const zt_load_event *event);
 
 /// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
-/// load that has ended stays unchanged.
+/// load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
 zt_status zt_load_cancel(const zt_load *load);
 
 /// Ends a load: stops it if it is not done, waits for its threads, frees its ring.

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 namespace zt_ggml {
 

@@ -11,7 +11,7 @@
 #include "ggml-impl.h"
 #include "ggml.h"
 
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 #include <algorithm>
 #include <cctype>
@@ -279,13 +279,13 @@ stated_type type_of(const zt_value *value)
 stated_type type_noted(const zt_value *noted)
 {
     const char *text = "";
-    zt_value_get_string(noted, &text, nullptr); // an array of arrays has no such name
+    (void)zt_value_get_string(noted, &text, nullptr); // an array of arrays has no such name
     std::string name = text;
     const bool is_array = name.size() > 2 && name.compare(name.size() - 2, 2, "[]") == 0;
     if (is_array)
         name.resize(name.size() - 2);
     zt_dtype dtype = ZT_DTYPE_OTHER;
-    zt_dtype_from_name(name.c_str(), &dtype);
+    (void)zt_dtype_from_name(name.c_str(), &dtype);
     return {name == "string" ? GGUF_TYPE_STRING : value_type_of(dtype), is_array};
 }
 

@@ -132,7 +132,8 @@ pub unsafe extern "C" fn zt_load_start(
 /// timeout_ns: nanoseconds; 0 does not wait, below 0 waits without limit. After the end every call reports
 /// the end. An empty request gives one event of size 0.
 /// Bytes for the ring need a free slot. A thread that holds every slot and waits without a timeout deadlocks.
-/// Returns ZT_OK also if the event reports a failed request or a failed load.
+/// Returns ZT_OK also if the event reports a failed request or a failed load. ZT_ERROR_STATE in a forked
+/// child.
 /// Several threads may call it at once; each event goes to one of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_next(
@@ -171,7 +172,7 @@ pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const z
 }
 
 /// Stops a load: every thread that waits in zt_load_next gets ZT_LOAD_KIND_DONE with ZT_ERROR_CANCELLED. A
-/// load that has ended stays unchanged.
+/// load that has ended stays unchanged. Returns ZT_ERROR_STATE in a forked child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
     guard(|| {
