@@ -154,7 +154,13 @@ extern "C" {
     pub fn zt_component_ptr(c: *const Component, p: *mut *const c_void, n: *mut usize) -> i32;
     pub fn zt_component_read(c: *const Component, dst: *mut c_void, n: usize) -> i32;
     pub fn zt_component_read_range(c: *const Component, at: u64, dst: *mut c_void, n: usize) -> i32;
-    pub fn zt_object_read_as(o: *const Object, dtype: i32, dst: *mut c_void, n: usize, written: *mut usize) -> i32;
+    pub fn zt_object_read_as(
+        o: *const Object,
+        dtype: i32,
+        dst: *mut c_void,
+        n: usize,
+        written: *mut usize,
+    ) -> i32;
     pub fn zt_component_load(c: *const Component, options: *const c_void, b: *mut *mut Buffer) -> i32;
     pub fn zt_verify(file: *const File, options: *const VerifyOptions, report: *mut c_void) -> i32;
     pub fn zt_component_advise(c: *const Component, advice: u32) -> i32;

@@ -82,9 +82,7 @@ fn verified(cfg: &Cfg) -> Value {
     // The digest alone, over the mapping, as those who need no copy would want it.
     let over_map = move |threads| {
         let f = zt::Zt::open(crc_path);
-        blocks(s.len(), 1, threads, |i, _| {
-            f.verify(&names[i])
-        });
+        blocks(s.len(), 1, threads, |i, _| f.verify(&names[i]));
     };
     let base = 64usize; // the first component; the prototype reads the components as one range
     let fused = move || {

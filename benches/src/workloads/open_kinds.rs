@@ -43,9 +43,7 @@ const DATA: [u64; 8] = [7; 8];
 
 fn dense(writer: *mut zt::Writer, name: &CString) {
     let (shape, data) = ([4, 4], DATA.as_ptr().cast());
-    zt::ok(unsafe {
-        zt::zt_write_dense(writer, name.as_ptr(), 0, zt::F32, 0, shape.as_ptr(), 2, data, 64)
-    });
+    zt::ok(unsafe { zt::zt_write_dense(writer, name.as_ptr(), 0, zt::F32, 0, shape.as_ptr(), 2, data, 64) });
 }
 
 fn quantized(writer: *mut zt::Writer, name: &CString) {

@@ -73,9 +73,7 @@ fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i
     for (s, n) in specs.iter().zip(names) {
         let bytes = &data[s.at..s.at + s.len];
         let (p, len) = (bytes.as_ptr().cast(), bytes.len());
-        ok(unsafe {
-            zt_write_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len)
-        });
+        ok(unsafe { zt_write_dense(w, n.as_ptr(), 0, dtype, 0, s.shape.as_ptr(), s.shape.len(), p, len) });
     }
     ok(unsafe { zt_write_finish(w, null_mut()) });
 }

@@ -107,10 +107,7 @@ pub fn zt_bytes(count: usize, size: usize) -> Vec<u8> {
             let name = CString::new(format!("layers.{at}.weight")).unwrap();
             let (data, shape, length) = (tensor(at, size), size as u64, name.as_bytes().len());
             let data = data.as_ptr().cast();
-            assert_eq!(
-                zt_write_dense(writer, name.as_ptr(), length, u8_type, 0, &shape, 1, data, size),
-                0
-            );
+            assert_eq!(zt_write_dense(writer, name.as_ptr(), length, u8_type, 0, &shape, 1, data, size), 0);
         }
         assert_eq!(zt_write_finish(writer, null_mut()), 0, "{}", last_error());
     }
