@@ -15,7 +15,7 @@ only_zt_shared() { nm -D --defined-only "$shared" | foreign; }
 only_zt_static() { nm -g --defined-only "$archive" | foreign; }
 
 same_functions() { # as the header declares, in both libraries
-    sed -n 's/^[a-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/ztensor*.h | grep -v '^typedef' | sort -u >"$host/header"
+    sed -n 's/^[A-Za-z].*[ *]\(zt_[a-z0-9_]*\)(.*/\1/p' "$prefix"/include/ztensor*.h | grep -v '^typedef' | sort -u >"$host/header"
     nm -D --defined-only "$shared" | awk 'NF == 3 && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$host/shared"
     nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u >"$host/static"
     diff "$host/header" "$host/shared" && diff "$host/header" "$host/static"
