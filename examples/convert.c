@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     if (status == ZT_OK)
         status = copy_all(writer, file, argc == 4 ? ZT_ENCODING_ZSTD : ZT_ENCODING_DEFAULT);
     if (status == ZT_OK) {
-        status = zt_write_finish(writer, &summary); /* ends the writer, whatever it returns */
+        status = zt_write_finish(writer, &summary); /* ends the writer, also if it fails */
         writer = NULL;
     }
     if (status == ZT_OK)

@@ -212,7 +212,7 @@ impl std::fmt::Display for QuotedDigest<'_> {
 /// Computes a digest piece by piece.
 pub(crate) struct Hasher(RunningHash);
 
-/// An XXH3 that asks for no memory: it borrows the usual secret, of which these are the bytes.
+/// An XXH3 that asks for no memory: it borrows these bytes of the usual secret.
 type Xxh3 = RawHasher<&'static [u8; 192]>;
 
 /// The running value.

@@ -211,7 +211,7 @@ func (m *memory) optional(name []string) (*C.char, C.size_t) {
 	return m.text(name[0]), C.size_t(len(name[0]))
 }
 
-// CopyOptions of Copy. What is zero stays as it is stored; anything else has the object written anew.
+// CopyOptions of Copy. Zero fields keep what is stored; any other field has the object written anew.
 type CopyOptions struct {
 	Encoding Encoding
 	Digest   Digest

@@ -164,7 +164,7 @@ impl<S: Slice> Table<S> {
         (entry.slice, entry.uses, entry.is_prefetched) = (slice, 0, false);
     }
 
-    /// A slot for a read: a free one, or that of a slice that nobody has pinned.
+    /// A slot for a read: a free one, or the slot of an unpinned slice.
     pub fn claim(&mut self) -> Option<Claim<S>> {
         if let Some(slot) = self.free_slots.pop() {
             return Some(Claim { slot, evicted: None });

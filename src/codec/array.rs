@@ -73,7 +73,7 @@ impl Array<'_> {
         }
     }
 
-    /// The stored bytes, of `stored_size` in all, out of which a range of its bytes is decoded.
+    /// The stored bytes that a range of decoded bytes needs, of `stored_size` in all.
     pub(crate) fn needed(&self, wanted: &Range<u64>, stored_size: u64) -> Result<Range<u64>> {
         match self.order {
             Order::Strided { shape, strides, codec: None } => Ok(self.gather(shape, strides)?.needed(wanted)),
@@ -223,7 +223,7 @@ mod tests {
         (0..20_000_u16).flat_map(u16::to_le_bytes).collect()
     }
 
-    /// A stream of one block that is stored as it is.
+    /// A stream of one stored block.
     fn deflated(bytes: &[u8]) -> Vec<u8> {
         let size = (bytes.len() as u16).to_le_bytes();
         [&[1], &size[..], &size.map(|b| !b), bytes].concat()

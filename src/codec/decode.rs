@@ -59,7 +59,7 @@ const SMALL_FRAME: u64 = 1 << 20;
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
 ///
 /// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say
-/// their size and are not touched are passed over. A frame of which a part is wanted is decoded up to there,
+/// their size and are not touched are passed over. If a part of a frame is wanted, the frame is decoded up to there,
 /// a small one whole. After an error `dst` has undefined contents.
 pub(super) fn decode_range<F: FrameFormat>(
     codec: Codec,
@@ -194,7 +194,7 @@ fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into memory of its own. The walk has checked that its blocks can hold `content` bytes, or
+/// Decodes a frame into new memory. The walk has checked that its blocks can hold `content` bytes, or
 /// its table says so.
 fn whole_frame<F: FrameFormat>(
     codec: Codec,

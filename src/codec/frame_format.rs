@@ -66,7 +66,7 @@ pub(super) trait StreamDecoder: Sized {
     fn check_end(&self) -> Result<()>;
 }
 
-/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself. The same bytes at
+/// Compresses blocks of bytes, each into one frame that can be decoded by itself. The same bytes at
 /// the same level give the same frame, whatever was compressed before.
 pub(super) trait FrameEncoder: Send {
     /// Bytes that a frame of `size` bytes takes at most.
@@ -83,7 +83,7 @@ pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
     error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))
 }
 
-/// Compresses blocks of bytes, each into a frame of its own that can be decoded by itself.
+/// Compresses blocks of bytes, each into one frame that can be decoded by itself.
 pub(crate) struct Encoder {
     codec: Codec,
     encoder: Box<dyn FrameEncoder>,

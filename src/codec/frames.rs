@@ -251,7 +251,7 @@ pub(crate) struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// Whether there are none, also where there is no table.
+    /// Whether the list is empty, also if there is no table.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -252,7 +252,7 @@ impl Capabilities {
 /// See [`WriteRules::object`].
 pub type CheckObject = fn(&Manifest, &Object, bool) -> Result<()>;
 
-/// Codes with scales that are to be written, but for their bytes.
+/// Codes with scales that are to be written, without their bytes.
 #[derive(Debug)]
 pub struct Quantized<'a> {
     /// Bits of a code, if they are said.
@@ -286,7 +286,7 @@ pub struct QuantizedForm {
 /// names the rule.
 #[derive(Debug)]
 pub struct WriteRules {
-    /// Checks the name of an object, a component or an attribute; the first argument says of which.
+    /// Checks the name of an object, a component or an attribute; the first argument says which of the three.
     pub name: fn(&str, &str) -> Result<()>,
     /// Checks the name of a shard; none if the container has no shards.
     pub shard_name: Option<fn(&str) -> Result<()>>,
@@ -294,7 +294,7 @@ pub struct WriteRules {
     pub shape: fn(&[u64]) -> Result<()>,
     /// Checks the value of an attribute; the flag says that it is one of the file.
     pub value: fn(Value<'_>, bool) -> Result<()>,
-    /// Checks an object with all of its components, but for their offsets. If the flag is set, it has to have
+    /// Checks an object with all of its components, except their offsets. If the flag is set, it has to have
     /// all that its layout demands; otherwise an object that lacks some of it, as those of other writers do,
     /// passes.
     pub object: Option<CheckObject>,

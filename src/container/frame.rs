@@ -102,7 +102,7 @@ impl Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
     }
 
-    /// The frame of a file of which only decoding tells where its manifest stands.
+    /// The frame of a file whose manifest is found by decoding.
     pub fn of_unknown_manifest(container: Container, file_size: u64) -> Frame {
         Frame { container, manifest: 0..0, data: 0..file_size, file_size, manifest_hash: None }
     }
@@ -149,7 +149,7 @@ pub(super) fn over_limit(size: u64, limits: &Limits) -> Error {
 /// Receives the number of a range and its bytes.
 pub type OnRange<'b> = dyn FnMut(usize, &[u8]) -> Result<()> + 'b;
 
-/// A file of which any bytes can be looked at.
+/// A file whose bytes can be read anywhere.
 pub trait Input {
     /// Bytes of the file.
     fn file_size(&self) -> u64;

@@ -12,7 +12,7 @@ use crate::model::sort::{find_duplicate, sort};
 use std::ops::Deref;
 
 /// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that
-/// has all of its own rules. The default is that of a model of no files.
+/// has all of its own rules. The default is for a model without files.
 #[derive(Debug, Default)]
 pub struct Validated(Manifest);
 

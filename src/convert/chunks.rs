@@ -153,7 +153,7 @@ fn store_unsigned(chunk: &[u64; CHUNK_ELEMENTS], to: Dtype, dst: &mut [u8]) {
 
 /// Reverses the bytes of every `width`-byte element (1, 2, 4 or 8) in place.
 ///
-/// A trailing part of an element stays as it is, and so does everything for another width.
+/// A trailing part of an element stays unchanged, and so does everything for another width.
 pub(crate) fn swap_in_place(bytes: &mut [u8], width: usize) {
     /// One fixed width, so that the loop becomes byte shuffles.
     fn each<const N: usize>(bytes: &mut [u8]) {

@@ -48,7 +48,7 @@ pub(crate) fn is_of_the_file(error: &Error) -> bool {
     matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
 }
 
-/// A component of an open file, all of which is known that reading it takes.
+/// A component of an open file: everything that a read needs to know.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredComponent<'f> {
     pub owner: &'f dyn Owner,
@@ -100,7 +100,7 @@ impl<'f> StoredComponent<'f> {
         self.entry.block().map_or(1, |block| block.bytes)
     }
 
-    /// The stored bytes, counted from its first, out of which a range of its decoded bytes is decoded.
+    /// The stored bytes that a range of decoded bytes needs, counted from the first.
     pub fn needed(&self, wanted: &Range<u64>) -> Result<Range<u64>> {
         match self.decoding {
             Decoding::Raw => Ok(wanted.clone()),

@@ -164,7 +164,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Adds the job of a piece of an oversized request: of which one, and from which byte on.
+    /// Adds the job of a piece of an oversized request, by the request and its first byte.
     pub fn add_piece(
         &self,
         jobs: &mut Vec<Job<'a>>,

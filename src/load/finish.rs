@@ -119,7 +119,7 @@ pub fn with_entries<T>(
 /// The digest of stored bytes that are checked: whoever made the job has seen that there is one.
 pub fn declared_digest(component: &StoredComponent<'_>) -> Result<Digest> {
     let digest = component.expected_digest()?;
-    digest.ok_or_else(|| fail!(Internal, "a digest was to be checked, and there is none"))
+    digest.ok_or_else(|| fail!(Internal, "a request checks a digest that it does not have"))
 }
 
 fn check_digest(component: &StoredComponent<'_>, bytes: &[u8]) -> Result<()> {
@@ -157,7 +157,7 @@ pub fn decode_part(
     take_part(request, start, &mut whole, dst)
 }
 
-/// Takes the part out of the decoded bytes that cover it, the first of which is at `start` of the component.
+/// Takes the part out of the decoded bytes that cover it; they begin at `start` of the component.
 fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
     let component = &request.component;
     let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);

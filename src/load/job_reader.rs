@@ -1,4 +1,4 @@
-//! One job by reads of its own: a range of stored bytes, all of a component, or what is made in temporary memory
+//! One job that reads for itself: a range of stored bytes, all of a component, or what is made in temporary memory
 //! first, because it is converted in part or after a check, or goes to rows with gaps.
 
 use super::component::StoredComponent;
@@ -48,7 +48,7 @@ pub struct JobReader<'p, 's> {
 }
 
 impl JobReader<'_, '_> {
-    /// Does a job by reads of its own.
+    /// Does a job that reads for itself.
     pub fn read(&mut self, job: &mut Job<'_>, request: &Request<'_>) -> Result<()> {
         let Job { offset, dst, work, .. } = job;
         match work {
@@ -213,7 +213,7 @@ impl JobReader<'_, '_> {
         })
     }
 
-    /// Fills the rows, or `dst` if there are none.
+    /// Fills the rows, or `dst` without rows.
     fn read_temporary(
         &mut self,
         request: &Request<'_>,

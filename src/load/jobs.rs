@@ -86,7 +86,7 @@ pub enum Work<'a> {
 pub enum Finish {
     /// Decoded bytes, as they are.
     Copy,
-    /// A whole component, as it is, whose digest is checked.
+    /// A whole raw component whose digest is checked.
     Hash,
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
@@ -104,7 +104,7 @@ pub enum OwnWork<'a> {
     Seek(Codec),
     /// A whole component, converted on the way.
     Convert(Dtype),
-    /// Reads into temporary memory, then converts or copies to rows, or to `dst` if there are none.
+    /// Reads into temporary memory, then converts or copies to rows, or to `dst` without rows.
     Temporary { rows: Option<RowsMut<'a>>, has_digest: bool },
     /// From that byte on, of the request of that number which is made whole in temporary memory first.
     Piece { of: u32, offset: u64 },
@@ -450,7 +450,7 @@ pub fn frame_jobs<'a>(
 
 /// The frames of a compressed component in runs of some decoded bytes, if there are several.
 ///
-/// Fast path: a whole compressed component is read and decoded by all threads, each of which takes some of
+/// Fast path: a whole compressed component is read and decoded by all threads; each takes some of
 /// its frames. Two threads took 1.13 to 1.19 of the time of two threads of libzstd, and 1.69 where one read
 /// all before. It is not for a component of one frame or of fewer bytes than a chunk, nor where its digest is
 /// checked, where frames do not say their sizes, or where the headers are not in memory and no table says

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Three ways lead through it. [`run_one`] (blocking.rs) does the jobs of one request as they are cut, without
-//! a queue or memory of its own. [`run`] (blocking.rs) does many requests, of one file or of several, and
+//! a queue or memory. [`run`] (blocking.rs) does many requests, of one file or of several, and
 //! returns when all are done. A [`Load`] (streaming.rs) delivers what is done while the rest is read:
 //!
 //! ```text

@@ -129,7 +129,7 @@ pub fn try_box<T>(value: T) -> Result<Box<T>> {
     }
 }
 
-/// A type of which bytes that are all 0 are a value.
+/// A type for which all bytes 0 are a value.
 ///
 /// # Safety
 /// Zero bytes have to be a valid value of the type.

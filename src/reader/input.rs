@@ -15,7 +15,7 @@ const MAX_READS: usize = 1024;
 /// Bytes of the tail that are read at once where a read may be slow: most manifests are within them.
 const TAIL_GUESS: u64 = 64 << 10;
 
-/// Both ends, as they were read of a source to find out what it is.
+/// Both ends of a source, read to detect its container.
 pub struct ReadEnds {
     head: [u8; HEAD_BYTES],
     head_size: usize,
@@ -128,7 +128,7 @@ fn in_process(range: &Range<u64>) -> Option<Range<usize>> {
     Some(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
-/// The bytes that a source lends, or those that were read last.
+/// The bytes that are borrowed from a source, or that were read last.
 pub struct SourceInput<'s> {
     source: &'s dyn ByteSource,
     ends: &'s ReadEnds,
@@ -146,13 +146,13 @@ struct Group {
 }
 
 impl<'s> SourceInput<'s> {
-    /// Reads from `source`, both ends of which were read; memory is charged to `budget`.
+    /// Reads from `source`, whose ends were read; memory is charged to `budget`.
     pub fn new(source: &'s dyn ByteSource, ends: &'s ReadEnds, budget: &'s Budget) -> Result<Self> {
         budget.charge(ends.tail_memory(), "the manifest")?;
         Ok(SourceInput { source, ends, budget, buffer: AlignedBuffer::zeroed(0)?, start: 0 })
     }
 
-    /// The bytes of `range`, if the source lends them or they are in one of the ends that were read.
+    /// The bytes of `range`, if they can be borrowed or are in one of the ends that were read.
     fn available(&self, range: &Range<u64>) -> Option<&'s [u8]> {
         let in_head = || self.ends.head.get(..self.ends.head_size)?.get(in_process(range)?);
         let in_tail = || self.ends.in_tail(range).filter(|_| range.start >= self.ends.tail_start);

@@ -436,7 +436,7 @@ enum Next {
     OverBudget,
 }
 
-/// Heads, read through a window that grows from little: most of what looks like a map is none.
+/// Heads, read through a window that grows from little: most of what looks like a map is not a map.
 struct Heads<'a> {
     source: &'a dyn ByteSource,
     position: u64,

@@ -16,7 +16,7 @@ pub trait ByteSink: Send {
     /// Appends all of `bytes`, or fails for good.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Appends many bytes, perhaps on several threads, one of which does `other_work` meanwhile.
+    /// Appends many bytes, perhaps on several threads; one does `other_work` meanwhile.
     fn write_with_threads(&mut self, bytes: &[u8], threads: &WriteThreads<'_>) -> Result<()> {
         threads.write_and_work(|| self.write(bytes))
     }

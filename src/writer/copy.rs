@@ -321,7 +321,7 @@ impl Writer {
         linked.and_then(|()| self.end()).inspect_err(|_| self.discard_object())
     }
 
-    /// Adds the entries of all components; what they hold is checked as that of a copy.
+    /// Adds the entries of all components; their content is checked as in a copy.
     fn link_components(&mut self, shard: Position, object: &Object<'_>) -> Result<()> {
         let mut plans = Vec::new();
         plans.try_reserve_exact(object.components().len())?;

@@ -19,7 +19,7 @@ use crate::reader::{Component, Object};
 /// How a component gets into the file: its stored bytes are copied, or it is decoded and written again.
 pub struct Plan<'f> {
     pub component: Component<'f>,
-    /// Its entry, but for the offset.
+    /// Its entry, without the offset.
     pub entry: Entry,
     pub rare: RareNames,
     /// What it is written as if it is written again: its bytes become little-endian, its bools 0 and 1, its
@@ -62,7 +62,7 @@ impl Plan<'_> {
         keeps_dtype && keeps_order && component.is_raw() && component.borrows_stored()
     }
 
-    /// Whether nobody can check what it holds: what cannot be read is copied as it is, and stays so.
+    /// Whether nobody can check what it holds: what cannot be read is copied unchanged.
     fn is_opaque(&self) -> bool {
         let component = &self.component;
         let is_known = component.encoding() != Encoding::Other && component.dtype().is_some();
@@ -125,7 +125,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         Ok(plans)
     }
 
-    /// Whether a component does not agree with a checksum of its file, and is copied all the same. The
+    /// Whether a component does not match a checksum of its file, but is copied. The
     /// canonical form has no component without a digest, so that it has no damaged one.
     fn is_damaged(&mut self, component: &Component<'_>) -> Result<bool> {
         match component.check_source() {

@@ -101,7 +101,7 @@ pub struct QuantizedSpec<'a> {
     pub packed_weight: (ComponentSpec<'a>, &'a [u8]),
     /// A scale for each group.
     pub scales: (ComponentSpec<'a>, &'a [u8]),
-    /// A zero point for each group; none if there are none.
+    /// A zero point for each group, if there are zero points.
     pub zeros: Option<(ComponentSpec<'a>, &'a [u8])>,
 }
 
@@ -197,7 +197,7 @@ impl Describe for DenseSpec<'_> {
     }
 }
 
-/// How a copy is encoded, where not as it is.
+/// How a copy is encoded again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recode {
     /// The encoding; none for the one that it has.

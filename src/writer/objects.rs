@@ -1,6 +1,6 @@
 //! Whole objects: [`Writer::write_all`] writes what every other way describes, one object or many. All of
 //! them are checked before the first byte is written, so that a call that is refused writes nothing. Objects
-//! of which not all is there yet are opened, given their components and ended.
+//! that are not complete yet are opened, given their components and ended.
 
 use super::attributes::check_attributes;
 use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_hashes};

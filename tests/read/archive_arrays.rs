@@ -184,7 +184,7 @@ fn what_decodes_to_more_than_the_limit_is_refused() {
     });
     let refused: Vec<_> = refused.collect();
     assert!(!refused.is_empty());
-    // A batch reports it as a failure of its own request.
+    // A batch reports it as a failure of that request.
     for object in refused {
         let (data, failures) = (object.component("data").unwrap(), AtomicUsize::new(0));
         let mut dst = vec![0; data.size().unwrap() as usize];

@@ -163,7 +163,7 @@ end
 
 optional(name) = name === nothing ? (C_NULL, 0) : named(name)
 """
-Copies an object of an open file, of any container, as it is stored; or written anew with another encoding, digest,
+Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding, digest,
 or dtype of its floats, "f16".
 """
 function copy_object(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, dtype = nothing)

@@ -332,7 +332,7 @@ def requests_of(reads: Iterable[Read]) -> tuple:
             if given is not None:
                 rank = lib.zt_object_rank(read.component._info.object)
                 if len(given) != rank:
-                    raise InvalidArgument(f"{name} needs one number for each dimension, of which there are {rank}, not "
+                    raise InvalidArgument(f"{name} needs {rank} numbers, one for each dimension, not "
                                           f"{len(given)}")
                 setattr(request, name, numbers(given))
         if read.target is not None:

@@ -156,7 +156,7 @@ class Writer(Handle):
 
     def copy(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
              digest: Optional[str] = None, dtype: Optional[str] = None) -> None:
-        """Copies an object of an open file, of any container, as it is stored; or written anew with another encoding,
+        """Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding,
         digest, or dtype of its floats."""
         name, length = _optional(new_name)
         wanted = options(c.zt_copy_options, name=name, name_length=length, encoding=chosen(_ENCODINGS, encoding, "encoding"),

@@ -45,7 +45,7 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
 /// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
-/// copies it all the same.
+/// copies it although it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.

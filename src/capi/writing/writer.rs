@@ -41,7 +41,7 @@ fn check_not_in_sink(sink: u64) -> Result<()> {
     }
 }
 
-/// A handle that ends: dropping this frees it. Until then it stays where it is, as a function of its own sink may
+/// A handle that ends: dropping this frees it. Until then it stays in place, as a function of its sink may
 /// still ask for it.
 struct CloseGuard(*mut zt_writer);
 

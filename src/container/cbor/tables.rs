@@ -118,7 +118,7 @@ pub struct ShapeInterner([(u32, u32); 64]);
 
 impl Default for ShapeInterner {
     fn default() -> Self {
-        ShapeInterner([(0, 0); 64]) // a shape without dimensions, of which there is but one
+        ShapeInterner([(0, 0); 64]) // the one shape without dimensions
     }
 }
 

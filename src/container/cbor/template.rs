@@ -413,7 +413,7 @@ pub fn strip<'a>(input: &'a [u8], literal: &[u8]) -> Option<&'a [u8]> {
     is_same(front, literal).then_some(rest)
 }
 
-/// Whether two texts of one length are the same: sixteen bytes at a time, the last of which may overlap.
+/// Whether two texts of one length are the same: sixteen bytes at a time; the last sixteen may overlap.
 #[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (mut a, mut b) = (one, other);

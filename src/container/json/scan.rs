@@ -1,4 +1,4 @@
-//! JSON text from front to back: no tree, no recursion, no memory but for texts with escapes, and for the
+//! JSON text from front to back: no tree, no recursion, memory only for texts with escapes, and for the
 //! keys of objects that are passed over: they mean nothing, but none may be twice in its object.
 
 use crate::container::tables::{extend, push};
@@ -361,7 +361,7 @@ fn is_number(word: &[u8]) -> bool {
 pub struct PassedKeys {
     texts: Vec<u8>,
     keys: Vec<Key>,
-    /// The number of objects but for number 0.
+    /// The number of objects, without number 0.
     objects: u32,
 }
 

@@ -1,5 +1,5 @@
 //! The front of an array: version, length of the header, the header, which is a dictionary as Python writes
-//! it and of which nothing is evaluated; types of elements as NumPy names them.
+//! it, and nothing in it is evaluated; types of elements as NumPy names them.
 
 use crate::container::tables::{extend, push};
 use crate::error::{broken, Error, Quoted, Result, Rule};

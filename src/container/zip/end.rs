@@ -253,7 +253,7 @@ impl<'a> Fields<'a> {
 /// The number of the item of an extra field that has sizes and offsets of 64 bits.
 const ZIP64: u16 = 1;
 
-/// The bytes of the 64-bit item of an extra field: none if there is none, an error for items that pass its
+/// The bytes of the 64-bit item of an extra field: None if it is absent, an error for items that pass its
 /// end. Up to three bytes behind the last item are padding, as some writers align by them.
 pub(super) fn zip64_item(extra: &[u8]) -> std::result::Result<Option<&[u8]>, &'static str> {
     let mut fields = Fields(extra);

@@ -3,7 +3,7 @@
 //!
 //! 1.0 was written by two releases, and no published text describes it: framed like 0.1 (no footer magic),
 //! encoded like 1.1 but with `tensors` instead of `objects`, the old dtype names, and the dtype in the
-//! tensor: it is that of `values` or `data`, while sparse indices are always u64.
+//! tensor: it belongs to `values` or `data`, while sparse indices are always u64.
 
 use super::ends::footer_missing;
 use crate::container::cbor::fields::{Decoder, SeenKeys};

@@ -277,7 +277,7 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
 
 /// A 1.1 file becomes 1.2 when something of 1.2 is added, unless an object that is there would
 /// break a rule of 1.2: then the version stays, as the releases leave it, and readers take the new
-/// fields all the same. What is added keeps the rules of both.
+/// fields. What is added keeps the rules of both.
 fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &ObjectEdits) -> bool {
     let mut added = added.components.iter();
     let needs_it = |c: &Component| {

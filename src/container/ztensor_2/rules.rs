@@ -434,7 +434,7 @@ fn item(value: Value<'_>, depth: usize) -> Result<()> {
     }
 }
 
-/// Checks the name of a layout, which is that of a format of the library.
+/// Checks the name of a layout, which is also a format of the library.
 fn format_name(name: &str) -> Result<()> {
     match (RULES.format)(name) {
         Some(Format::QuantizedGroup) => Err(broken!(

@@ -1,4 +1,4 @@
-//! A value that is put together at the end of a tape, from front to back, and one with a tape of its own.
+//! A value that is put together at the end of a tape, from front to back, and one that owns its tape.
 
 use super::layout::{self, Element, MAX_DEPTH};
 use super::record::{Kind, Value};
@@ -326,7 +326,7 @@ fn too_many() -> crate::error::Error {
     fail!(Limit, "an attribute passes 2^32 bytes or items")
 }
 
-/// A value in a tape of its own.
+/// A value that owns its tape.
 pub struct OwnedValue {
     tape: Tape,
     position: Position,

@@ -399,7 +399,7 @@ fn number(dtype: Dtype, element: &[u8]) -> Option<Kind<'static>> {
     })
 }
 
-/// Bytes of the record of such a number: what it is, and eight bytes.
+/// Bytes of the record of such a number: its kind, and eight bytes.
 const EACH: usize = 9;
 
 /// Fills `dst` with all items; whether it did, else `dst` is untouched.

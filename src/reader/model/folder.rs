@@ -333,7 +333,7 @@ fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
     })
 }
 
-/// The most models of which one is chosen by its form.
+/// The most models among which one is chosen by its form.
 const MAX_COMPARED: usize = 256;
 
 /// What a folder may be opened as.
