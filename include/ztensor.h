@@ -367,8 +367,8 @@ ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_par
 // -------------------------------------------------------------------------------------------------------------------
 // 3. Finding
 //
-// A file holds named objects. An object has a shape, a format and components; a dense tensor has one
-// component, "data".
+// A file holds named objects. An object has a shape, a format and components; a dense tensor has one component,
+// "data".
 
 /// A dense tensor.
 struct zt_tensor {
@@ -705,8 +705,8 @@ void zt_buffer_free(zt_buffer *buffer);
 // -------------------------------------------------------------------------------------------------------------------
 // 5. Types
 //
-// A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not
-// know, the value is OTHER, and zt_object_info or zt_component_info has the name.
+// A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not know,
+// the value is OTHER, and zt_object_info or zt_component_info has the name.
 
 /// A size that the file does not declare and that is not known yet.
 #define ZT_UNKNOWN_SIZE 18446744073709551615ull
@@ -1310,7 +1310,7 @@ struct zt_copy_options {
 /// "block_bytes". Tied weights share their bytes in the copy, too.
 /// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
 /// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
-/// copies it all the same.
+/// copies it although it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.

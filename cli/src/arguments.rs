@@ -14,7 +14,8 @@ pub use inspect::{
 use values::{alignment, encoding, frame_size, rename, size};
 pub use values::{is_path, Chosen, Meaning, Rename};
 
-/// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz, PyTorch
+/// Look into files of tensors, compare, verify, convert, edit and repair them: .zt, safetensors, GGUF, npz,
+/// PyTorch
 #[derive(Parser)]
 #[command(name = "zt", version, after_help = "Example: zt ls model.safetensors")]
 pub struct Arguments {
@@ -94,8 +95,9 @@ pub struct ReadWithCompat {
 pub struct Ls {
     /// The file, `-` for standard input; of a model of several files any one, its index or its folder
     pub file: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too.
-    /// What is there as a file or folder, and a URL, is one more to list, but not with --glob or --exact
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
+    /// slashes, too. What is there as a file or folder, and a URL, is one more to list, but not with --glob
+    /// or --exact
     #[arg(value_name = "NAME")]
     pub more: Vec<String>,
     #[command(flatten)]
@@ -162,8 +164,8 @@ pub struct Verify {
 #[derive(Args)]
 #[command(after_help = "Example: zt convert model.safetensors model.zt --zstd --digest sha256")]
 pub struct Convert {
-    /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of PyTorch
-    /// (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
+    /// A file or a model of any container that `zt` opens; `-` for standard input. Also an old checkpoint of
+    /// PyTorch (before 1.6) and, if zt was built with the cargo feature compat, HDF5 and the weights of ONNX
     pub input: PathBuf,
     /// What to write: .zt, .safetensors, .gguf or .npz, by its extension; `-` for standard output
     pub output: PathBuf,
@@ -179,7 +181,8 @@ pub struct Convert {
     /// Replace the output if it is there; what is there stays until the new file is whole
     #[arg(long)]
     pub force: bool,
-    /// Only these tensors: the name of one or, if no tensor has that name, a pattern; `*` matches dots and slashes, too
+    /// Only these tensors: the name of one or, if no tensor has that name, a pattern; `*` matches dots and
+    /// slashes, too
     #[arg(long, value_name = "NAME")]
     pub include: Vec<String>,
     /// None of these tensors
@@ -187,12 +190,12 @@ pub struct Convert {
     pub exclude: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for, unless a tensor has
-    /// exactly that name
+    /// Rename tensors, the first rule that fits; one `*` on both sides keeps what it stands for, unless a
+    /// tensor has exactly that name
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub rename: Vec<Rename>,
-    /// Convert dense tensors of floats, also those of 8 bits, to this dtype. If finite numbers would become infinite,
-    /// nothing is written
+    /// Convert dense tensors of floats, also those of 8 bits, to this dtype. If finite numbers would become
+    /// infinite, nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Leave the attributes of the file out
@@ -204,15 +207,15 @@ pub struct Convert {
     /// Pass over bytes behind the content of the input
     #[arg(long)]
     pub allow_trailing: bool,
-    /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a line for
-    /// each, instead of writing nothing
+    /// Leave out what the output cannot represent, and allow --dtype to make finite numbers infinite, with a
+    /// line for each, instead of writing nothing
     #[arg(long)]
     pub lossy: bool,
     /// The summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are understood. Files
-    /// without an index (.zt, .gguf) replace none
+    /// Write a .zt, .safetensors or .gguf model as files of at most N bytes of tensors; K, M and G are
+    /// understood. Files without an index (.zt, .gguf) replace none
     #[arg(long, value_name = "N", value_parser = size)]
     pub shard_size: Option<u64>,
     /// Compress a .zt file with zstd; levels -7 to 22, 3 if none is given
@@ -234,7 +237,8 @@ pub struct Convert {
     /// Bytes of an independent zstd frame, 1K to 1G; 1M if it is not given
     #[arg(long, value_name = "N", value_parser = frame_size)]
     pub frame_size: Option<u64>,
-    /// The digest of every component of a .zt file [default: the digest that it has, else crc32c, in zTensor 2 xxh3]
+    /// The digest of every component of a .zt file [default: the digest that it has, else crc32c, in zTensor
+    /// 2 xxh3]
     #[arg(long, value_name = "ALGORITHM")]
     pub digest: Option<Digest>,
     /// Components of a .zt file start at multiples of N bytes: a power of two from 64, which is usual

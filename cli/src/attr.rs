@@ -1,4 +1,5 @@
-//! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written again.
+//! `zt attr`: attributes of a file or of its objects are printed, set and taken away. No data is written
+//! again.
 
 use crate::arguments::AttrAction;
 use crate::edit::change;

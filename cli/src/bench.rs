@@ -23,7 +23,8 @@ struct Row {
     /// The time of the fastest round.
     time: Duration,
     direct: bool,
-    /// The largest share of the bytes that was in the page cache when a cold run began; none where nobody knows.
+    /// The largest share of the bytes that was in the page cache when a cold run began; none where nobody
+    /// knows.
     cached: Option<f64>,
     reasons: BTreeSet<String>,
 }

@@ -36,8 +36,8 @@ impl Damage {
     }
 }
 
-/// Copies all objects and returns those that were left out. A signal stops it between two pieces; the output is then as it
-/// was before.
+/// Copies all objects and returns those that were left out. A signal stops it between two pieces; the output
+/// is then as it was before.
 fn copy_all<'f>(
     writer: &mut Writer,
     objects: &[(Object<'f>, &Path)],
@@ -220,8 +220,8 @@ fn shown_key(key: Value<'_>) -> String {
     key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned)
 }
 
-/// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file was made from, or
-/// which part of a model it is, are left out: they are not true of the merged file.
+/// Adds the attributes of another file; a key that is there keeps its value. Attributes that say what a file
+/// was made from, or which part of a model it is, are left out: they are not true of the merged file.
 fn merge_attributes<'f>(
     attributes: &mut Attributes,
     keys: &mut BTreeMap<Key<'f>, Value<'f>>,
@@ -287,8 +287,8 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     Ok(())
 }
 
-/// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most that of a huge
-/// page: a single component at 2^40 would ask for as much padding.
+/// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most
+/// that of a huge page: a single component at 2^40 would ask for as much padding.
 fn alignments(file: &File) -> (u64, u64) {
     const LARGE_SIZE: u64 = 1 << 20;
     const MAX_ALIGNMENT_BITS: u32 = 21;

@@ -19,8 +19,8 @@ pub fn run(arguments: &Completions) -> Outcome<()> {
     out.flush()
 }
 
-/// As clap makes it, a script for bash offers options where a file is due, and pieces of names that have spaces in them. Where
-/// it offers nothing, bash itself completes names of files.
+/// As clap makes it, a script for bash offers options where a file is due, and pieces of names that have
+/// spaces in them. Where it offers nothing, bash itself completes names of files.
 fn for_bash(script: &str) -> String {
     const WORDS: &str = r#"
 _zt_words() {
@@ -37,8 +37,8 @@ _zt_words() {
     format!("{}{WORDS}", script.replace(files, "COMPREPLY=()").replace("-F _zt ", "-F _zt_words "))
 }
 
-/// As clap makes it, a script for fish knows the values of options, and none of words that stand alone: the shells of this
-/// command.
+/// As clap makes it, a script for fish knows the values of options, and none of words that stand alone: the
+/// shells of this command.
 fn for_fish(script: &str) -> String {
     let shells: Vec<String> = Shell::value_variants().iter().map(Shell::to_string).collect();
     let shells = shells.join(" ");

@@ -1,7 +1,7 @@
 //! `zt convert`: a file or a model of any container that the library opens becomes a file of another.
 //!
-//! What is read is the same for all: objects that are chosen and perhaps renamed. What is written is a file of this
-//! folder for each container.
+//! What is read is the same for all: objects that are chosen and perhaps renamed. What is written is a file
+//! of this folder for each container.
 
 mod choice;
 mod compare;

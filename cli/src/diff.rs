@@ -1,5 +1,5 @@
-//! `zt diff`: what two files or models of any containers have that differs. Exit status 0 if they are the same, 1 if
-//! they differ, 2 if that cannot be found out.
+//! `zt diff`: what two files or models of any containers have that differs. Exit status 0 if they are the
+//! same, 1 if they differ, 2 if that cannot be found out.
 
 mod pairs;
 mod values;
@@ -206,8 +206,8 @@ fn roles(object: &Object<'_>) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Attributes that only one has, or that have other values. What a file was made from is none of its own, nor is which part
-/// of a model it is, or what the type of an object says as well.
+/// Attributes that only one has, or that have other values. What a file was made from is none of its own, nor
+/// is which part of a model it is, or what the type of an object says as well.
 fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Difference>> {
     let texts = |map: Option<Value<'_>>| -> Result<Vec<(String, String)>> {
         let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();

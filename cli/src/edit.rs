@@ -81,8 +81,8 @@ pub fn check_is_whole(path: &Path) -> Outcome<()> {
     Err(Failure::at(path, why))
 }
 
-/// Changes a file, or leaves it as it was: a writer that is dropped does, and a signal waits until the file is one or the
-/// other.
+/// Changes a file, or leaves it as it was: a writer that is dropped does, and a signal waits until the file
+/// is one or the other.
 pub fn change(path: &Path, durable: bool, edit: impl FnOnce(&mut Writer) -> Result<()>) -> Outcome<()> {
     let interrupt = Interrupt::listen();
     let at_path = |e| Failure::at(path, e);

@@ -51,8 +51,8 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.flush().map_err(Failure::output)
 }
 
-/// The folder that files come into. A new one has a hidden name until all files are in it. When this is dropped before, it
-/// goes again, and so do the parents that were made with it.
+/// The folder that files come into. A new one has a hidden name until all files are in it. When this is
+/// dropped before, it goes again, and so do the parents that were made with it.
 struct Folder {
     to: PathBuf,
     /// A new folder by its hidden name, and its parents that are new, too.
@@ -226,8 +226,8 @@ struct FileNames {
 }
 
 impl FileNames {
-    /// The file of a component: its name, made safe, and a number where that is taken, and whether it has one. None if
-    /// it is too long for a file.
+    /// The file of a component: its name, made safe, and a number where that is taken, and whether it has
+    /// one. None if it is too long for a file.
     fn next(&mut self, name: &str, raw: bool) -> Option<(String, bool)> {
         const MAX_SIZE: usize = 255;
         let is_safe = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':' | '\0');
@@ -268,7 +268,8 @@ fn header(path: &Path, object: &Object<'_>, component: &Component<'_>, otherwise
     let block = elements.block();
     let whole = object.components().len() == 1;
     let of_shape = object.element_count().and_then(|count| block.size(count));
-    // A component that does not fill the object's shape is an array in one dimension, if the object has several.
+    // A component that does not fill the object's shape is an array in one dimension, if the object has
+    // several.
     let shape = match (whole, of_shape == Some(size)) {
         (_, true) => object.shape().to_vec(),
         (false, false) if size % block.bytes == 0 => vec![size / block.bytes],

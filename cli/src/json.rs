@@ -2,7 +2,8 @@
 //!
 //! Attribute values that JSON lacks are written `{"$bytes": hex}`, `{"$float": "nan"}`,
 //! `{"$tag": [number, value]}`, `{"$map": [[key, value], ..]}`, `{"$undefined": true}` and
-//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the paths of these, and
+//! `{"$simple": number}`; integers reach from -2^64 to 2^64-1. Of a model of several files, `parts` has the
+//! paths of these, and
 //! `part` of a component is the place in that list of the one that it is in.
 
 use crate::failure::{report, Failure, Outcome};

@@ -1,7 +1,7 @@
 //! `zt`: looks into files of tensors, compares, verifies, converts, edits and repairs them.
 //!
-//! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file failed, 2 wrong usage;
-//! of `zt diff` 0 the same, 1 different, 2 trouble.
+//! Results go to standard output, everything else to standard error. Exit status: 0 done, 1 a file failed, 2
+//! wrong usage; of `zt diff` 0 the same, 1 different, 2 trouble.
 
 mod arguments;
 mod attr;

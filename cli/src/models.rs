@@ -73,7 +73,8 @@ pub fn open(path: &Path) -> Outcome<File> {
     open_with(path, &OpenOptions::default()).map_err(|e| Failure::at(path, e))
 }
 
-/// Opens it with options, and those of the command line that say which files a model is. `-` is standard input.
+/// Opens it with options, and those of the command line that say which files a model is. `-` is standard
+/// input.
 pub fn open_with(path: &Path, options: &OpenOptions) -> Result<File> {
     let options = &with_choice(options);
     let file = match remote::is_url(path) {

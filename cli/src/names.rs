@@ -19,8 +19,8 @@ pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are one text. What JSON
-/// escapes by itself stands as it is.
+/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are
+/// one text. What JSON escapes by itself stands as it is.
 pub fn in_json(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),
@@ -48,7 +48,8 @@ fn with_escapes(name: &[u8], of_text: impl Fn(&str) -> Cow<'_, str>) -> String {
     out
 }
 
-/// The bytes that a name in the form of [`shown`] stands for; none if it has no backslash, or one that is not of the form.
+/// The bytes that a name in the form of [`shown`] stands for; none if it has no backslash, or one that is not
+/// of the form.
 pub fn unescaped(shown: &str) -> Option<Vec<u8>> {
     if !shown.contains('\\') {
         return None;
@@ -83,7 +84,8 @@ pub fn unescaped(shown: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The name that an argument is in these files: in the form of [`shown`] or, if no object has that name, as it stands.
+/// The name that an argument is in these files: in the form of [`shown`] or, if no object has that name, as
+/// it stands.
 pub fn named(argument: &str, files: &[&File]) -> Vec<u8> {
     let has = |name: &Vec<u8>| files.iter().any(|file| file.find(name.as_slice()).is_some());
     unescaped(argument).filter(has).unwrap_or_else(|| argument.as_bytes().to_vec())

@@ -1,5 +1,5 @@
-//! The files that a command writes. They have temporary names until all are whole. Then they are opened under the rules of
-//! the names that they will have, and published: all of them or none.
+//! The files that a command writes. They have temporary names until all are whole. Then they are opened under
+//! the rules of the names that they will have, and published: all of them or none.
 
 mod names;
 mod new_file;
@@ -27,8 +27,8 @@ pub struct NewFiles {
     pub root: Option<NewFile>,
     /// Files that only the old root named. They are removed when the new root has its name.
     pub obsolete: Vec<PathBuf>,
-    /// The file that the root or the only file replaces, as it was when the names of the others were chosen or, if it is an
-    /// input, before it was read. None if another program may have written it meanwhile.
+    /// The file that the root or the only file replaces, as it was when the names of the others were chosen
+    /// or, if it is an input, before it was read. None if another program may have written it meanwhile.
     pub old_root: Option<Identity>,
 }
 
@@ -47,7 +47,8 @@ impl NewFiles {
         self.root.as_ref().or(only).map(NewFile::path)
     }
 
-    /// Opens all of them as one model, as it will be found under its name. Fails if other files would be read with them.
+    /// Opens all of them as one model, as it will be found under its name. Fails if other files would be read
+    /// with them.
     pub fn open(&self) -> Outcome<File> {
         let Some(entry) = self.root.as_ref().or(self.files.first()) else {
             return Err(Failure::Message(String::from("internal error: no file was written")));
@@ -81,9 +82,9 @@ impl NewFiles {
         })
     }
 
-    /// Gives all their names, the root last. Where one cannot have its own, those that have theirs go again. Only a root
-    /// or a single file takes the place of another file, and a root only that of the one that was there at the beginning.
-    /// Other programs that do the same in the folder wait meanwhile.
+    /// Gives all their names, the root last. Where one cannot have its own, those that have theirs go again.
+    /// Only a root or a single file takes the place of another file, and a root only that of the one that was
+    /// there at the beginning. Other programs that do the same in the folder wait meanwhile.
     pub fn publish(self) -> Outcome<()> {
         let is_one = self.count() == 1;
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();
@@ -126,11 +127,13 @@ impl NewFiles {
     }
 }
 
-/// How long another program may hold the lock of a folder, which takes it as long as a few files get their names.
+/// How long another program may hold the lock of a folder, which takes it as long as a few files get their
+/// names.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Locks the folder of a file until what is returned is dropped. None where folders cannot be opened or locked.
+/// Locks the folder of a file until what is returned is dropped. None where folders cannot be opened or
+/// locked.
 fn lock_folder(path: &Path) -> Outcome<Option<std::fs::File>> {
     let Ok(folder) = std::fs::File::open(folder_of(path)) else { return Ok(None) };
     let started = Instant::now();

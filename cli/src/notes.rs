@@ -159,7 +159,8 @@ impl Note {
     }
 }
 
-/// What commands say of damaged bytes: they do not agree with a checksum of their file, or are none of their type.
+/// What commands say of damaged bytes: they do not agree with a checksum of their file, or are none of their
+/// type.
 pub mod damage {
     use crate::failure::Failure;
 

@@ -1,5 +1,5 @@
-//! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself carries no
-//! network: it gives sources, which are read as any other.
+//! Models behind a URL. libztensor_remote is loaded at the moment when one is named, so that `zt` by itself
+//! carries no network: it gives sources, which are read as any other.
 
 use std::ffi::{CString, OsStr};
 use std::path::Path;
@@ -12,8 +12,8 @@ pub fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.contains("://")) && !path.exists()
 }
 
-/// How messages show a path or a URL: without user, password and query. The library that opens URLs parses them; of one
-/// that it refuses, or where there is no such library, the scheme alone is shown.
+/// How messages show a path or a URL: without user, password and query. The library that opens URLs parses
+/// them; of one that it refuses, or where there is no such library, the scheme alone is shown.
 pub fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     match text.split_once("://").filter(|_| is_url(path)) {
@@ -132,7 +132,8 @@ mod library {
     }
 
     fn load() -> Option<Library> {
-        // What it is linked to, which lies next to it: where it is loaded, the system looks no further for it.
+        // What it is linked to, which lies next to it: where it is loaded, the system looks no further for
+        // it.
         open_library(&NAME.replace("_remote", ""));
         let library = open_library(NAME)?;
         // SAFETY: an open library, a NUL-ended name; also of what it is linked to.

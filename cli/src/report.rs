@@ -1,4 +1,5 @@
-//! `zt report`: a page that shows what files hold, to be opened in a browser. It is one file that asks for no other.
+//! `zt report`: a page that shows what files hold, to be opened in a browser. It is one file that asks for no
+//! other.
 
 mod data;
 mod page;
@@ -107,7 +108,8 @@ fn check_page_is_none_of(page: &Path, paths: &[PathBuf], files: &[File]) -> Outc
     }
 }
 
-/// What values each component has, in the order of the file; none of what is no number. What cannot be read is reported.
+/// What values each component has, in the order of the file; none of what is no number. What cannot be read
+/// is reported.
 fn stats_of(
     path: &Path,
     file: &File,

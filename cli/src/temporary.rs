@@ -1,5 +1,5 @@
-//! What is needed while a conversion runs: in the folder for temporary files, which others may write to as well. So names
-//! cannot be guessed, nothing that is there is opened, and nobody else may look.
+//! What is needed while a conversion runs: in the folder for temporary files, which others may write to as
+//! well. So names cannot be guessed, nothing that is there is opened, and nobody else may look.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -1,4 +1,5 @@
-//! The command line taken apart: what is wrong with it is one line, as every failure is, and help is a result.
+//! The command line taken apart: what is wrong with it is one line, as every failure is, and help is a
+//! result.
 
 use crate::arguments::Arguments;
 use crate::failure::{report, Failure};

@@ -89,7 +89,8 @@ pub fn run(arguments: &Verify) -> Outcome<()> {
     }
 }
 
-/// Standard output. If its reader has gone, lines are dropped, and verification goes on: the exit status has to be right.
+/// Standard output. If its reader has gone, lines are dropped, and verification goes on: the exit status has
+/// to be right.
 struct PipedOutput {
     out: Output,
     is_closed: bool,
@@ -202,7 +203,8 @@ impl Broken {
         Broken { object: None, role: None, message: error.message().to_owned(), rule, is_unchecked: false }
     }
 
-    /// Notes that something was not checked. Objects with one reason become one note, so the reason names no object.
+    /// Notes that something was not checked. Objects with one reason become one note, so the reason names no
+    /// object.
     fn note(&self, path: &Path, notes: &Notes) {
         let names = [("component", &self.role), ("object", &self.object)];
         let prefix = names.iter().find_map(|(noun, name)| Some(format!("{noun} {:?}: ", name.as_ref()?)));

@@ -23,8 +23,9 @@
 /// For zt_remote_options.retries.
 #define ZT_REMOTE_NO_RETRIES 4294967295
 
-/// How a service is asked. All zero but struct_size is the defaults. Strings are NUL-ended and copied; what is NULL is
-/// looked up where the tools of the service do: environment, profile, web identity, the machine's own metadata.
+/// How a service is asked. All zero but struct_size is the defaults. Strings are NUL-ended and copied; what
+/// is NULL is looked up where the tools of the service do: environment, profile, web identity, the machine's
+/// own metadata.
 typedef struct zt_remote_options {
     /// sizeof (zt_remote_options)
     size_t struct_size;
@@ -40,18 +41,22 @@ typedef struct zt_remote_options {
     const char *token;
     /// What servers are told is asking; NULL for libztensor_remote and its version.
     const char *user_agent;
-    /// Certificates of authorities, in PEM, that are trusted beside the system's: for servers of a network of one's own.
+    /// Certificates of authorities, in PEM, that are trusted beside the system's: for servers of a network of
+    /// one's own.
     const char *root_certificates;
-    /// Milliseconds without a byte after which an attempt has failed; ten times that for all of it. 0: 30,000.
+    /// Milliseconds without a byte after which an attempt has failed; ten times that for all of it. 0:
+    /// 30,000.
     uint32_t timeout_ms;
-    /// Later attempts of a request that got 429 or 5xx, timed out or was cut. 0: 4; ZT_REMOTE_NO_RETRIES: none.
+    /// Later attempts of a request that got 429 or 5xx, timed out or was cut. 0: 4; ZT_REMOTE_NO_RETRIES:
+    /// none.
     uint32_t retries;
     /// Requests under way at once, for all parts of a model; at most 256. 0: 16.
     uint32_t concurrency;
     /// Bytes of an object's end that opening asks for, where a manifest is there. 0: 1 MiB.
     uint32_t tail;
-    /// 1: the endpoint may be http://. A URL that begins with http:// says so by itself. A redirect from https:// to
-    /// http:// is refused in any case, and one to another host or port takes no credentials along.
+    /// 1: the endpoint may be http://. A URL that begins with http:// says so by itself. A redirect from
+    /// https:// to http:// is refused in any case, and one to another host or port takes no credentials
+    /// along.
     uint32_t allow_http;
     /// 1: nothing is signed, and no credentials are looked for.
     uint32_t anonymous;
@@ -61,37 +66,39 @@ typedef struct zt_remote_options {
 extern "C" {
 #endif // __cplusplus
 
-/// Opens a file or a model in a bucket or on a web server, as zt_open_model opens one on this system: a file, an index
-/// (*.index.json) with the files that it names, one of several numbered files, a folder (its URL ends in '/').
+/// Opens a file or a model in a bucket or on a web server, as zt_open_model opens one on this system: a file,
+/// an index (*.index.json) with the files that it names, one of several numbered files, a folder (its URL
+/// ends in '/').
 ///
-/// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path; NUL-ended. A query,
-/// as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed. A URL whose host programs read
-/// differently is ZT_ERROR_INVALID_ARGUMENT: one with a backslash, a host that is not ASCII, an address without all of
-/// its numbers, an '@', '/', '?' or '#' in a password that is not written as %XX.
-/// options: NULL for the defaults. open_options, file: as zt_open_model.
-/// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a server
-/// fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object that was opened: one
-/// that was replaced is ZT_ERROR_IO, never bytes of both.
+/// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path; NUL-ended.
+/// A query, as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed. A URL whose
+/// host programs read differently is ZT_ERROR_INVALID_ARGUMENT: one with a backslash, a host that is not
+/// ASCII, an address without all of its numbers, an '@', '/', '?' or '#' in a password that is not written as
+/// %XX. options: NULL for the defaults. open_options, file: as zt_open_model.
+/// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a
+/// server fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object
+/// that was opened: one that was replaced is ZT_ERROR_IO, never bytes of both.
 /// Threads: any.
 zt_status zt_remote_open(const char *url,
                          const struct zt_remote_options *options,
                          const zt_open_options *open_options,
                          zt_file **file);
 
-/// One object as a zt_source, for zt_open_source or functions of your own. Asks for both of its ends, which it keeps
-/// until it is closed.
+/// One object as a zt_source, for zt_open_source or functions of your own. Asks for both of its ends, which
+/// it keeps until it is closed.
 ///
-/// url, options: as zt_remote_open. source: set struct_size; filled. zt_open_source takes it over; else call its close.
-/// Statuses: as zt_remote_open.
+/// url, options: as zt_remote_open. source: set struct_size; filled. zt_open_source takes it over; else call
+/// its close. Statuses: as zt_remote_open.
 /// Threads: any; those of source, too.
 zt_status zt_remote_source(const char *url,
                            const struct zt_remote_options *options,
                            zt_source *source);
 
-/// Another object of the service that a URL is of, with the credentials and the query of that URL: a shard, a part.
+/// Another object of the service that a URL is of, with the credentials and the query of that URL: a shard, a
+/// part.
 ///
-/// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it; NUL-ended.
-/// Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
+/// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it;
+/// NUL-ended. Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
 /// Threads: any; those of source, too.
 zt_status zt_remote_source_beside(const char *url,
                                   const char *name,
@@ -100,10 +107,10 @@ zt_status zt_remote_source_beside(const char *url,
 
 /// The URL as messages show it: without user, password, query and fragment.
 ///
-/// url: NUL-ended. text, size: as zt_value_to_json: receives it, NUL-ended, if there is room. needed: may be NULL;
-/// receives the bytes that it takes with its NUL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for another scheme,
-/// ZT_ERROR_BUFFER_SIZE if there is no room.
+/// url: NUL-ended. text, size: as zt_value_to_json: receives it, NUL-ended, if there is room. needed: may be
+/// NULL; receives the bytes that it takes with its NUL.
+/// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for
+/// another scheme, ZT_ERROR_BUFFER_SIZE if there is no room.
 /// Threads: any.
 zt_status zt_remote_url_text(const char *url,
                              char *text,

@@ -74,8 +74,8 @@ fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure
     Ok(Address { service, root: root.to_owned(), key: key.to_owned(), query: String::new(), shown })
 }
 
-/// An object of a web server. The crate `url` parses it, as for every request; where it reads another host or port than what
-/// stands there, other parsers read another one, too.
+/// An object of a web server. The crate `url` parses it, as for every request; where it reads another host or
+/// port than what stands there, other parsers read another one, too.
 fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     if authority.is_empty() {
@@ -135,7 +135,8 @@ fn is_of_user(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:%".contains(&byte)
 }
 
-/// The URL as messages show it: without user, query and fragment. Of what is no URL that can be asked for, the scheme alone.
+/// The URL as messages show it: without user, query and fragment. Of what is no URL that can be asked for,
+/// the scheme alone.
 pub fn shown(url: &str) -> String {
     match (Address::parse(url), url.split_once("://")) {
         (Ok(address), _) => address.show(&address.key),

@@ -1,5 +1,5 @@
-//! The client of a bucket: object_store's, with the options and the credentials that are to be used. Keys that the caller
-//! gives are used by themselves: of the environment's none goes along.
+//! The client of a bucket: object_store's, with the options and the credentials that are to be used. Keys
+//! that the caller gives are used by themselves: of the environment's none goes along.
 
 use crate::address::{Address, Service};
 use crate::connect::{refused, retry};

@@ -1,4 +1,5 @@
-//! What of libztensor's C interface is used here, as ztensor.h declares it; `tests/layout.rs` holds it against that.
+//! What of libztensor's C interface is used here, as ztensor.h declares it; `tests/layout.rs` holds it
+//! against that.
 
 use std::ffi::{c_char, c_void};
 

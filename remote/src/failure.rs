@@ -47,7 +47,8 @@ impl Failure {
                 Failure::new(status::IO, format_args!("access was refused ({answer})"))
             }
             _ if last.code.is_some_and(|code| (200..300).contains(&code)) => {
-                // What the server answered was wrong, or ended early: this text is of numbers and header names.
+                // What the server answered was wrong, or ended early: this text is of numbers and header
+                // names.
                 Failure::new(status::IO, explain(innermost(error)))
             }
             _ if last.code.is_some() || last.kind.is_some() => Failure::new(status::IO, answer),
@@ -84,8 +85,8 @@ fn explain(text: String) -> String {
     without_secrets(&text)
 }
 
-/// The text without what a URL in it has that is secret: user, query and fragment, and all of a URL that cannot be read. In
-/// other words what follows a question mark is cut; and what ends a line is left out.
+/// The text without what a URL in it has that is secret: user, query and fragment, and all of a URL that
+/// cannot be read. In other words what follows a question mark is cut; and what ends a line is left out.
 pub fn without_secrets(text: &str) -> String {
     let words = text.split_whitespace().map(|word| match word.contains("://") {
         true => shown(word),

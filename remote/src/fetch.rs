@@ -24,7 +24,8 @@ pub struct Piece {
     pub dst: *mut u8,
 }
 
-// SAFETY: whoever makes it keeps the memory for as long as requests are under way, and no two are of the same.
+// SAFETY: whoever makes it keeps the memory for as long as requests are under way, and no two are of the
+// same.
 unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
@@ -144,8 +145,8 @@ impl Target {
         }
     }
 
-    /// Fills all pieces, which are in order of their starts and within the object. Returns when no request of it is
-    /// under way any more. Must not be called on a thread of the pool.
+    /// Fills all pieces, which are in order of their starts and within the object. Returns when no request of
+    /// it is under way any more. Must not be called on a thread of the pool.
     pub fn fill_all(&self, pieces: &[Piece], version: &Arc<Version>) -> Result<(), Failure> {
         let requests: Arc<Vec<Request>> = Arc::new(plan(pieces));
         let pool = runtime::pool()?;
@@ -247,7 +248,8 @@ fn cut(range: Range<u64>, pieces: &[Piece], requests: &mut Vec<Request>) {
     }
 }
 
-/// Copies the wanted bytes of `chunk`, which begins at byte `at` of the object. Pieces before `first` are complete.
+/// Copies the wanted bytes of `chunk`, which begins at byte `at` of the object. Pieces before `first` are
+/// complete.
 fn scatter(pieces: &[Piece], first: &mut usize, at: u64, chunk: &[u8]) {
     let end = at + chunk.len() as u64;
     while pieces.get(*first).is_some_and(|piece| piece.end <= at) {

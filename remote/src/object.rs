@@ -10,8 +10,8 @@ use std::ffi::CString;
 use std::sync::{mpsc, Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-/// How much of the front and of the end of an object is read when it is opened, by what its name ends with: most
-/// manifests are in that.
+/// How much of the front and of the end of an object is read when it is opened, by what its name ends with:
+/// most manifests are in that.
 fn ends_of(key: &str, tail: u64) -> (u64, u64) {
     match key.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "gguf" => (8 << 20, 64 << 10),
@@ -92,8 +92,8 @@ impl Object {
         *self.ends.write().unwrap_or_else(PoisonError::into_inner) = Ends::default();
     }
 
-    /// Fills pieces that are in order of their starts. What failed a moment ago fails again without a request: a batch
-    /// of thousands of tensors shall not wait for each of them.
+    /// Fills pieces that are in order of their starts. What failed a moment ago fails again without a
+    /// request: a batch of thousands of tensors shall not wait for each of them.
     pub fn read(&self, pieces: &[Piece]) -> Result<(), Failure> {
         runtime::check_process()?; // before any lock
         if let Some(piece) = pieces.iter().find(|piece| piece.end > self.size()) {

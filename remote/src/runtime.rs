@@ -13,7 +13,8 @@ static POOL: OnceLock<Result<Runtime, String>> = OnceLock::new();
 /// The process that the pool is of; 0: of none yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Refused in a child that was forked: it has none of the pool's threads, and locks that these held stay locked.
+/// Refused in a child that was forked: it has none of the pool's threads, and locks that these held stay
+/// locked.
 pub fn check_process() -> Result<(), Failure> {
     match PROCESS.load(Ordering::Relaxed) {
         process if process == 0 || process == std::process::id() => Ok(()),

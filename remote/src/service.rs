@@ -1,5 +1,5 @@
-//! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the outcome of each
-//! attempt kept for messages.
+//! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the
+//! outcome of each attempt kept for messages.
 
 use crate::failure::{innermost, without_secrets, Attempt, Seen, INSECURE_REDIRECT};
 use crate::settings::Settings;
@@ -27,7 +27,8 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 10;
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The connect timeout that object_store sets for the machine's own metadata service, which not every machine has.
+/// The connect timeout that object_store sets for the machine's own metadata service, which not every machine
+/// has.
 const METADATA: &str = "1s";
 
 /// Makes the clients of a bucket and of what gives credentials. What is signed goes nowhere else.
@@ -128,7 +129,8 @@ impl HttpService for Service {
             let body = if of_range { body } else { limited(body, MAX_OTHER_BODY) };
             return Ok(HttpResponse::from_parts(parts, body));
         }
-        // Only the error code of the service is kept: the rest of its answer may repeat secrets that it was sent.
+        // Only the error code of the service is kept: the rest of its answer may repeat secrets that it was
+        // sent.
         let answer = limited(body, MAX_ERROR_BODY).bytes().await.unwrap_or_default();
         seen.set(Attempt { code, word: word_of(&answer), ..Attempt::default() });
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(Bytes::new())))

@@ -1,5 +1,5 @@
-//! A service as the `zt_store` that `zt_open_model_from` asks for the files of a model, by their URLs as messages show
-//! them.
+//! A service as the `zt_store` that `zt_open_model_from` asks for the files of a model, by their URLs as
+//! messages show them.
 
 use crate::address::Service;
 use crate::capi::guard;
@@ -22,7 +22,8 @@ const MAX_KEPT_ENDS: usize = 256 << 20;
 const MAX_NAMES: usize = 100_000;
 const MAX_NAME_BYTES: usize = 64 << 20;
 
-/// What was opened, the latest last, and how many bytes each held then. The caller may have closed some of it.
+/// What was opened, the latest last, and how many bytes each held then. The caller may have closed some of
+/// it.
 struct Recent<T> {
     items: VecDeque<(Weak<T>, usize)>,
     held: usize,
@@ -35,7 +36,8 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// Adds one. Returns the oldest ones, which have to free what they hold so that all hold at most `max` bytes.
+    /// Adds one. Returns the oldest ones, which have to free what they hold so that all hold at most `max`
+    /// bytes.
     fn push(&mut self, item: &Arc<T>, size: usize, max: usize) -> Vec<Arc<T>> {
         self.items.push_back((Arc::downgrade(item), size));
         self.held += size;

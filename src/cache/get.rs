@@ -147,7 +147,8 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Waits for an entry that is queued or being read, and returns a pin. [`Table::start_waiting`] was called.
+    /// Waits for an entry that is queued or being read, and returns a pin. [`Table::start_waiting`] was
+    /// called.
     fn wait_until_read<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,

@@ -289,8 +289,8 @@ impl<S: Slice> Table<S> {
         of(&self.waited, false).or_else(|| of(&self.prefetches, true))
     }
 
-    /// Whether there is an entry for a slice that is to be prefetched. If it is ready, it is the most recently
-    /// used one then.
+    /// Whether there is an entry for a slice that is to be prefetched. If it is ready, it is the most
+    /// recently used one then.
     pub fn touch(&mut self, key: &Key) -> bool {
         let Some(at) = self.entries.find(key) else { return false };
         let entry = self.entries.get(at);
@@ -330,7 +330,8 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// A thread stops waiting for an entry. If it was the last one, a queued slice becomes the first prefetch.
+    /// A thread stops waiting for an entry. If it was the last one, a queued slice becomes the first
+    /// prefetch.
     pub fn stop_waiting(&mut self, at: u32) {
         let entry = self.entries.get_mut(at);
         if matches!(entry.phase, Phase::Queued) && entry.waiters == 1 {

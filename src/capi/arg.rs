@@ -193,8 +193,8 @@ unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T
     Ok(unsafe { copy.assume_init() })
 }
 
-/// Fills a sized struct of the caller's, as much of it as the caller has: zeros where a newer header has fields that
-/// this version does not know. `struct_size` is kept.
+/// Fills a sized struct of the caller's, as much of it as the caller has: zeros where a newer header has
+/// fields that this version does not know. `struct_size` is kept.
 ///
 /// # Safety
 /// `pointer` is NULL or points to `struct_size` writable bytes, the first of which are that number.
@@ -265,8 +265,8 @@ pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<us
 /// No header is that much newer: a larger claim is a forgotten struct_size.
 const MAX_SIZE: usize = 4096;
 
-/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a number
-/// or half a pointer in it.
+/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a
+/// number or half a pointer in it.
 fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
     match claimed == size_of::<T>() {
         true => Ok(()), // of the same version
@@ -313,7 +313,8 @@ pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Resul
 #[derive(Clone, Copy)]
 pub(super) struct ArrayNames(pub &'static str, pub &'static str);
 
-/// Calls `body` with each element of an array of sized structs, whose stride is the size that the first one claims.
+/// Calls `body` with each element of an array of sized structs, whose stride is the size that the first one
+/// claims.
 ///
 /// # Safety
 /// `first` points to `count` structs of that size, which nobody changes meanwhile, or is NULL.

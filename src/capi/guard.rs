@@ -45,7 +45,8 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
     }
 }
 
-/// Writes the handle that `make` gives to `out`, or NULL and why there is none; `what` is what it is a handle of.
+/// Writes the handle that `make` gives to `out`, or NULL and why there is none; `what` is what it is a handle
+/// of.
 pub(super) fn deliver<T>(
     out: Option<&mut MaybeUninit<*mut T>>,
     what: &str,
@@ -167,8 +168,8 @@ pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -
     })
 }
 
-/// Writes as much of it as there is room for: whole characters, in one line, without inner NULs, which would end it early
-/// for C. A path, or what the caller says, may have both.
+/// Writes as much of it as there is room for: whole characters, in one line, without inner NULs, which would
+/// end it early for C. A path, or what the caller says, may have both.
 fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
     while !text.is_char_boundary(length) {
@@ -183,7 +184,8 @@ fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     }
 }
 
-/// Calls `body` with the status and the message of a failure, as a callback takes them; the message ends with the call.
+/// Calls `body` with the status and the message of a failure, as a callback takes them; the message ends with
+/// the call.
 #[cold]
 #[inline(never)] // so that what succeeds has not this much on its stack
 pub(super) fn with_failure<T>(

@@ -1,6 +1,7 @@
-//! The handles of an open file, and of its objects and components. A handle of an object or a component points at an entry of
-//! one table of the file. The entry has the address of the file; its position in the table is the number of the object or
-//! component. Entry n serves object n and component n, so that a file of many objects takes little memory for handles.
+//! The handles of an open file, and of its objects and components. A handle of an object or a component
+//! points at an entry of one table of the file. The entry has the address of the file; its position in the
+//! table is the number of the object or component. Entry n serves object n and component n, so that a file of
+//! many objects takes little memory for handles.
 
 use crate::error::{fail, Result};
 use crate::model::manifest::Manifest;

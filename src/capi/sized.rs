@@ -19,13 +19,15 @@ impl Field {
 ///
 /// # Safety
 /// Implementors are `repr(C)`, start with a `usize` for their size, and are valid with all bytes zero.
-/// Between their fields there may be padding (a u64 after a u32 on 32-bit ARM): what is copied there means nothing.
+/// Between their fields there may be padding (a u64 after a u32 on 32-bit ARM): what is copied there means
+/// nothing.
 pub(super) unsafe trait SizedStruct: Copy {
     /// The name in C.
     const NAME: &'static str;
     /// Every number and pointer, those in structs within it one by one, in the order of their places.
     const FIELDS: &'static [Field];
-    /// Their names, each with a space behind it. One text: a table of texts has addresses, which the loader has to set.
+    /// Their names, each with a space behind it. One text: a table of texts has addresses, which the loader
+    /// has to set.
     const FIELD_NAMES: &'static str;
     /// Bytes up to the end of the last field.
     const SIZE: usize = match Self::FIELDS {
@@ -34,8 +36,8 @@ pub(super) unsafe trait SizedStruct: Copy {
     };
 }
 
-/// Implements [`SizedStruct`] for a struct of which all fields behind `struct_size` are named, in order; those of a
-/// struct within it stand in braces. Whoever uses it says why it is sound.
+/// Implements [`SizedStruct`] for a struct of which all fields behind `struct_size` are named, in order;
+/// those of a struct within it stand in braces. Whoever uses it says why it is sound.
 macro_rules! sized_struct {
     ($name:ident: $($field:ident $({ $($inner:ident),+ })?),+) => {
         // SAFETY: said by whoever uses it; that it begins with its size is checked below.

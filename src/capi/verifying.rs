@@ -130,7 +130,8 @@ pub unsafe extern "C" fn zt_verify(
             let wanted = verify_options(&options)?;
             let progress = progress(options.progress, options.context);
             let context = Context(options.context);
-            // The address of the file's first handle. Handles are not read here, only their addresses are handed out.
+            // The address of the file's first handle. Handles are not read here, only their addresses are
+            // handed out.
             let first = Context(handles.handles().address(0).cast_mut().cast());
             let handle = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
             let failed = options.on_failure.map(|callback| {

@@ -1,5 +1,5 @@
-//! Decoding of frames, of any codec: all of them straight into the destination, a part of the decoded bytes, or
-//! everything a little at a time.
+//! Decoding of frames, of any codec: all of them straight into the destination, a part of the decoded bytes,
+//! or everything a little at a time.
 
 use super::frame_format::{in_frame, Decoded, FrameDecoder, FrameFormat, StreamDecoder};
 use super::frame_index::{FramePoint, Seek};
@@ -59,8 +59,8 @@ const SMALL_FRAME: u64 = 1 << 20;
 /// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
 ///
 /// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say
-/// their size and are not touched are passed over. If a part of a frame is wanted, the frame is decoded up to there,
-/// a small one whole. After an error `dst` has undefined contents.
+/// their size and are not touched are passed over. If a part of a frame is wanted, the frame is decoded up to
+/// there, a small one whole. After an error `dst` has undefined contents.
 pub(super) fn decode_range<F: FrameFormat>(
     codec: Codec,
     stored: StoredPart<'_>,

@@ -1,4 +1,5 @@
-//! What a codec has to implement, and an encoder of any codec. Everything else is made of it: see `decode.rs`.
+//! What a codec has to implement, and an encoder of any codec. Everything else is made of it: see
+//! `decode.rs`.
 
 use super::frames::{Header, Stored};
 use crate::error::{fail, Error, Result};

@@ -1,5 +1,5 @@
-//! What every codec reports of stored bytes: the frames, which can be decoded one by one, their declared sizes,
-//! and the entries of a seek table, if there is one.
+//! What every codec reports of stored bytes: the frames, which can be decoded one by one, their declared
+//! sizes, and the entries of a seek table, if there is one.
 
 use crate::error::{broken, Result};
 use crate::model::encoding::Codec;

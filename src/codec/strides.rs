@@ -134,7 +134,8 @@ impl Gather {
         Ok(())
     }
 
-    /// Gives `body` the first `size` row-major bytes, at most `step` at a time. `stored` are all stored bytes.
+    /// Gives `body` the first `size` row-major bytes, at most `step` at a time. `stored` are all stored
+    /// bytes.
     pub fn for_each_chunk(
         &self,
         stored: &[u8],

@@ -1,8 +1,8 @@
 //! Reads that are done when the call returns.
 //!
 //! [`run`] does many requests: their jobs in the order of the files, on some threads, and what the callbacks
-//! report meanwhile. [`run_one`] is a batch of one, on the caller's thread: each job is done when it is cut, so
-//! that no queue, no memory and no order of jobs is needed.
+//! report meanwhile. [`run_one`] is a batch of one, on the caller's thread: each job is done when it is cut,
+//! so that no queue, no memory and no order of jobs is needed.
 
 use super::component::StoredComponent;
 use super::executor::{Executor, Listener};

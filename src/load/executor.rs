@@ -223,7 +223,8 @@ impl<'a> Executor<'a> {
         let Some((strategy, extent)) = self.take_next(scratch)? else { return Ok(false) };
         let Scratch { bounce, taken } = scratch;
         let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
-        // If the read for all of them failed, or the file was changed, each is read by itself, and says why that fails.
+        // If the read for all of them failed, or the file was changed, each is read by itself, and says why
+        // that fails.
         let first = taken.first().and_then(|job| requests.get(job.request as usize));
         fetched =
             fetched.filter(|_| first.is_none_or(|first| first.component.unless_changed(Ok(())).is_ok()));

@@ -1,5 +1,5 @@
-//! What is left to do for a job whose stored bytes were read: they are hashed, decoded, taken apart, byte-swapped
-//! to the host's order and checked.
+//! What is left to do for a job whose stored bytes were read: they are hashed, decoded, taken apart,
+//! byte-swapped to the host's order and checked.
 
 use super::component::StoredComponent;
 use super::jobs::{frame_runs, Finish};

@@ -1,5 +1,5 @@
-//! One job that reads for itself: a range of stored bytes, all of a component, or what is made in temporary memory
-//! first, because it is converted in part or after a check, or goes to rows with gaps.
+//! One job that reads for itself: a range of stored bytes, all of a component, or what is made in temporary
+//! memory first, because it is converted in part or after a check, or goes to rows with gaps.
 
 use super::component::StoredComponent;
 use super::destination::RowsMut;
@@ -268,8 +268,8 @@ impl JobReader<'_, '_> {
     }
 }
 
-/// A request of a load that is larger than a slot and cannot be read slot by slot: what is compressed, checked,
-/// converted or strided. It is made whole in temporary memory, and copied out of it piece by piece.
+/// A request of a load that is larger than a slot and cannot be read slot by slot: what is compressed,
+/// checked, converted or strided. It is made whole in temporary memory, and copied out of it piece by piece.
 pub struct Oversized<'a> {
     request: Request<'a>,
     state: Mutex<WholeBytes>,

@@ -1,5 +1,5 @@
-//! The jobs that requests are cut into, and the progress of a request. All that a manifest can say of a request
-//! is checked here, before anything is read.
+//! The jobs that requests are cut into, and the progress of a request. All that a manifest can say of a
+//! request is checked here, before anything is read.
 
 use super::component::{Owner, StoredComponent};
 use super::destination::{Destination, RowsMut};

@@ -9,8 +9,8 @@
 //! finish     hash, decode, take apart, swap to the host's order, check         finish.rs, component.rs
 //! ```
 //!
-//! Three ways lead through it. [`run_one`] (blocking.rs) does the jobs of one request as they are cut, without
-//! a queue or memory. [`run`] (blocking.rs) does many requests, of one file or of several, and
+//! Three ways lead through it. [`run_one`] (blocking.rs) does the jobs of one request as they are cut,
+//! without a queue or memory. [`run`] (blocking.rs) does many requests, of one file or of several, and
 //! returns when all are done. A [`Load`] (streaming.rs) delivers what is done while the rest is read:
 //!
 //! ```text

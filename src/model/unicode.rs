@@ -61,10 +61,10 @@ static ROWS: [u64; 256] = {
 /// Whether it is UTF-8.
 ///
 /// A fast path for short texts: the standard library looks for long runs of ASCII and branches at each byte,
-/// which costs 110 instructions and several wrong guesses for a token of a vocabulary, of ten bytes. Here each
-/// byte is a row of a table that says which state follows which, and a shift picks it. A GGUF file with 536,000
-/// such texts opens in two thirds of the time. It does not apply to long texts, of which the standard library
-/// checks more at once.
+/// which costs 110 instructions and several wrong guesses for a token of a vocabulary, of ten bytes. Here
+/// each byte is a row of a table that says which state follows which, and a shift picks it. A GGUF file with
+/// 536,000 such texts opens in two thirds of the time. It does not apply to long texts, of which the standard
+/// library checks more at once.
 #[inline]
 pub fn is_utf8(text: &[u8]) -> bool {
     if text.len() > MAX_SHORT {

@@ -71,7 +71,8 @@ impl File {
                 }
             }
             if self.has_only_grown(part, change)? {
-                // Without a writer the file is as it was left; a writer that has just ended may have changed it once more.
+                // Without a writer the file is as it was left; a writer that has just ended may have changed
+                // it once more.
                 if let Some(cache) = part.source().page_cache().filter(|cache| !cache.has_writer()) {
                     if cache.change()? == Some(change) {
                         cache.accept(change);

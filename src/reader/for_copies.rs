@@ -90,8 +90,8 @@ impl Component<'_> {
         self.known_decoding() == Some(Decoding::Raw)
     }
 
-    /// Whether its stored bytes alone do not determine its elements: these have strides, or are behind a header
-    /// that is compressed with them.
+    /// Whether its stored bytes alone do not determine its elements: these have strides, or are behind a
+    /// header that is compressed with them.
     pub(crate) fn is_array_of_archive(&self) -> bool {
         self.array().is_some()
     }

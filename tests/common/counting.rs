@@ -1,5 +1,5 @@
-//! The allocator of a test program counts what each thread holds, and what all of them hold. It refuses what the test
-//! chooses.
+//! The allocator of a test program counts what each thread holds, and what all of them hold. It refuses what
+//! the test chooses.
 #![allow(dead_code)] // each program uses a part of it
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,7 +11,8 @@ struct Counting;
 thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
-    /// How many allocations of `LARGE` bytes or more go well before one is refused; all where it is the maximum.
+    /// How many allocations of `LARGE` bytes or more go well before one is refused; all where it is the
+    /// maximum.
     pub static GOOD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -81,7 +82,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most that all threads held at once while `body` ran, beyond what they held before. No other test may run meanwhile.
+/// The most that all threads held at once while `body` ran, beyond what they held before. No other test may
+/// run meanwhile.
 pub fn peak_of_all<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD_BY_ALL.load(Ordering::Relaxed);
     PEAK_OF_ALL.store(before, Ordering::Relaxed);

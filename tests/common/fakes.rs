@@ -7,8 +7,8 @@ use ztensor::container::AppendRecord;
 
 pub const MAGIC: &[u8; 8] = b"ZTEN1000";
 
-/// A manifest and footer at `start` that describe the very file that they are in: all of it is one tensor, so that
-/// nothing in front of them is a gap.
+/// A manifest and footer at `start` that describe the very file that they are in: all of it is one tensor, so
+/// that nothing in front of them is a gap.
 pub fn coherent_tail(start: u64) -> Vec<u8> {
     let text = |t: &str| Value::Text(t.into());
     let number = |n: u64| Value::Integer(n.into());
@@ -46,7 +46,8 @@ pub fn appending(before: &[u8], appended: &[u8]) -> Vec<u8> {
     image
 }
 
-/// `size` bytes that will stand at `base` in a file: whole files, ends of this very file, footers, records, anything.
+/// `size` bytes that will stand at `base` in a file: whole files, ends of this very file, footers, records,
+/// anything.
 pub fn hostile(base: u64, size: usize, inner: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < size {

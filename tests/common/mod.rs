@@ -91,8 +91,8 @@ pub fn is_alone() -> bool {
     std::env::var_os("ZT_ALONE").is_some()
 }
 
-/// Runs one test of this program in a process of its own, which a shell starts after `prepare`. Says so and does nothing
-/// where the system cannot start this program, as under an emulator.
+/// Runs one test of this program in a process of its own, which a shell starts after `prepare`. Says so and
+/// does nothing where the system cannot start this program, as under an emulator.
 #[cfg(target_os = "linux")]
 pub fn run_alone(test: &str, prepare: &str) {
     use std::process::Command;

@@ -1,5 +1,5 @@
-//! A thread whose system calls are refused as a filter of a container does (seccomp), and those of the threads that it
-//! starts. Nobody else's are.
+//! A thread whose system calls are refused as a filter of a container does (seccomp), and those of the
+//! threads that it starts. Nobody else's are.
 
 use libc::{c_long, sock_filter, sock_fprog};
 
@@ -29,7 +29,8 @@ fn jump(value: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, jt, jf, k: value }
 }
 
-/// The filter of these rules. Fields of `seccomp_data`: the number at 0, the arguments, 8 bytes each, from 16 on.
+/// The filter of these rules. Fields of `seccomp_data`: the number at 0, the arguments, 8 bytes each, from 16
+/// on.
 fn program(rules: &[Rule], error: i32) -> Vec<sock_filter> {
     let load = |at: u32| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
     let refuse = statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | error as u32);
@@ -52,8 +53,8 @@ fn program(rules: &[Rule], error: i32) -> Vec<sock_filter> {
     program
 }
 
-/// Runs `body` on a thread that is refused these calls with `error`; none, with a line that says so, where this system
-/// has no such filters.
+/// Runs `body` on a thread that is refused these calls with `error`; none, with a line that says so, where
+/// this system has no such filters.
 pub fn refusing<T: Send>(rules: &[Rule], error: i32, body: impl FnOnce() -> T + Send) -> Option<T> {
     let mut program = program(rules, error);
     let on_thread = move || {

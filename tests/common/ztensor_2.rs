@@ -1,4 +1,5 @@
-//! Files of zTensor 2 byte by byte, also such as no writer makes: objects with their parts, one blob behind the other.
+//! Files of zTensor 2 byte by byte, also such as no writer makes: objects with their parts, one blob behind
+//! the other.
 
 use super::Sample;
 use xxhash_rust::xxh3::xxh3_64;

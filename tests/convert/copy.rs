@@ -13,7 +13,8 @@ use ztensor::reader::{Component, File, Object};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Recode, Writer, WriterOptions};
 
 fn options(version: Version) -> WriterOptions {
-    // Other than what the sources have: a copy keeps its encoding and digest. Without a digest it gets the writer's.
+    // Other than what the sources have: a copy keeps its encoding and digest. Without a digest it gets the
+    // writer's.
     let digest = Some(Algorithm::Sha256);
     WriterOptions { version, encoding: Encoding::Zstd, digest, alignment: 128, ..WriterOptions::default() }
 }
@@ -364,7 +365,8 @@ fn an_unknown_dtype_with_a_known_type_is_not_written_where_one_name_says_both() 
     }
 }
 
-/// One byte for each nibble: the spec knows no such type, so that what the name means elsewhere demands nothing.
+/// One byte for each nibble: the spec knows no such type, so that what the name means elsewhere demands
+/// nothing.
 #[test]
 fn types_that_the_spec_does_not_know_are_copied() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.2/py-1.2.3-unknown-type.zt");

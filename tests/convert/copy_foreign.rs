@@ -1,4 +1,5 @@
-//! Objects of other containers copied into a `.zt` file: the same bytes, and what the registry of formats demands.
+//! Objects of other containers copied into a `.zt` file: the same bytes, and what the registry of formats
+//! demands.
 
 use crate::common;
 

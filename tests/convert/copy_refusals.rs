@@ -1,5 +1,5 @@
-//! What a copy refuses it refuses before a byte is written; what it takes is as valid when the file is finished as it
-//! was in its source.
+//! What a copy refuses it refuses before a byte is written; what it takes is as valid when the file is
+//! finished as it was in its source.
 
 use crate::common;
 

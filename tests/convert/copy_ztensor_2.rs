@@ -1,4 +1,5 @@
-//! Objects of zTensor 2 copied into a file of 1.2: the same values, no name that only 2 knows, and digests that agree.
+//! Objects of zTensor 2 copied into a file of 1.2: the same values, no name that only 2 knows, and digests
+//! that agree.
 
 use crate::common;
 
@@ -99,7 +100,8 @@ fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
 
 #[test]
 fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
-    // Of these zTensor 2 knows no type: names of dtypes, and types of other containers with one byte an element.
+    // Of these zTensor 2 knows no type: names of dtypes, and types of other containers with one byte an
+    // element.
     let known = ["u8", "i8", "f32", "bool", "f6_e2m3"].map(|name| (name, name != "bool"));
     for (name, refused) in known.into_iter().chain([("vendor", false), ("I8", false)]) {
         let part = Part::new("data", "u8", *b"\0\x01\x01\0\0\x01\0\x01").of_type(name);

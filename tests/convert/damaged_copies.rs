@@ -1,5 +1,5 @@
-//! Damaged bytes are never copied under a new, valid digest: every file with a checksum, bits flipped in its data, every way
-//! of copying.
+//! Damaged bytes are never copied under a new, valid digest: every file with a checksum, bits flipped in its
+//! data, every way of copying.
 
 use crate::common;
 
@@ -38,7 +38,8 @@ fn open(bytes: &[u8]) -> Option<File> {
     File::open_memory(common::Aligned::of(bytes), &OpenOptions::default()).ok()
 }
 
-/// Whether a component does not agree with a checksum, by verification, which shares no code with what is tested but the sums.
+/// Whether a component does not agree with a checksum, by verification, which shares no code with what is
+/// tested but the sums.
 fn is_damaged(file: &File, object: usize, component: &Component<'_>) -> bool {
     let options = VerifyOptions::default();
     let report = &mut VerifyReport::default();
@@ -67,7 +68,8 @@ fn recodes() -> Vec<Recode> {
     ]
 }
 
-/// Copies each object by itself with the writer's own rule for damage. Returns what became of each, and the file.
+/// Copies each object by itself with the writer's own rule for damage. Returns what became of each, and the
+/// file.
 fn copy_all(file: &File, options: &WriterOptions, recode: &Recode) -> (Vec<Result<()>>, File) {
     let mut outcomes = Vec::new();
     let bytes = common::written(options, |writer| {

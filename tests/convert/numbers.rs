@@ -1,5 +1,5 @@
-//! `Object::read_as` gives the numbers of an object or refuses it. It never reads one of its components instead, and never
-//! writes behind what it says that it wrote.
+//! `Object::read_as` gives the numbers of an object or refuses it. It never reads one of its components
+//! instead, and never writes behind what it says that it wrote.
 
 use crate::common;
 
@@ -107,7 +107,8 @@ fn every_object_of_every_file_is_read_as_its_numbers_or_refused() {
     assert!(same > 1000 && refused > 1000, "{same} {refused}");
 }
 
-/// An object of each format whose elements are of each type, and which has a component "data", as the format allows.
+/// An object of each format whose elements are of each type, and which has a component "data", as the format
+/// allows.
 #[test]
 fn a_component_that_is_called_data_does_not_make_an_object_an_array() {
     for (dtype, logical) in common::every_type() {

@@ -1,5 +1,5 @@
-//! Appends where the system refuses calls: without locks, a file that another writer has changed is found out; where an
-//! append cannot be taken back, the message says what the file has.
+//! Appends where the system refuses calls: without locks, a file that another writer has changed is found
+//! out; where an append cannot be taken back, the message says what the file has.
 #![cfg(target_os = "linux")]
 
 use crate::common;

@@ -29,8 +29,8 @@ fn crashed(folder: &Folder, new: &[Sample]) -> (Vec<u8>, Vec<u8>) {
     (before, uncleared)
 }
 
-/// A file that ends in an unfinished append, with other places where it could end: an open says so, a repair does
-/// nothing, and where it is given the place it makes the file `before`.
+/// A file that ends in an unfinished append, with other places where it could end: an open says so, a repair
+/// does nothing, and where it is given the place it makes the file `before`.
 fn assert_in_doubt(path: &Path, image: &[u8], before: &[u8], what: &str) {
     std::fs::write(path, image).unwrap();
     for outcome in [

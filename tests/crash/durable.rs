@@ -1,5 +1,5 @@
-//! Durable files, which go past the page cache where that can be: the same bytes as any other file, and nothing
-//! behind them.
+//! Durable files, which go past the page cache where that can be: the same bytes as any other file, and
+//! nothing behind them.
 #![cfg(target_os = "linux")]
 
 use crate::common;

@@ -1,5 +1,5 @@
-//! Appends of bytes that look like the ends of files, killed at every system call: the old file or the new one,
-//! never another. ZT_KILLS sets how many kills; the seed goes on from there.
+//! Appends of bytes that look like the ends of files, killed at every system call: the old file or the new
+//! one, never another. ZT_KILLS sets how many kills; the seed goes on from there.
 #![cfg(target_os = "linux")]
 
 use crate::common;

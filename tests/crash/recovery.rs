@@ -1,5 +1,5 @@
-//! Where a file whose append was killed ended before: its record says so, whatever was appended; without a record
-//! the answer is the right file or an error that names the places, never another file.
+//! Where a file whose append was killed ended before: its record says so, whatever was appended; without a
+//! record the answer is the right file or an error that names the places, never another file.
 
 use crate::common;
 use crate::fakes;

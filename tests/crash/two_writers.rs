@@ -1,5 +1,5 @@
-//! Several writers of one file: each object that a writer finished is there. A second writer is refused while there is one,
-//! and a file that was replaced under a writer is not said to have what was added.
+//! Several writers of one file: each object that a writer finished is there. A second writer is refused while
+//! there is one, and a file that was replaced under a writer is not said to have what was added.
 
 use crate::common;
 
@@ -238,7 +238,8 @@ fn a_file_that_was_replaced_or_removed_under_a_writer_is_said_to_be() {
     }
 }
 
-/// A reader that opens the file while an append is taken back sees the time of the cut. Then the writer sets the time back.
+/// A reader that opens the file while an append is taken back sees the time of the cut. Then the writer sets
+/// the time back.
 #[test]
 fn a_file_whose_append_was_taken_back_stays_readable() {
     let _turn = crate::turn();

@@ -1,4 +1,5 @@
-//! What keeps a file of zTensor 2 from its canonical form: a file of that form in which each rule is broken once.
+//! What keeps a file of zTensor 2 from its canonical form: a file of that form in which each rule is broken
+//! once.
 
 use crate::common;
 

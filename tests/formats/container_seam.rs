@@ -1,5 +1,5 @@
-//! What is particular to a container stays in `src/container`: no other folder names one, and no two of its files import
-//! each other in a circle.
+//! What is particular to a container stays in `src/container`: no other folder names one, and no two of its
+//! files import each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,8 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Whether a word is only known to somebody who knows a container: its version, its magic, the bytes at its end.
+/// Whether a word is only known to somebody who knows a container: its version, its magic, the bytes at its
+/// end.
 fn is_of_a_container(word: &str) -> bool {
     let parts = ["ztensor_0", "ztensor_1", "v0_1", "v1_0", "MAGIC", "FOOTER", "footer_size", "ZTAPPEND"];
     word.starts_with("ZTEN0") || word.starts_with("ZTEN1") || { parts.iter().any(|part| word.contains(part)) }

@@ -279,8 +279,8 @@ fn invalid_files_are_refused_at_their_stage_with_their_status() {
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a file breaks at opening has the corpus's name, but where it breaks several rules at once: there the pair is
-/// listed, ours first.
+/// What a file breaks at opening has the corpus's name, but where it breaks several rules at once: there the
+/// pair is listed, ours first.
 #[test]
 fn a_broken_rule_is_called_as_the_corpus_calls_it() {
     let folder = data().join("invalid");

@@ -1,6 +1,6 @@
-//! The released readers read what we write for their version: 0.1.4, 1.1.1, 1.2.3 and those of 2, each a Python package
-//! in a folder of its own. `tests/interop/install.sh` installs them under `target`, or under what
-//! ZT_INTEROP_DIR names; where pip is out of reach the tests say that they are skipped, unless
+//! The released readers read what we write for their version: 0.1.4, 1.1.1, 1.2.3 and those of 2, each a
+//! Python package in a folder of its own. `tests/interop/install.sh` installs them under `target`, or under
+//! what ZT_INTEROP_DIR names; where pip is out of reach the tests say that they are skipped, unless
 //! ZT_REQUIRE_INTEROP=1 is set.
 
 use crate::common;
@@ -303,7 +303,8 @@ fn release_1_2_3_reads_what_we_write_as_1_2_0() {
     files.read_back("1.2.3");
 }
 
-/// Objects of every kind by each way to write them; their canonical file is the one that the release makes of any.
+/// Objects of every kind by each way to write them; their canonical file is the one that the release makes of
+/// any.
 fn read_by_a_release_of_2(release: &str) {
     let mut files = Files::new(&["xxh3:", "sha256:"]);
     let knows_sha256 = release != "2.0.0";

@@ -1,6 +1,6 @@
-//! One item that is not understood does not spoil the rest, in any container: files of several items, a subset of which is
-//! not understood in one of the ways of a table. All others are read with the right bytes. The bad ones are listed, reading
-//! one is UNSUPPORTED, and the message has its type.
+//! One item that is not understood does not spoil the rest, in any container: files of several items, a
+//! subset of which is not understood in one of the ways of a table. All others are read with the right bytes.
+//! The bad ones are listed, reading one is UNSUPPORTED, and the message has its type.
 
 use ztensor::error::Cause;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
@@ -12,7 +12,8 @@ struct Item {
     wrong: Option<usize>,
 }
 
-/// A container: the ways in which an item is not understood, by the type that messages have, and what writes a file.
+/// A container: the ways in which an item is not understood, by the type that messages have, and what writes
+/// a file.
 struct Table {
     name: &'static str,
     types: &'static [&'static str],
@@ -307,7 +308,8 @@ fn torch_members(items: &[Item]) -> Vec<Member> {
     members
 }
 
-/// Names of a checkpoint are bytes: Python writes a surrogate that stands by itself as three that are no UTF-8.
+/// Names of a checkpoint are bytes: Python writes a surrogate that stands by itself as three that are no
+/// UTF-8.
 #[test]
 fn a_name_that_is_no_utf8_is_found_by_its_bytes() {
     let item = |name: &str, byte| Item { name: name.to_owned(), bytes: [byte; 8], wrong: None };

@@ -1,4 +1,5 @@
-//! Every file of zTensor 2 in the corpus: each case has its verdict and its rule, each real file gives what its manifest says.
+//! Every file of zTensor 2 in the corpus: each case has its verdict and its rule, each real file gives what
+//! its manifest says.
 
 use crate::common::byte_order;
 
@@ -116,7 +117,8 @@ fn canonical_cases_have_their_rule() {
         let file = File::open(data("cases").join(name), &OpenOptions::default()).unwrap();
         let found = file.canonical_violation().unwrap();
         let rules = case["upstream"].as_array().unwrap();
-        // The normal form of names is looked at by zt id alone. An empty part takes no place of its own, as its only writer has it.
+        // The normal form of names is looked at by zt id alone. An empty part takes no place of its own, as
+        // its only writer has it.
         if rules.iter().all(|rule| rule == "K5") || name == "k-empty-part-first.zt" {
             assert_eq!(found, None, "{name}");
         } else {

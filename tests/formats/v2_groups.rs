@@ -1,4 +1,5 @@
-//! Views of what is made of codes and scales in zTensor 2: `zt.quant_group/1`, `zt.mx/1`, and the blocks of GGUF.
+//! Views of what is made of codes and scales in zTensor 2: `zt.quant_group/1`, `zt.mx/1`, and the blocks of
+//! GGUF.
 
 use crate::common;
 
@@ -132,7 +133,8 @@ fn groups_along_another_axis_and_without_a_size_are_viewed() {
     }
 }
 
-/// What no view, no verification and no strict opening takes. What only lacks something is verified all the same.
+/// What no view, no verification and no strict opening takes. What only lacks something is verified all the
+/// same.
 fn refused(object: &Object, is_incomplete: bool, what: &str) {
     let is_layout = |error: Error| assert_eq!(error.rule_name(), c"LayoutRule", "{what}: {error}");
     let file = open(object, false).unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -1,5 +1,5 @@
-//! Seekable zstd in zTensor 2: the table alone says where frames are, for whatever is read, and each frame has what its entry
-//! says.
+//! Seekable zstd in zTensor 2: the table alone says where frames are, for whatever is read, and each frame
+//! has what its entry says.
 
 use crate::common;
 
@@ -107,7 +107,8 @@ fn batch(file: &File, selection: &Selection<'_>, size: usize, verify: bool) -> R
     Ok(dst)
 }
 
-/// Every way to get bytes of a range that has at least one byte of each frame but the first and the last one, and of all.
+/// Every way to get bytes of a range that has at least one byte of each frame but the first and the last one,
+/// and of all.
 fn every_outcome(file: &File, content: &[u8]) -> Vec<(&'static str, Result<()>)> {
     let component = file.find("t").unwrap().component("data").unwrap();
     let is = |found: Result<Vec<u8>>, wanted: &[u8]| found.map(|found| assert!(found == wanted));

@@ -62,7 +62,8 @@ fn it_finds_in_valid_files_what_their_manifest_says() {
 /// A version and CBOR that readers take and no writer writes.
 const ODD: [&str; 2] = ["oracle-version-string.zt", "attributes-simple.zt"];
 
-/// Text in chunks that are in chunks, which the CBOR crate takes; and a size that its type alone shows to be wrong.
+/// Text in chunks that are in chunks, which the CBOR crate takes; and a size that its type alone shows to be
+/// wrong.
 const TAKEN: [&str; 2] = ["cbor-nested-chunk.zt", "f4-size-of-its-dtype.zt"];
 
 #[test]

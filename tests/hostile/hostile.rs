@@ -349,7 +349,8 @@ fn memory_that_cannot_be_had_is_an_error_wherever_it_is_asked_for() {
 
 #[test]
 fn values_of_attributes_are_counted_over_the_whole_manifest() {
-    // Each byte of such an array becomes a value of 24 bytes: without a limit a manifest of 1 GiB would take 35.
+    // Each byte of such an array becomes a value of 24 bytes: without a limit a manifest of 1 GiB would take
+    // 35.
     let count = (1u32 << 24) + 1;
     let mut manifest = b"\xa3gversione1.2.0gobjects\xa0jattributes\xa1aa\x9a".to_vec();
     manifest.extend_from_slice(&count.to_be_bytes());

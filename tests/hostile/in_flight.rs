@@ -1,4 +1,5 @@
-//! What reads take beside their destinations stays within `in_flight`, on however many threads: counted by the allocator.
+//! What reads take beside their destinations stays within `in_flight`, on however many threads: counted by
+//! the allocator.
 
 use crate::common;
 
@@ -15,7 +16,8 @@ const SIZE: usize = ROWS * ROW;
 const COUNT: usize = 6;
 const IN_FLIGHT: u64 = SIZE as u64;
 
-/// The most that is held beside `dst` while the first and the last row of each of some tensors are read, on four threads.
+/// The most that is held beside `dst` while the first and the last row of each of some tensors are read, on
+/// four threads.
 fn peak_of_reads(file: &File, convert: Option<Dtype>) -> usize {
     let (start, count, step) = ([0, 0], [2, ROW as u64 / 4], [ROWS as u64 - 1, 1]);
     let slab = Selection::Slab(Hyperslab { start: &start, count: &count, step: Some(&step) });

@@ -111,8 +111,8 @@ fn a_manifest_means_the_same_in_every_encoding() {
     assert!(opened > 1000 && refused > 300, "{opened} {refused}");
 }
 
-/// Objects as several writers might encode them, by chance; each lies alone in its 64 bytes of the file, and none at
-/// the start of a page.
+/// Objects as several writers might encode them, by chance; each lies alone in its 64 bytes of the file, and
+/// none at the start of a page.
 struct Objects(u64);
 
 impl Objects {
@@ -318,7 +318,8 @@ fn file_0_1(tensors: &[Numbered<'_>]) -> Vec<u8> {
     file
 }
 
-/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is reported of an empty one.
+/// Objects of one file, made by chance, mean what each means in a file of its own. `head`: what is reported
+/// of an empty one.
 fn check_after_each_other(
     head: &str,
     file_of: fn(&[Numbered<'_>]) -> Vec<u8>,

@@ -1,5 +1,5 @@
-//! What opening a hostile file may take: never more than `max_memory`, whatever the file's bytes are, counted by the
-//! allocator; and the limit that is the default.
+//! What opening a hostile file may take: never more than `max_memory`, whatever the file's bytes are, counted
+//! by the allocator; and the limit that is the default.
 
 use crate::common;
 use crate::counting;

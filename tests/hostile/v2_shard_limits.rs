@@ -1,4 +1,5 @@
-//! What the shards of a zTensor 2 file may take: memory of one budget with the file that names them, and how many they are.
+//! What the shards of a zTensor 2 file may take: memory of one budget with the file that names them, and how
+//! many they are.
 
 use crate::common;
 
@@ -11,7 +12,8 @@ const SHARDS: usize = 24;
 /// Most shards that there may be.
 const MAX_SHARDS: usize = 65_536;
 
-/// A model of a root `m.zt` and of shards, each with a manifest of 3,000 objects; those of the root are in the shards in turn.
+/// A model of a root `m.zt` and of shards, each with a manifest of 3,000 objects; those of the root are in
+/// the shards in turn.
 fn model() -> Folder {
     let folder = Folder::new();
     let names: Vec<String> = (0..3000).map(name_of).collect();

@@ -1,4 +1,5 @@
-//! Values in their buffer: the same as in a tree, however they are made, and in about as many bytes as files take.
+//! Values in their buffer: the same as in a tree, however they are made, and in about as many bytes as files
+//! take.
 
 use crate::common;
 use crate::counting;

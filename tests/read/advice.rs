@@ -1,5 +1,5 @@
-//! Advice reaches the bytes that it is given for, and no others: pages that are given back, and all of it in a
-//! file that is part of a larger one.
+//! Advice reaches the bytes that it is given for, and no others: pages that are given back, and all of it in
+//! a file that is part of a larger one.
 #![cfg(target_os = "linux")]
 
 use crate::common;

@@ -1,4 +1,5 @@
-//! Components of the same bytes: looking at these costs their size once, however many there are. Counted, not timed.
+//! Components of the same bytes: looking at these costs their size once, however many there are. Counted, not
+//! timed.
 
 use crate::common;
 
@@ -37,7 +38,8 @@ impl ByteSource for Counted {
     }
 }
 
-/// A file of these parts, each at a multiple of 64, and of the objects that `object` encodes for their places.
+/// A file of these parts, each at a multiple of 64, and of the objects that `object` encodes for their
+/// places.
 fn file(version: &str, parts: &[Vec<u8>], object: impl Fn(usize, &[usize]) -> String) -> Vec<u8> {
     let mut bytes = b"ZTEN1000".to_vec();
     let mut places = Vec::new();

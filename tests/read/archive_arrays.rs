@@ -1,4 +1,5 @@
-//! Elements that are not stored one after the other: with strides, big-endian, behind a header that is deflated with them.
+//! Elements that are not stored one after the other: with strides, big-endian, behind a header that is
+//! deflated with them.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! A file that somebody changes while it is open in `Mode::Read`: every case to its bytes fails, unless it only grew by an
-//! append. Its identity is that of what was opened.
+//! A file that somebody changes while it is open in `Mode::Read`: every case to its bytes fails, unless it
+//! only grew by an append. Its identity is that of what was opened.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! Short tensors that lie near each other: few calls fill all of them, each in its place, and what is wrong with one
-//! is said of that one.
+//! Short tensors that lie near each other: few calls fill all of them, each in its place, and what is wrong
+//! with one is said of that one.
 
 use crate::common;
 

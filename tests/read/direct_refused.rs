@@ -1,5 +1,5 @@
-//! Reads past the page cache that fail: the page cache has the bytes, and the statistics say why it was asked. One test
-//! at a time, as descriptors are known by their numbers.
+//! Reads past the page cache that fail: the page cache has the bytes, and the statistics say why it was
+//! asked. One test at a time, as descriptors are known by their numbers.
 #![cfg(target_os = "linux")]
 
 use crate::common;

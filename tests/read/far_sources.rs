@@ -1,5 +1,5 @@
-//! Sources where a read takes longer than a processor has work: as many are under way as the source says that it is worth,
-//! each of as many bytes as one request, and the next is asked for as soon as one has come.
+//! Sources where a read takes longer than a processor has work: as many are under way as the source says that
+//! it is worth, each of as many bytes as one request, and the next is asked for as soon as one has come.
 
 use crate::common;
 
@@ -161,8 +161,8 @@ fn npz(count: usize, size: usize) -> Vec<u8> {
 #[test]
 fn an_archive_of_ten_thousand_members_is_opened_in_a_few_calls() {
     const MEMBERS: usize = 10_000;
-    // Both ends, the directory, and the fronts of the members: those that are near each other in one piece of 4 MiB,
-    // those that are not up to 1,024 in a call.
+    // Both ends, the directory, and the fronts of the members: those that are near each other in one piece of
+    // 4 MiB, those that are not up to 1,024 in a call.
     for (size, gap, expected) in [(100, Profile::calls().gap, 3), (2000, 0, 2 + MEMBERS.div_ceil(1024))] {
         let calls: Arc<(Mutex<Calls>, Condvar)> = Arc::default();
         calls.0.lock().unwrap().most = 1;

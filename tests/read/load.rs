@@ -1,5 +1,5 @@
-//! One executor: a batch gives what single reads give, however a source wants to be read; reads that lie near each other
-//! are one; and a bad bool is named by its byte within the component, however it is read.
+//! One executor: a batch gives what single reads give, however a source wants to be read; reads that lie near
+//! each other are one; and a bad bool is named by its byte within the component, however it is read.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! Which files a model is: for every layout of a table, naming any file of the model, its index, its folder or a link to
-//! one of these opens the same tensors.
+//! Which files a model is: for every layout of a table, naming any file of the model, its index, its folder
+//! or a link to one of these opens the same tensors.
 
 use crate::common;
 
@@ -111,7 +111,8 @@ const INDEXES: [&str; 6] = [
     "any.index.json",
 ];
 
-/// Every path that may lead to the files of a folder: each of them, the folder, and links to these from another folder.
+/// Every path that may lead to the files of a folder: each of them, the folder, and links to these from
+/// another folder.
 fn paths(folder: &Path, names: &[String], elsewhere: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     paths.push(folder.to_owned());

@@ -1,4 +1,5 @@
-//! How a file's bytes are reached: which mode is taken, what is borrowed in it, and what a private mapping keeps to itself.
+//! How a file's bytes are reached: which mode is taken, what is borrowed in it, and what a private mapping
+//! keeps to itself.
 
 use crate::common;
 
@@ -49,7 +50,8 @@ fn the_mode_that_is_taken_is_reported_and_whole_files_are_borrowed() {
     }
 }
 
-/// Larger than the address space of any processor of today; sparse, on the one file system that has such files.
+/// Larger than the address space of any processor of today; sparse, on the one file system that has such
+/// files.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_does_not_fit_the_address_space_is_read_or_an_error_that_says_so() {

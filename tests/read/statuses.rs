@@ -1,5 +1,5 @@
-//! One file gives one status, whether it is mapped, in memory or read: of the whole file, of each component, of a batch and of
-//! the views.
+//! One file gives one status, whether it is mapped, in memory or read: of the whole file, of each component,
+//! of a batch and of the views.
 
 use crate::common;
 

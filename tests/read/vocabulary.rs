@@ -1,4 +1,5 @@
-//! Words that were retired do not come back in identifiers: docs and messages are for readers, names are for searching.
+//! Words that were retired do not come back in identifiers: docs and messages are for readers, names are for
+//! searching.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where what begins at the front of `rest` ends, if it is a comment, a string or a character; 0 if it is none.
+/// Where what begins at the front of `rest` ends, if it is a comment, a string or a character; 0 if it is
+/// none.
 fn skipped(rest: &str, hashes: bool) -> usize {
     let until = |from: usize, end: &str| {
         rest.get(from..).and_then(|r| r.find(end)).map_or(rest.len(), |at| from + at + end.len())

@@ -1,5 +1,5 @@
-//! Compressed tensors and parts of them out of a source that is read: right, without the bytes that they do not need,
-//! and what is needed once.
+//! Compressed tensors and parts of them out of a source that is read: right, without the bytes that they do
+//! not need, and what is needed once.
 
 use crate::common;
 

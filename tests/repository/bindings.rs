@@ -1,4 +1,5 @@
-//! Every C function is reached from each language's own code, or stands in bindings/coverage.txt with the reason why not.
+//! Every C function is reached from each language's own code, or stands in bindings/coverage.txt with the
+//! reason why not.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ fn functions() -> BTreeSet<String> {
     read(&root().join("c_tests/abi/symbols.txt")).split_whitespace().map(str::to_owned).collect()
 }
 
-/// Without text that only tells of code. A block of Go before `import "C"` is C, whose comments are cut out of it.
+/// Without text that only tells of code. A block of Go before `import "C"` is C, whose comments are cut out
+/// of it.
 fn code(language: &str, text: &str) -> String {
     let outside = |mut text: &str, begin: &str, end: &str| -> String {
         let mut kept = String::new();

@@ -39,7 +39,8 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ("io", &["error"]),
     ("source", &["error", "io", "lock", "memory", "threads"]),
     ("sink", &["error", "io", "lock", "memory", "threads"]),
-    // Reads for whoever opened a file, of which it knows no more than where stored bytes are and what they become.
+    // Reads for whoever opened a file, of which it knows no more than where stored bytes are and what they
+    // become.
     (
         "load",
         &["error", "hash", "model", "codec", "digest", "convert", "source", "lock", "threads", "memory"],
@@ -103,8 +104,8 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 19] = [
     ),
 ];
 
-/// All that the C layer may import from folders that are not its neighbours: conversions, and whether a thread is
-/// a worker.
+/// All that the C layer may import from folders that are not its neighbours: conversions, and whether a
+/// thread is a worker.
 const CAPI_EXTRA_IMPORTS: [&str; 3] = ["container::json::", "digest::", "threads::"];
 
 fn folder(path: &str) -> &str {
@@ -161,7 +162,8 @@ fn imports_follow_the_layers() {
     assert!(edges > 100, "{edges}");
 }
 
-/// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives its borrow.
+/// Where the compiler cannot look beside the C layer: the platform, the processor, and memory that outlives
+/// its borrow.
 const UNSAFE_FILES: [&str; 23] = [
     "src/error/data.rs",
     "src/hash.rs",
@@ -269,7 +271,8 @@ fn in_circles(mut edges: Vec<(usize, usize)>, name: impl Fn(usize) -> String) ->
     edges.into_iter().map(|(from, to)| format!("{} imports {}", name(from), name(to))).collect()
 }
 
-/// A file that imports nothing is in no circle, nor one that nobody imports; nor one of which only such are left.
+/// A file that imports nothing is in no circle, nor one that nobody imports; nor one of which only such are
+/// left.
 fn keep_circles(edges: &mut Vec<(usize, usize)>) {
     loop {
         let before = edges.len();
@@ -281,7 +284,8 @@ fn keep_circles(edges: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// The path of a file's module below the source folder: /codec/zstd/walk.rs is codec::zstd::walk, mod.rs is its folder.
+/// The path of a file's module below the source folder: /codec/zstd/walk.rs is codec::zstd::walk, mod.rs is
+/// its folder.
 fn module(path: &str) -> Vec<String> {
     let path = path.strip_prefix('/').unwrap().strip_suffix(".rs").unwrap();
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -320,7 +324,8 @@ fn in_one_module(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Paths of the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below it.
+/// Paths of the crate that a file names: by `crate::`, `super::`, `self::`, or by the name of a module below
+/// it.
 fn named_paths(module: &[String], text: &str, is_file: &dyn Fn(&[String]) -> bool) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("::") {

@@ -1,5 +1,5 @@
-//! `tools/need.sh` installs what parts of `make test` need, only with `ZT_INSTALL=1` or `CI=true`, and says so before.
-//! The tests run it with stubs of apt-get, sudo and id.
+//! `tools/need.sh` installs what parts of `make test` need, only with `ZT_INSTALL=1` or `CI=true`, and says
+//! so before. The tests run it with stubs of apt-get, sudo and id.
 
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};

@@ -11,8 +11,8 @@ fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// Compiles the page's first block of that language. Runs it on a file that opens and on one that does not; returns what
-/// it printed, and its complaint. None without the compiler.
+/// Compiles the page's first block of that language. Runs it on a file that opens and on one that does not;
+/// returns what it printed, and its complaint. None without the compiler.
 fn compile_and_run(page: &str, language: &str, compiler: &str, standard: &str) -> Option<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join(page)).unwrap();

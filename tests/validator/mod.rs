@@ -1,5 +1,5 @@
-//! A second reader of 0.1, 1.1 and 1.2 files, written from the texts of the spec alone: it shares no code with the
-//! library, reads everything, is slow, and takes nothing that a writer must not write.
+//! A second reader of 0.1, 1.1 and 1.2 files, written from the texts of the spec alone: it shares no code
+//! with the library, reads everything, is slow, and takes nothing that a writer must not write.
 #![allow(dead_code)] // each program uses a part of it
 
 mod bytes;

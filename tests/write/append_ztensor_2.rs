@@ -1,5 +1,5 @@
-//! Files of zTensor 2 that are appended to and edited: nothing that is there changes, and a file that was left at any byte is
-//! cut back to its last good end.
+//! Files of zTensor 2 that are appended to and edited: nothing that is there changes, and a file that was
+//! left at any byte is cut back to its last good end.
 
 use crate::common;
 

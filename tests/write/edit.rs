@@ -1,5 +1,5 @@
-//! Editing what a file has: objects taken away, renamed and replaced, their attributes set and taken away. A second
-//! reader finds every result valid.
+//! Editing what a file has: objects taken away, renamed and replaced, their attributes set and taken away. A
+//! second reader finds every result valid.
 
 use crate::common;
 use crate::validator;
@@ -264,8 +264,8 @@ fn edits_that_are_not_finished_leave_every_byte() {
     assert_eq!(cause(writer.remove_object("b")), Some(Cause::NotFound));
 }
 
-/// Each of 100,000 objects is renamed, half of them get an attribute, a tenth goes: so much work that a search through
-/// all of them for each would never end.
+/// Each of 100,000 objects is renamed, half of them get an attribute, a tenth goes: so much work that a
+/// search through all of them for each would never end.
 #[test]
 fn many_objects_are_edited_in_one_session() {
     const COUNT: usize = 100_000;

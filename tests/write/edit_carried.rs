@@ -1,5 +1,5 @@
-//! What an edit carries over: all that is not edited stays as it is encoded, in every file of the corpus and in a manifest
-//! that another writer encoded in its own way.
+//! What an edit carries over: all that is not edited stays as it is encoded, in every file of the corpus and
+//! in a manifest that another writer encoded in its own way.
 
 use crate::common;
 use crate::validator;
@@ -80,7 +80,8 @@ fn what_is_not_edited_stays_as_it_is_encoded() {
     assert!(edited >= 70 && refused >= 28, "{edited} edited, {refused} refused");
 }
 
-/// Indefinite lengths, long heads, texts in chunks, tags and keys that are no texts: in a manifest of another writer.
+/// Indefinite lengths, long heads, texts in chunks, tags and keys that are no texts: in a manifest of another
+/// writer.
 #[test]
 fn what_another_writer_encoded_is_kept() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Where the system says no to a call, as filters of containers do: what has another way takes it, and what has none is
-//! an error that says what to do.
+//! Where the system says no to a call, as filters of containers do: what has another way takes it, and what
+//! has none is an error that says what to do.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -144,8 +144,9 @@ fn batch(
     Ok((places, stats))
 }
 
-/// Once statx has said no for a reason of its own, the standard library knows that it is there, and from then on takes
-/// each of its errors for true. So it is in a host that has looked for a file and is restricted later.
+/// Once statx has said no for a reason of its own, the standard library knows that it is there, and from then
+/// on takes each of its errors for true. So it is in a host that has looked for a file and is restricted
+/// later.
 fn use_statx(folder: &Folder) {
     assert!(std::fs::metadata(folder.path("nothing")).is_err());
 }

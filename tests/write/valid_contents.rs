@@ -1,5 +1,6 @@
-//! A finished file is valid, whoever wrote it and how: bools, bits that belong to no element, and the positions of sparse
-//! objects are refused by every writing call exactly where a verification would refuse them.
+//! A finished file is valid, whoever wrote it and how: bools, bits that belong to no element, and the
+//! positions of sparse objects are refused by every writing call exactly where a verification would refuse
+//! them.
 
 use crate::common;
 
@@ -87,7 +88,8 @@ fn indices(role: &'static str, values: &[u64]) -> Part {
     Part { role, dtype: Dtype::U64, logical: None, bytes: common::numbers(values) }
 }
 
-/// A type of elements, and so many of them. Now and then a bool is neither 0 nor 1, or a bit behind the last element is 1.
+/// A type of elements, and so many of them. Now and then a bool is neither 0 nor 1, or a bit behind the last
+/// element is 1.
 fn values(random: &mut Random, role: &'static str, count: u64) -> Part {
     let kinds = [
         (Dtype::Bool, None),

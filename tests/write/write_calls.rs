@@ -1,5 +1,5 @@
-//! How a new file gets to the system: large components in calls of 4 MiB that end at multiples of 4 MiB in the file, so
-//! that the page cache keeps it in the largest pages that there are.
+//! How a new file gets to the system: large components in calls of 4 MiB that end at multiples of 4 MiB in
+//! the file, so that the page cache keeps it in the largest pages that there are.
 #![cfg(target_os = "linux")]
 
 use crate::common;

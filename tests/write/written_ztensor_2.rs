@@ -1,5 +1,5 @@
-//! Files of zTensor 2 that are written: everything comes back, a canonical file is the one that every writer makes, and what
-//! 2 cannot represent is refused before a byte is written.
+//! Files of zTensor 2 that are written: everything comes back, a canonical file is the one that every writer
+//! makes, and what 2 cannot represent is refused before a byte is written.
 
 use crate::common;
 

@@ -21,7 +21,8 @@ pub struct Info {
 pub struct Stats {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
+    /// slashes, too
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -63,7 +64,8 @@ pub struct Diff {
     pub a: PathBuf,
     /// Another one, of any container
     pub b: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
+    /// slashes, too
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -127,7 +129,8 @@ pub struct Cat {
 pub struct Extract {
     /// The file or model, as of ls
     pub file: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
+    /// slashes, too
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -198,7 +201,8 @@ pub enum AttrAction {
     Set {
         /// The file, .zt of version 1.1 or later
         file: PathBuf,
-        /// The key and its value: JSON, or text if it is no JSON; in front of them perhaps the name of an object
+        /// The key and its value: JSON, or text if it is no JSON; in front of them perhaps the name of an
+        /// object
         #[arg(value_name = "[OBJECT] KEY VALUE", num_args = 1..=3, required = true, allow_negative_numbers = true)]
         path: Vec<String>,
         /// The value is text, whatever it looks like
@@ -229,7 +233,8 @@ pub struct Add {
     pub file: PathBuf,
     /// What is copied into it: a file or model of any container
     pub input: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and slashes, too
+    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
+    /// slashes, too
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -267,7 +272,8 @@ pub struct Merge {
 pub struct Split {
     /// A file or model of any container
     pub input: PathBuf,
-    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are next to it
+    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are next to
+    /// it
     pub output: PathBuf,
     /// Most bytes of tensors in a shard; K, M and G are understood
     #[arg(long, value_name = "N", value_parser = size)]
@@ -320,8 +326,8 @@ pub struct Completions {
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
-    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until it is
-    /// compacted
+    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until
+    /// it is compacted
     #[arg(long, value_name = "NAME")]
     pub remove: Vec<String>,
     #[command(flatten)]

@@ -25,8 +25,8 @@ pub struct Meaning {
     pub exact: bool,
 }
 
-/// Objects that are chosen by arguments: an argument is the name of an object if one has exactly that name, and a
-/// pattern otherwise.
+/// Objects that are chosen by arguments: an argument is the name of an object if one has exactly that name,
+/// and a pattern otherwise.
 pub struct Chosen {
     matchers: Vec<Matcher>,
 }
@@ -52,7 +52,8 @@ impl Chosen {
         Ok(Chosen { matchers: texts.iter().map(matcher).collect::<Outcome<_>>()? })
     }
 
-    /// As [`Chosen::of`]. Refuses an argument that chooses nothing: of a wrong name it would say that all is well.
+    /// As [`Chosen::of`]. Refuses an argument that chooses nothing: of a wrong name it would say that all is
+    /// well.
     pub fn some_of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
         let chosen = Chosen::of(texts, meaning, path, files)?;
         let idle = chosen.idle(files).next().map(str::to_owned);

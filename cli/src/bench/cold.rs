@@ -13,8 +13,8 @@ const SAMPLES: u64 = 2048;
 /// The largest share of a model that may still be in memory in a run that counts as one from the disk.
 pub const MAX_WARM_SHARE: f64 = 0.01;
 
-/// Asks the system to give the files up; the share of the bytes that is in memory all the same, none where the system does
-/// not tell.
+/// Asks the system to give the files up; the share of the bytes that is in memory all the same, none where
+/// the system does not tell.
 pub fn evict(file: &File, plan: &Plan) -> Result<Option<f64>> {
     for part in reads::paths(file) {
         if let Ok(part) = std::fs::File::open(part) {

@@ -77,8 +77,8 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
     Ok(choices)
 }
 
-/// The objects that can be read or, as their file states how many bytes they have, copied. The others are noted if the
-/// options say that they may be left out, and an error otherwise.
+/// The objects that can be read or, as their file states how many bytes they have, copied. The others are
+/// noted if the options say that they may be left out, and an error otherwise.
 pub fn readable<'f>(
     choices: Vec<Choice<'f>>,
     arguments: &Convert,
@@ -113,8 +113,8 @@ enum Rule<'r> {
 }
 
 impl<'r> Rule<'r> {
-    /// A rule with a `*` is for one object if that has this name. The old name may have a `=`. Both names are in the form in
-    /// which they are shown.
+    /// A rule with a `*` is for one object if that has this name. The old name may have a `=`. Both names are
+    /// in the form in which they are shown.
     fn of(rename: &'r Rename, file: &File) -> Rule<'r> {
         let new_name = |new: &str| names::unescaped(new).unwrap_or_else(|| new.as_bytes().to_vec());
         match rename {

@@ -1,5 +1,5 @@
-//! What was written is compared with what was read, object by object, before it gets its name: names and shapes always,
-//! all bytes with --verify.
+//! What was written is compared with what was read, object by object, before it gets its name: names and
+//! shapes always, all bytes with --verify.
 
 use super::job::Job;
 use crate::failure::{Failure, Outcome};

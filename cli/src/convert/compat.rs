@@ -1,8 +1,8 @@
 //! HDF5 and ONNX, by the crate `ztensor-compat`.
 //!
-//! It takes memory as files say and may panic or overflow its stack, so it runs in a process of its own, which is this
-//! program once more: that one writes a temporary .zt file, and here that is opened. However it ends, here it is one line,
-//! and what it left is removed.
+//! It takes memory as files say and may panic or overflow its stack, so it runs in a process of its own,
+//! which is this program once more: that one writes a temporary .zt file, and here that is opened. However it
+//! ends, here it is one line, and what it left is removed.
 
 use crate::arguments::ReadWithCompat;
 use crate::failure::{report, Failure, Outcome};
@@ -29,7 +29,8 @@ pub fn open(path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     open_by(program, path, format, interrupt)
 }
 
-/// Opens what a program writes that is given the path of the file and that of the .zt file to write. All it leaves goes.
+/// Opens what a program writes that is given the path of the file and that of the .zt file to write. All it
+/// leaves goes.
 fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::at(path, e);
     let folder = Folder::new().map_err(at)?;

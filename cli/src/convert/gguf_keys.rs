@@ -1,5 +1,5 @@
-//! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with types that hold
-//! them.
+//! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with
+//! types that hold them.
 
 use super::gguf_layout::{array, Encoder};
 use super::job::Job;
@@ -81,7 +81,8 @@ impl Scalar {
         }
     }
 
-    /// Writes a value; `bits` are those of the next f32 or bool, where they were noted, and taken if they are still its.
+    /// Writes a value; `bits` are those of the next f32 or bool, where they were noted, and taken if they are
+    /// still its.
     fn encode(self, value: Value<'_>, bits: &mut &[u8], out: &mut Encoder) {
         match (self, value.kind()) {
             (Scalar::Text, Kind::Text(text)) => out.string(text.as_bytes()),
@@ -265,8 +266,8 @@ impl<'a> Keys<'a> {
         self.alignment
     }
 
-    /// Those that a file has. Of several files the first has all, the others what places depend on; each says itself which
-    /// it is.
+    /// Those that a file has. Of several files the first has all, the others what places depend on; each says
+    /// itself which it is.
     fn in_file(&self, part: Option<&Part>) -> impl Iterator<Item = &Key<'a>> {
         let has_all = part.is_none_or(|part| part.number == 0);
         let is_cut = part.is_some();
@@ -310,7 +311,8 @@ pub struct Part {
     pub tensors: i32,
 }
 
-/// The bytes of a text, or of a byte string that stays one: whoever reads it takes it for a text if it is UTF-8.
+/// The bytes of a text, or of a byte string that stays one: whoever reads it takes it for a text if it is
+/// UTF-8.
 fn text_of(value: Value<'_>) -> Option<&[u8]> {
     name_of(value)
         .filter(|bytes| matches!(value.kind(), Kind::Text(_)) || std::str::from_utf8(bytes).is_err())

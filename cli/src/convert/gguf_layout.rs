@@ -50,8 +50,8 @@ impl Encoder {
     }
 }
 
-/// The most bytes of padding that `ztensor.origin` may ask for, behind the last tensor or between all of them, beside what
-/// aligns them; between all as many as they have, if that is more.
+/// The most bytes of padding that `ztensor.origin` may ask for, behind the last tensor or between all of
+/// them, beside what aligns them; between all as many as they have, if that is more.
 const MAX_PADDING: u64 = 1 << 24;
 
 /// Where each tensor begins, counted from the start of all data.
@@ -61,7 +61,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of the original GGUF file, as `ztensor.origin` has it, if the tensors fit it; else one tensor behind the other.
+    /// The layout of the original GGUF file, as `ztensor.origin` has it, if the tensors fit it; else one
+    /// tensor behind the other.
     pub fn of(tensors: &[Tensor<'_>], alignment: u64, origin: Option<Value<'_>>) -> Layout {
         let noted =
             origin.and_then(|origin| array(origin.get("offsets")?)?.iter().map(Value::as_u64).collect());
@@ -107,7 +108,8 @@ impl Layout {
         let end = ends.max();
         let usual = end.map_or(data_start, |end| end.next_multiple_of(self.alignment));
         let mut padding = Padding { data_start, file_size: usual, pieces: Vec::new(), passed: 0 };
-        // Offsets in `ztensor.origin` count from the start of the file, so they fit only if the data begins at the same place.
+        // Offsets in `ztensor.origin` count from the start of the file, so they fit only if the data begins
+        // at the same place.
         let noted = |origin: &Value<'_>| origin.get("data_start").and_then(Value::as_u64) == Some(data_start);
         let Some(origin) = origin.filter(noted) else { return padding };
         let size = origin.get("size").and_then(Value::as_u64);

@@ -1,10 +1,10 @@
-//! Checkpoints of PyTorch before 1.6: a magic number, a version and facts of the system, the object, the keys of its
-//! storages, each a pickle, then the storages' bytes.
+//! Checkpoints of PyTorch before 1.6: a magic number, a version and facts of the system, the object, the keys
+//! of its storages, each a pickle, then the storages' bytes.
 //!
-//! The same object is the pickle of today's archives. So it is put into one, in a temporary file, with a member for each
-//! storage, and the library opens that with all its rules. Here nothing is called and nothing is built: pickles are
-//! passed over, and of the object only the persistent ids of storages are looked at, as a storage says how many elements
-//! it has, but not of how many bytes.
+//! The same object is the pickle of today's archives. So it is put into one, in a temporary file, with a
+//! member for each storage, and the library opens that with all its rules. Here nothing is called and nothing
+//! is built: pickles are passed over, and of the object only the persistent ids of storages are looked at, as
+//! a storage says how many elements it has, but not of how many bytes.
 
 use super::zip::{central, end, local, Member};
 use crate::failure::{Failure, Outcome};

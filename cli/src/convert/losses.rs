@@ -1,4 +1,5 @@
-//! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or, with
+//! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or,
+//! with
 //! --allow-damaged, noted.
 
 use super::choice::Choice;
@@ -59,7 +60,8 @@ impl Job<'_> {
         }
     }
 
-    /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is given.
+    /// Leaves out a damaged object that `--dtype` converts but nobody can decode, if --allow-damaged is
+    /// given.
     pub fn leaves_undecodable_out(&self, choice: &Choice<'_>) -> Outcome<bool> {
         let to = self.arguments.floats().filter(|_| self.arguments.allow_damaged);
         let Some(data) = to.and_then(|to| floats_of(&choice.object, to)) else { return Ok(false) };
@@ -73,8 +75,8 @@ impl Job<'_> {
         }
     }
 
-    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise; and to damage of the object
-    /// where --allow-damaged is given.
+    /// Calls the library with what says yes to losses where --lossy is given, and no otherwise; and to damage
+    /// of the object where --allow-damaged is given.
     pub fn with_losses<T>(
         &self,
         of: Option<&Choice<'_>>,
@@ -114,7 +116,8 @@ impl Job<'_> {
         Ok(done)
     }
 
-    /// Looks at what `--dtype` does to an object before it is written: numbers that it would lose are refused or, with
+    /// Looks at what `--dtype` does to an object before it is written: numbers that it would lose are refused
+    /// or, with
     /// --lossy, noted, and what it leaves as it is is noted. Returns what its data is converted to.
     pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
         let Some(to) = self.arguments.floats() else { return Ok(None) };

@@ -62,8 +62,8 @@ fn detect(path: &Path) -> std::io::Result<Option<Format>> {
     Ok(is_onnx(&mut BufReader::new(file), size)?.then_some(Format::Onnx))
 }
 
-/// Whether a file is one protobuf message with the fields of an ONNX model, and has a graph. Nothing in it says so: field
-/// by field has to fit, to the end of the file.
+/// Whether a file is one protobuf message with the fields of an ONNX model, and has a graph. Nothing in it
+/// says so: field by field has to fit, to the end of the file.
 fn is_onnx(file: &mut BufReader<SystemFile>, size: u64) -> std::io::Result<bool> {
     const GRAPH: u64 = 7;
     /// More than a model has; each function of its own is a field.

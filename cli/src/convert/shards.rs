@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// The most files of a model: `split.count` of GGUF has 16 bits.
 const MAX_PARTS: usize = 65_535;
 
-/// Groups of tensors, one for each file of the output: with at most --shard-size bytes each, unless a single tensor has more.
+/// Groups of tensors, one for each file of the output: with at most --shard-size bytes each, unless a single
+/// tensor has more.
 pub fn group_for_files<T>(
     job: &Job<'_>,
     tensors: Vec<T>,

@@ -87,7 +87,8 @@ pub struct Tensor<'f> {
 }
 
 impl<'f> Tensor<'f> {
-    /// All tensors of a job; what is no array, is unknown, or has a name or type that `check` refuses, is not written.
+    /// All tensors of a job; what is no array, is unknown, or has a name or type that `check` refuses, is not
+    /// written.
     pub fn all(
         job: &Job<'f>,
         container: &str,
@@ -119,7 +120,8 @@ impl<'f> Tensor<'f> {
                 Err(Refusal::Failed(why)) => return Err(why),
             }
         }
-        // What is compressed says of itself how large it is. All that is added to the sum, as padding, is far from 64 bits then.
+        // What is compressed says of itself how large it is. All that is added to the sum, as padding, is far
+        // from 64 bits then.
         let total = tensors.iter().map(|tensor| tensor.size).fold(0, u64::saturating_add);
         match total < MOST_BYTES {
             true => Ok(tensors),
@@ -201,8 +203,8 @@ impl<'f> Tensor<'f> {
     }
 }
 
-/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are asked for. Bools
-/// become 0 and 1.
+/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are
+/// asked for. Bools become 0 and 1.
 pub fn emit(
     component: &Component<'_>,
     converted: Option<Dtype>,

@@ -1,4 +1,5 @@
-//! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had it.
+//! To GGUF: keys and descriptions of tensors, then the data, each tensor where the file that it came from had
+//! it.
 
 use super::gguf_keys::{Keys, Part};
 use super::gguf_layout::{Encoder, Layout};

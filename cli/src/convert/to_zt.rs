@@ -1,4 +1,5 @@
-//! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is asked for.
+//! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is
+//! asked for.
 
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
@@ -104,7 +105,8 @@ fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     choice.object.components().map(size).fold(0, u64::saturating_add)
 }
 
-/// The attributes of the output. `ztensor.origin` is among them; for several files it says how many there are.
+/// The attributes of the output. `ztensor.origin` is among them; for several files it says how many there
+/// are.
 fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     if job.arguments.no_attributes {
         return Ok(Attributes::default());

@@ -13,8 +13,8 @@ pub type Body<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<()> + 'a;
 /// Chunks that are read ahead.
 const AHEAD: usize = 2;
 
-/// Gives `body` pieces of both that belong together, of equal size each, until one of the two ends, and the position of the
-/// first byte of each. Both are read to their ends, where a sum may be checked.
+/// Gives `body` pieces of both that belong together, of equal size each, until one of the two ends, and the
+/// position of the first byte of each. Both are read to their ends, where a sum may be checked.
 pub fn for_each(a: &Reading<'_>, b: &Reading<'_>, body: &mut Body<'_>) -> Result<()> {
     let (send, receive) = sync_channel::<Result<Vec<u8>>>(AHEAD);
     thread::scope(|scope| {

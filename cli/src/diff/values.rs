@@ -15,7 +15,8 @@ pub enum Values {
     Sizes(u64, u64),
     /// Bytes of elements that are no numbers, or of which nothing is known.
     Bytes { differ: u64, of: u64, first: u64 },
-    /// Numbers. `largest` is the greatest distance of two that are finite, `first` the first one that differs.
+    /// Numbers. `largest` is the greatest distance of two that are finite, `first` the first one that
+    /// differs.
     Numbers {
         differ: u64,
         of: u64,

@@ -68,9 +68,10 @@ impl Members {
         Ok(Members { names: Vec::new(), paths: vec![path.to_owned()], obsolete: Vec::new(), old_root: None })
     }
 
-    /// The members of a model that is called `output`, beside its `root`: `STEM-00001-of-00003.EXTENSION` and so on. If there
-    /// is an old root, no file that is there becomes a part of the new model: the names are
-    /// `STEM-r2-00001-of-00003.EXTENSION`, or the next that are free, so that the old model stays whole meanwhile.
+    /// The members of a model that is called `output`, beside its `root`: `STEM-00001-of-00003.EXTENSION` and
+    /// so on. If there is an old root, no file that is there becomes a part of the new model: the names are
+    /// `STEM-r2-00001-of-00003.EXTENSION`, or the next that are free, so that the old model stays whole
+    /// meanwhile.
     pub fn of_root(
         root: &Path,
         output: &Path,
@@ -125,7 +126,8 @@ fn named_by(root: &Path) -> BTreeSet<PathBuf> {
     shards.map(super::view::path_of).collect()
 }
 
-/// Of the files that an old root named those that go with it: numbered files of its own stem that no other index names.
+/// Of the files that an old root named those that go with it: numbered files of its own stem that no other
+/// index names.
 fn obsolete(root: &Path, stem: &str, old: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let front = format!("{stem}-");
     let is_member = |path: &PathBuf| {
@@ -165,8 +167,8 @@ pub fn check_only_set(files: &[&Path]) -> Outcome<()> {
     }
 }
 
-/// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and so on.
-/// Such files cannot replace others as one, so that no file of such a name may be there.
+/// The paths of `count` files that only their own numbers hold together: `STEM-00001-of-00003.EXTENSION` and
+/// so on. Such files cannot replace others as one, so that no file of such a name may be there.
 pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec<PathBuf>> {
     check_text(output)?;
     let front = format!("{}-", stem(output, extension));

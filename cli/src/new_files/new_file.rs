@@ -43,7 +43,8 @@ impl NewFile {
         lock(&self.sink).temporary_path().to_owned()
     }
 
-    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary name.
+    /// A sink for a writer. When the writer publishes it, the file is complete, but still has its temporary
+    /// name.
     pub fn sink(&self) -> Box<dyn ByteSink> {
         Box::new(Unnamed(Arc::clone(&self.sink)))
     }

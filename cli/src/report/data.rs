@@ -1,4 +1,5 @@
-//! What the page knows of a file: a row for each component, short enough that a page can have a million of them.
+//! What the page knows of a file: a row for each component, short enough that a page can have a million of
+//! them.
 
 use super::page::Page;
 use crate::failure::{Failure, Outcome};

@@ -1,5 +1,5 @@
-//! The page around the data. A policy in it allows the script and the style that are here and nothing else: no other script,
-//! whatever names are in a file, and no request.
+//! The page around the data. A policy in it allows the script and the style that are here and nothing else:
+//! no other script, whatever names are in a file, and no request.
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;

@@ -18,7 +18,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// More of them. A chunk is summed up by itself, and then joined with what was there, by the formula of Chan and others.
+    /// More of them. A chunk is summed up by itself, and then joined with what was there, by the formula of
+    /// Chan and others.
     pub fn add(&mut self, numbers: &[f64]) {
         let mut chunk = Summary { count: numbers.len() as u64, ..Summary::default() };
         let (mut sum, mut least, mut greatest) = (0.0, f64::INFINITY, f64::NEG_INFINITY);

@@ -1,5 +1,6 @@
 //! DLPack: objects and components as tensors of other libraries, and the reverse. Declared in
-//! include/ztensor_dlpack.h by hand, as the layout is not ours. The DLPack specification, versions 0.8 and 1.1.
+//! include/ztensor_dlpack.h by hand, as the layout is not ours. The DLPack specification, versions 0.8 and
+//! 1.1.
 
 use crate::capi::arg;
 use crate::capi::finding::component::zt_component;
@@ -89,7 +90,8 @@ fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     Some(DataType { code, bits: u8::try_from(bits).ok()?, lanes: 1 })
 }
 
-/// What a `.zt` file may have of that type. Those of other containers have no size there, or less than a byte.
+/// What a `.zt` file may have of that type. Those of other containers have no size there, or less than a
+/// byte.
 fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     let plain = Dtype::ALL.into_iter().map(|dtype| (dtype, None));
     let logical = Logical::ALL.into_iter().filter(|logical| logical.is_in_spec());

@@ -410,7 +410,8 @@ pub(in crate::capi) unsafe fn at<'a>(value: *const zt_value) -> Option<Value<'a>
     if record.is_null() {
         return None;
     }
-    // SAFETY: a record has its tag, and then as many bytes as its size takes, which says how many there are in all.
+    // SAFETY: a record has its tag, and then as many bytes as its size takes, which says how many there are
+    // in all.
     unsafe {
         let head = std::slice::from_raw_parts(record, bytes_of_size(*record));
         let whole = std::slice::from_raw_parts(record, record_size(head).unwrap_or(head.len()));

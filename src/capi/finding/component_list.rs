@@ -115,7 +115,8 @@ unsafe fn list(
         for (at, index) in (start..end).enumerate() {
             let info = zt_component_info { struct_size: stride, ..info(file, index) };
             let place = infos.wrapping_byte_add(at.wrapping_mul(stride));
-            // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.
+            // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its
+            // size.
             unsafe {
                 let known = stride.min(zt_component_info::SIZE);
                 std::ptr::copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast::<u8>(), known);

@@ -124,10 +124,12 @@ unsafe fn list(
     let writer = InfoWriter::new(file);
     let mut place = infos;
     for (object, index) in objects.iter().zip(first..) {
-        // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is zeroed.
+        // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is
+        // zeroed.
         unsafe {
             if stride == size_of::<zt_object_info>() {
-                // By itself, as it is the usual one, and a call that zeroes no bytes takes half as long as all else.
+                // By itself, as it is the usual one, and a call that zeroes no bytes takes half as long as
+                // all else.
                 place.write(writer.info(stride, index, object));
             } else if stride > size_of::<zt_object_info>() {
                 place.write(writer.info(stride, index, object));
@@ -159,8 +161,8 @@ pub(in crate::capi) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usi
     }
 }
 
-/// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all that the
-/// compiler knows, it may change when a struct is filled.
+/// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all
+/// that the compiler knows, it may change when a struct is filled.
 struct InfoWriter<'f> {
     manifest: &'f Manifest,
     components: &'f [Component],

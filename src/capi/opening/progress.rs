@@ -59,8 +59,8 @@ pub(in crate::capi) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     Err(callback_error(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
-/// A progress callback as a question: go on? Once it said no it is not called again: other threads may ask before they
-/// have heard of it.
+/// A progress callback as a question: go on? Once it said no it is not called again: other threads may ask
+/// before they have heard of it.
 pub(in crate::capi) fn progress(
     callback: zt_progress_callback,
     context: *mut c_void,

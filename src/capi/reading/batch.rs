@@ -194,7 +194,8 @@ pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
 /// The names of requests in messages.
 pub(in crate::capi) const REQUESTS: ArrayNames = ArrayNames("requests", "request");
 
-/// Checks a request and adds it to `plan`, which has memory reserved for it: a request is large, and is made in its place.
+/// Checks a request and adds it to `plan`, which has memory reserved for it: a request is large, and is made
+/// in its place.
 ///
 /// # Safety
 /// The request is as zt_read_batch wants it; its destination is lent for `'a`.

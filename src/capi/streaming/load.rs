@@ -113,7 +113,8 @@ pub unsafe extern "C" fn zt_load_start(
         };
         let hooks = hooks.transpose()?;
         let how = load_options(&options)?;
-        // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it ends.
+        // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it
+        // ends.
         let (plan, files, ring) = unsafe {
             let (plan, files) = plan(requests, count)?;
             let ring = ring(&options, &plan)?;

@@ -77,7 +77,8 @@ unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, cou
             reserved: 0,
         };
         let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
-        // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its size.
+        // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its
+        // size.
         unsafe {
             let known = stride.min(zt_load_part_stats::SIZE);
             std::ptr::copy_nonoverlapping((&raw const found).cast::<u8>(), place.cast::<u8>(), known);

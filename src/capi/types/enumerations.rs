@@ -1,7 +1,8 @@
 //! The enumerations of the interface: a fixed-width integer in signatures, a companion enum for
 //! the values, and the way into the library's own types. No Rust enum is ever received from C.
 //!
-//! Values that a table of the model has are not repeated here: `tests/repository/header/tables.rs` puts them into the header.
+//! Values that a table of the model has are not repeated here: `tests/repository/header/tables.rs` puts them
+//! into the header.
 
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};

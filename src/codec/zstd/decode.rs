@@ -1,5 +1,5 @@
-//! Decoding frames, each at once, or piece by piece where the stored or the decoded bytes are not in memory as a
-//! whole.
+//! Decoding frames, each at once, or piece by piece where the stored or the decoded bytes are not in memory
+//! as a whole.
 
 use crate::codec::frame_format::{Decoded, FrameDecoder, StreamDecoder};
 use crate::codec::frames::Header;

@@ -327,8 +327,8 @@ mod tests {
         }
     }
 
-    /// Encodes an object of one of the forms, which differ in what they have. Numbers and digests are its own;
-    /// now and then one is wrong.
+    /// Encodes an object of one of the forms, which differ in what they have. Numbers and digests are its
+    /// own; now and then one is wrong.
     fn object(form: u64, at: u64, random: &mut Random, out: &mut Vec<u8>) {
         let mut of_form = Random(form);
         let r = &mut of_form;

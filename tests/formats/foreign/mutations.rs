@@ -1,5 +1,6 @@
-//! Valid files with something changed, thousands of them, always the same ones: whatever comes of it is an open file whose
-//! tensors are read or refused, or a refusal, in one line that names the file and, where the file breaks one, a rule.
+//! Valid files with something changed, thousands of them, always the same ones: whatever comes of it is an
+//! open file whose tensors are read or refused, or a refusal, in one line that names the file and, where the
+//! file breaks one, a rule.
 
 use super::{folder, CONTAINERS};
 use crate::common::Random;

@@ -1,5 +1,5 @@
-//! Every block of C and C++ on the pages in docs/ compiles as it is printed, every function in C runs on files with sparse,
-//! quantized and unknown objects among them, and every page that is linked is there.
+//! Every block of C and C++ on the pages in docs/ compiles as it is printed, every function in C runs on
+//! files with sparse, quantized and unknown objects among them, and every page that is linked is there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

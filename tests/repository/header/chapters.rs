@@ -1,5 +1,5 @@
-//! The chapters of include/ztensor.h and include/ztensor_advanced.h, in the order in which a caller needs them, and what
-//! each has, in order. A name that is in no chapter, or in two, fails the test.
+//! The chapters of include/ztensor.h and include/ztensor_advanced.h, in the order in which a caller needs
+//! them, and what each has, in order. A name that is in no chapter, or in two, fails the test.
 
 pub struct Header {
     pub file: &'static str,
@@ -71,75 +71,97 @@ pub const HEADERS: [Header; 2] = [
         chapters: &[
             Chapter {
                 title: "1. Status and errors",
-                intro: "A function that can fail returns a zt_status. Programs decide by the status; the message is for people.",
-                items: "zt_status_value zt_last_error zt_status_name zt_last_os_error zt_last_error_rule ZT_VERSION_MAJOR \
-                        ZT_VERSION_MINOR ZT_VERSION_PATCH ZT_ABI_VERSION zt_version zt_abi_version",
+                intro: "A function that can fail returns a zt_status. Programs decide by the \
+                        status; the message is for people.",
+                items: "zt_status_value zt_last_error zt_status_name zt_last_os_error \
+                        zt_last_error_rule ZT_VERSION_MAJOR ZT_VERSION_MINOR \
+                        ZT_VERSION_PATCH ZT_ABI_VERSION zt_version zt_abi_version",
             },
             Chapter {
                 title: "2. Opening",
-                intro: "Opening checks everything that the manifest and the file's size can show. It reads no tensor.",
-                items: "zt_open zt_open_model zt_open_memory zt_close zt_retain zt_mode_value zt_shards_value \
-                        zt_progress_callback zt_open_options zt_file_mode zt_file_version zt_part_count zt_part_info \
+                intro: "Opening checks everything that the manifest and the file's size can show. \
+                        It reads no tensor.",
+                items: "zt_open zt_open_model zt_open_memory zt_close zt_retain \
+                        zt_mode_value zt_shards_value zt_progress_callback zt_open_options \
+                        zt_file_mode zt_file_version zt_part_count zt_part_info \
                         zt_part_get_info",
             },
             Chapter {
                 title: "3. Finding",
-                intro: "A file holds named objects. An object has a shape, a format and components; a dense tensor has one\n\
-                        component, \"data\".",
-                items: "zt_tensor zt_tensor_find zt_tensor_view zt_object_find zt_object_count zt_object_at zt_object_info \
-                        zt_object_list zt_object_get_info zt_object_name zt_object_rank zt_object_shape \
-                        zt_object_element_count zt_object_format zt_component_find zt_component_count zt_component_at \
-                        zt_component_info zt_component_get_info zt_component_role zt_component_dtype zt_component_type \
-                        zt_component_encoding zt_component_size zt_component_digest",
+                intro: "A file holds named objects. An object has a shape, a format and \
+                        components; a dense tensor has one component,\n\
+                        \"data\".",
+                items: "zt_tensor zt_tensor_find zt_tensor_view zt_object_find \
+                        zt_object_count zt_object_at zt_object_info zt_object_list \
+                        zt_object_get_info zt_object_name zt_object_rank zt_object_shape \
+                        zt_object_element_count zt_object_format zt_component_find \
+                        zt_component_count zt_component_at zt_component_info \
+                        zt_component_get_info zt_component_role zt_component_dtype \
+                        zt_component_type zt_component_encoding zt_component_size \
+                        zt_component_digest",
             },
             Chapter {
                 title: "4. Reading",
-                intro: "zt_component_ptr borrows bytes, zt_object_read_as converts numbers, zt_component_read copies bytes.\n\
+                intro: "zt_component_ptr borrows bytes, zt_object_read_as converts numbers, \
+                        zt_component_read copies bytes.\n\
                         zt_read_batch does all of this for many requests on several threads.",
-                items: "zt_component_ptr zt_object_read_as zt_object_size_as zt_component_read zt_component_read_range \
-                        zt_object_read_slice ZT_CAP_MAP ZT_CAP_READ ZT_CAP_RANGE ZT_CAP_DIRECT ZT_CAP_VERIFY \
-                        ZT_CAP_PAGE_EXCLUSIVE zt_component_caps ZT_WHOLE zt_read_request zt_direct_value zt_done_callback \
-                        zt_read_options zt_read_stats zt_read_batch zt_component_load zt_buffer_data zt_buffer_size \
+                items: "zt_component_ptr zt_object_read_as zt_object_size_as \
+                        zt_component_read zt_component_read_range zt_object_read_slice \
+                        ZT_CAP_MAP ZT_CAP_READ ZT_CAP_RANGE ZT_CAP_DIRECT ZT_CAP_VERIFY \
+                        ZT_CAP_PAGE_EXCLUSIVE zt_component_caps ZT_WHOLE zt_read_request \
+                        zt_direct_value zt_done_callback zt_read_options zt_read_stats \
+                        zt_read_batch zt_component_load zt_buffer_data zt_buffer_size \
                         zt_buffer_free",
             },
             Chapter {
                 title: "5. Types",
-                intro: "A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not\n\
-                        know, the value is OTHER, and zt_object_info or zt_component_info has the name.",
-                items: "ZT_UNKNOWN_SIZE zt_dtype_value zt_type_value zt_format_value zt_encoding_value zt_container_value \
-                        zt_dtype_name zt_dtype_from_name zt_dtype_size zt_type_name zt_type_from_name zt_type_block \
-                        zt_format_name zt_encoding_name zt_container_name",
+                intro: "A zt_dtype is a storage type, a zt_type a logical type. If a file has a \
+                        name that this version does not know,\n\
+                        the value is OTHER, and zt_object_info or zt_component_info has the name.",
+                items: "ZT_UNKNOWN_SIZE zt_dtype_value zt_type_value zt_format_value \
+                        zt_encoding_value zt_container_value zt_dtype_name \
+                        zt_dtype_from_name zt_dtype_size zt_type_name zt_type_from_name \
+                        zt_type_block zt_format_name zt_encoding_name zt_container_name",
             },
             Chapter {
                 title: "6. Streaming",
-                intro: "A load reads many requests in the background and hands out each piece when it is there, in a ring of slots\n\
+                intro: "A load reads many requests in the background and hands out each piece when \
+                        it is there, in a ring of slots\n\
                         that never grows.",
-                items: "zt_load_start zt_load_next zt_load_release zt_load_cancel zt_load_finish zt_load_order_value \
-                        zt_load_options zt_load_kind_value ZT_NO_SLOT zt_load_event",
+                items: "zt_load_start zt_load_next zt_load_release zt_load_cancel \
+                        zt_load_finish zt_load_order_value zt_load_options \
+                        zt_load_kind_value ZT_NO_SLOT zt_load_event",
             },
             Chapter {
                 title: "7. Attributes",
-                intro: "Attributes of a file or an object are a tree of values in CBOR's data model.",
-                items: "zt_file_attributes zt_object_attributes zt_value_find zt_value_kind_value zt_value_get_kind \
-                        zt_value_get_bool zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 zt_value_get_string \
-                        zt_value_get_bytes zt_value_get_tag zt_value_count zt_value_at zt_value_key_at zt_value_dtype \
+                intro: "Attributes of a file or an object are a tree of values in CBOR's data \
+                        model.",
+                items: "zt_file_attributes zt_object_attributes zt_value_find \
+                        zt_value_kind_value zt_value_get_kind zt_value_get_bool \
+                        zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 \
+                        zt_value_get_string zt_value_get_bytes zt_value_get_tag \
+                        zt_value_count zt_value_at zt_value_key_at zt_value_dtype \
                         zt_value_read_numbers zt_value_read_strings zt_value_to_json",
             },
             Chapter {
                 title: "8. Verifying",
                 intro: "zt_verify checks what opening does not read.",
-                items: "zt_verify ZT_VERIFY_DIGESTS ZT_VERIFY_CONTENTS ZT_VERIFY_PADDING ZT_VERIFY_SHARDS \
-                        ZT_VERIFY_REQUIRE_DIGESTS zt_failure_callback zt_verify_options zt_verify_report",
+                items: "zt_verify ZT_VERIFY_DIGESTS ZT_VERIFY_CONTENTS ZT_VERIFY_PADDING \
+                        ZT_VERIFY_SHARDS ZT_VERIFY_REQUIRE_DIGESTS zt_failure_callback \
+                        zt_verify_options zt_verify_report",
             },
             Chapter {
                 title: "9. Writing",
-                intro: "Create or append, write objects, set attributes (zt_write_attribute), finish. A new file appears whole or not\n\
+                intro: "Create or append, write objects, set attributes (zt_write_attribute), \
+                        finish. A new file appears whole or not\n\
                         at all. Equal calls write equal files.",
-                items: "zt_write_create zt_write_dense zt_write_finish zt_write_abort zt_write_summary zt_spec_value \
-                        zt_digest_value zt_write_options zt_write_begin zt_write_component zt_write_data zt_write_end \
-                        zt_component_desc zt_object_desc zt_write_object zt_write_request zt_write_batch zt_copy_options \
-                        zt_write_copy zt_write_copy_attributes zt_attribute_kind_value zt_attribute zt_write_attribute \
-                        zt_write_append",
+                items: "zt_write_create zt_write_dense zt_write_finish zt_write_abort \
+                        zt_write_summary zt_spec_value zt_digest_value zt_write_options \
+                        zt_write_begin zt_write_component zt_write_data zt_write_end \
+                        zt_component_desc zt_object_desc zt_write_object zt_write_request \
+                        zt_write_batch zt_copy_options zt_write_copy \
+                        zt_write_copy_attributes zt_attribute_kind_value zt_attribute \
+                        zt_write_attribute zt_write_append",
             },
         ],
     },
@@ -164,40 +186,49 @@ pub const HEADERS: [Header; 2] = [
         chapters: &[
             Chapter {
                 title: "1. Opening",
-                intro: "Descriptors, several files as one model, your allocator and threads, the identity of a file.",
-                items: "zt_open_fd zt_open_handle zt_open_parts zt_allocator zt_thread_hooks zt_model_info \
-                        zt_model_get_info zt_identity zt_file_identity zt_part_identity zt_file_bytes",
+                intro: "Descriptors, several files as one model, your allocator and threads, the \
+                        identity of a file.",
+                items: "zt_open_fd zt_open_handle zt_open_parts zt_allocator zt_thread_hooks \
+                        zt_model_info zt_model_get_info zt_identity zt_file_identity \
+                        zt_part_identity zt_file_bytes",
             },
             Chapter {
                 title: "2. Your own input and output",
-                intro: "Functions of yours that read or write the bytes: a network, an archive, a decryptor.",
-                items: "zt_source_range zt_source zt_open_source zt_name_callback zt_store zt_open_model_from zt_sink \
-                        zt_write_create_sink zt_set_last_error",
+                intro: "Functions of yours that read or write the bytes: a network, an archive, a \
+                        decryptor.",
+                items: "zt_source_range zt_source zt_open_source zt_name_callback zt_store \
+                        zt_open_model_from zt_sink zt_write_create_sink zt_set_last_error",
             },
             Chapter {
                 title: "3. Objects and components",
-                intro: "Names with a length, for bindings; lists of components; stored bytes; sizes that a file does not declare.",
-                items: "zt_object_find_n zt_component_find_n zt_value_find_n zt_component_list zt_component_read_stored \
-                        zt_component_measure zt_advice_value zt_component_advise zt_load_part_stats zt_load_get_part_stats",
+                intro: "Names with a length, for bindings; lists of components; stored bytes; \
+                        sizes that a file does not declare.",
+                items: "zt_object_find_n zt_component_find_n zt_value_find_n \
+                        zt_component_list zt_component_read_stored zt_component_measure \
+                        zt_advice_value zt_component_advise zt_load_part_stats \
+                        zt_load_get_part_stats",
             },
             Chapter {
                 title: "4. Sparse and quantized objects",
-                intro: "A whole object in one call: pointers, counts and shapes, checked so that an engine may index without checks.",
-                items: "zt_array zt_csr zt_coo zt_quantized zt_csr_view zt_coo_view zt_quantized_view zt_write_csr \
-                        zt_write_coo zt_quantized_desc zt_write_quantized",
+                intro: "A whole object in one call: pointers, counts and shapes, checked so that \
+                        an engine may index without checks.",
+                items: "zt_array zt_csr zt_coo zt_quantized zt_csr_view zt_coo_view \
+                        zt_quantized_view zt_write_csr zt_write_coo zt_quantized_desc \
+                        zt_write_quantized",
             },
             Chapter {
                 title: "5. A cache of slices",
                 intro: "A cache keeps slices of a model that is larger than memory.",
-                items: "zt_cache_create zt_cache_get zt_cache_unpin zt_cache_prefetch zt_cache_drop zt_cache_cancel \
-                        zt_cache_get_stats zt_cache_free zt_cache_policy_value zt_cache_options \
-                        zt_cache_pin zt_cache_stats",
+                items: "zt_cache_create zt_cache_get zt_cache_unpin zt_cache_prefetch \
+                        zt_cache_drop zt_cache_cancel zt_cache_get_stats zt_cache_free \
+                        zt_cache_policy_value zt_cache_options zt_cache_pin zt_cache_stats",
             },
             Chapter {
                 title: "6. Editing, shards, repair",
-                intro: "Changes of a file that zt_write_append opened; files whose bytes are in other files; unfinished appends.",
-                items: "zt_write_remove zt_write_rename zt_write_shard zt_write_link zt_repair_options zt_repair_report \
-                        zt_repair",
+                intro: "Changes of a file that zt_write_append opened; files whose bytes are in \
+                        other files; unfinished appends.",
+                items: "zt_write_remove zt_write_rename zt_write_shard zt_write_link \
+                        zt_repair_options zt_repair_report zt_repair",
             },
         ],
     },

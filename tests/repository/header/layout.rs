@@ -1,5 +1,5 @@
-//! Puts what cbindgen makes of the sources into chapters: cbindgen writes all constants, then all types, then all
-//! functions; a manual has each thing where a reader needs it.
+//! Puts what cbindgen makes of the sources into chapters: cbindgen writes all constants, then all types, then
+//! all functions; a manual has each thing where a reader needs it.
 
 use super::chapters::{Chapter, Header, ATTRIBUTE_MACROS, DISCARDABLE, HANDLES, HEADERS, MACROS};
 use super::tables::with_values;
@@ -47,8 +47,8 @@ fn whole(header: &Header, frame: &Frame<'_>, types: &str, items: &mut BTreeMap<S
         + &format!("#endif  /* {guard} */\n")
 }
 
-/// The types of enumerations, which are integers, and of structs: all that declarations speak of, so that these can stand
-/// in any order.
+/// The types of enumerations, which are integers, and of structs: all that declarations speak of, so that
+/// these can stand in any order.
 fn forward_declarations(items: &mut BTreeMap<String, String>) -> String {
     let (mut integers, mut structs) = (String::from("\n"), String::from("\n"));
     let names: Vec<String> = items.keys().cloned().collect();

@@ -93,8 +93,8 @@ impl Session<'_> {
         self.model.objects.push(object_of(&sample));
     }
 
-    /// An object whose bytes may break a rule of some versions: bools, bits behind the last element, positions, elements of an
-    /// unknown type.
+    /// An object whose bytes may break a rule of some versions: bools, bits behind the last element,
+    /// positions, elements of an unknown type.
     fn content(&mut self) {
         let (is_0_1, is_2) = (self.version == Version::V0_1, self.version == Version::V2);
         let mut sample = common::every_format(Dtype::Bool, None).remove(self.random.below(3) as usize);

@@ -1,5 +1,5 @@
-//! Files as another writer may make them: frames that do not tell their size, indices of any width before 1.2, types
-//! that repeat the dtype, tied components.
+//! Files as another writer may make them: frames that do not tell their size, indices of any width before
+//! 1.2, types that repeat the dtype, tied components.
 
 use crate::common::{self, Random};
 use ciborium::Value;

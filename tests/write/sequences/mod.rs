@@ -1,5 +1,6 @@
-//! Random sequences of writing calls, failing ones among them: what was accepted is in the finished file, which a
-//! second reader finds valid, and nothing else is. `ZT_SEQUENCES` sets how many, `ZT_SEED` the first seed.
+//! Random sequences of writing calls, failing ones among them: what was accepted is in the finished file,
+//! which a second reader finds valid, and nothing else is. `ZT_SEQUENCES` sets how many, `ZT_SEED` the first
+//! seed.
 
 mod calls;
 use crate::common;

@@ -1,5 +1,5 @@
-//! Many objects in one call: the bytes of the same calls made one by one, whatever the sink, the options and the
-//! threads; a refused call changes nothing.
+//! Many objects in one call: the bytes of the same calls made one by one, whatever the sink, the options and
+//! the threads; a refused call changes nothing.
 
 use crate::common;
 mod sinks;
