@@ -43,6 +43,11 @@ impl<'a> RowsMut<'a> {
         self.length
     }
 
+    /// Bytes from the beginning of a row to that of the next.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// How many are left.
     pub fn row_count(&self) -> usize {
         self.left
@@ -53,10 +58,9 @@ impl<'a> RowsMut<'a> {
         (self.left as u64).saturating_mul(self.length as u64)
     }
 
-    /// Where the rows begin.
-    pub fn addresses(&self) -> impl Iterator<Item = usize> {
-        let (base, stride) = (self.next.as_ptr().expose_provenance(), self.stride);
-        (0..self.left).map(move |row| base.saturating_add(row.saturating_mul(stride)))
+    /// Where the first of the rows that are left begins.
+    pub fn address(&self) -> usize {
+        self.next.as_ptr().expose_provenance()
     }
 }
 

@@ -227,19 +227,19 @@ impl<'a> Request<'a> {
 
     /// The memory that it fills, each as its address and size.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let (bytes, rows) = match &self.dst {
-            Destination::Bytes(dst) => (Some((dst.as_ptr().addr(), dst.len())), None),
-            Destination::Rows(rows) => (None, Some(rows)),
+        let (first, size, count, stride) = match &self.dst {
+            Destination::Bytes(dst) => (dst.as_ptr().addr(), dst.len(), 1, 0),
+            Destination::Rows(rows) => (rows.address(), rows.length(), rows.row_count(), rows.stride()),
         };
-        let rows = rows.into_iter().flat_map(|rows| rows.addresses().map(|address| (address, rows.length())));
-        bytes.into_iter().filter(|(_, size)| *size > 0).chain(rows)
+        let count = if size > 0 { count } else { 0 };
+        (0..count).map(move |place| (first.saturating_add(place.saturating_mul(stride)), size))
     }
 
     /// Where its bytes begin.
     pub fn address(&self) -> usize {
         match &self.dst {
             Destination::Bytes(dst) => dst.as_ptr().expose_provenance(),
-            Destination::Rows(rows) => rows.addresses().next().unwrap_or(0),
+            Destination::Rows(rows) => rows.address(),
         }
     }
 

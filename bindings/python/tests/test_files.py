@@ -601,7 +601,7 @@ def test_a_slice_has_a_number_for_each_dimension(path):
                 for given in ((), (1,), (1, 1), (1, 1, 1, 1)):
                     read = libztensor.Read(part, target, start=(0, 0, 0), count=(1, 1, 1))._replace(**{name: given})
                     for use in (f.read_batch, cache.prefetch, cache.drop, libztensor.Load):
-                        with pytest.raises(libztensor.InvalidArgument, match=f"{name} needs one number for each dimension"):
+                        with pytest.raises(libztensor.InvalidArgument, match=f"{name} needs 3 numbers, one for each"):
                             use([read])
 
 
