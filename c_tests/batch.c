@@ -330,6 +330,44 @@ static void failure_among_others(void)
     }
 }
 
+/* With keep_going every request is reported, the call returns the first failure, and the others are read. */
+static void continues_past_failures(const char *name, zt_status want, size_t bad)
+{
+    uint32_t threads;
+    for (threads = 1; threads <= 4; threads *= 2) {
+        zt_file *file = open_data(name);
+        plan *p = new_plan();
+        seen *s = (seen *)calloc(1, sizeof *s);
+        zt_read_options o;
+        zt_read_stats stats;
+        size_t i, k;
+        REQUIRE(s != NULL);
+        for (i = 0; i < zt_object_count(file); i++)
+            for (k = 0; k < zt_component_count(zt_object_at(file, i)); k++)
+                add(p, zt_component_at(zt_object_at(file, i), k), 1 << 16)->length = ZT_WHOLE;
+        REQUIRE(p->n > bad);
+        INIT(o);
+        INIT(stats);
+        o.threads = threads;
+        o.verify = 1;
+        o.context = s;
+        o.on_done = on_done;
+        o.keep_going = 1;
+        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, &o, &stats), want);
+        CHECK(s->strange == 0 && s->failed == bad && s->done == p->n);
+        CHECK_U64(stats.failed, bad);
+        CHECK_U64(stats.requests, p->n - bad);
+        /* What the caller gave wrong is refused before anything is read. */
+        memset(s, 0, sizeof *s);
+        p->requests[p->n - 1].component = NULL;
+        CHECK_STATUS(zt_read_batch(file, p->requests, p->n, &o, &stats), ZT_ERROR_INVALID_ARGUMENT);
+        CHECK(s->done == 0 && stats.requests == 0);
+        free(s);
+        free_plan(p);
+        zt_close(file);
+    }
+}
+
 static void cancelled(void)
 {
     uint32_t threads;
@@ -376,6 +414,9 @@ static void unknown_options(void)
     INIT(o);
     o.verify = 2;
     CHECK_STATUS(zt_read_batch(file, NULL, 0, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    INIT(o);
+    o.keep_going = 2;
+    CHECK_STATUS(zt_read_batch(file, NULL, 0, &o, NULL), ZT_ERROR_INVALID_ARGUMENT);
     zt_close(file);
 }
 
@@ -386,6 +427,10 @@ int main(void)
     nothing_to_do();
     failures();
     failure_among_others();
+    continues_past_failures("v1.2/py-1.2.3-all-dtypes.zt", ZT_OK, 0);
+    continues_past_failures("copy/damaged-component.zt", ZT_ERROR_CORRUPT, 1); /* found while reading */
+    continues_past_failures("invalid/zstd-bomb-sparse-1.1.zt", ZT_ERROR_LIMIT, 1);
+    continues_past_failures("foreign/valid/amber-odd-dtypes.npz", ZT_ERROR_UNSUPPORTED, 8); /* before */
     cancelled();
     unknown_options();
     return check_done("batch");

@@ -12,6 +12,7 @@ static zt_status names_of_numbers(void)
     zt_dtype dtype;
     zt_type type;
     zt_status status;
+    int32_t number;
     (void)zt_abi_version();
     (void)zt_last_os_error();
     (void)(zt_version() && zt_last_error() && zt_last_error_rule() && zt_status_name(ZT_OK));
@@ -20,6 +21,8 @@ static zt_status names_of_numbers(void)
     TRY(zt_dtype_from_name("f32", &dtype));
     TRY(zt_type_from_name("complex64", &type));
     TRY(zt_type_block(type, NULL, NULL));
+    TRY(zt_type_from_ggml(2, &dtype, &type));
+    TRY(zt_type_ggml(dtype, type, &number));
     status = zt_dtype_from_name("no such dtype", &dtype);
 end:
     return status;

@@ -25,6 +25,8 @@ static void library_and_open(void)
     CHECK_STATUS(zt_type_from_name(NULL, &type), INVALID);
     CHECK_STATUS(zt_type_from_name("complex64", NULL), INVALID);
     CHECK_STATUS(zt_type_block(ZT_TYPE_COMPLEX64, NULL, NULL), ZT_OK); /* either may be NULL */
+    CHECK_STATUS(zt_type_ggml(ZT_DTYPE_F32, ZT_TYPE_NONE, NULL), INVALID);
+    CHECK_STATUS(zt_type_from_ggml(0, NULL, NULL), ZT_OK); /* either may be NULL */
     CHECK(dtype == 1 && type == 1);
     CHECK_STATUS(zt_open(NULL, NULL, &f), INVALID);
     CHECK(f == NULL);

@@ -273,12 +273,16 @@ int main(void)
     OPTIONS(zt_verify_options, call_verify_options);
     OPTIONS(zt_repair_options, call_repair_options);
     OPTIONS(zt_write_options, call_writer_options);
+    OPTIONS(zt_copy_options, call_copy_options);
     OPTIONS(zt_attribute, call_attribute); /* all zero is null */
     inputs();
     arrays();
     largest();
     OUTPUT(zt_object_info, call_object_info);
     OUTPUT(zt_component_info, call_component_info);
+    OUTPUT(zt_object_info, call_one_object_info);
+    OUTPUT(zt_component_info, call_one_component_info);
+    OUTPUT(zt_part_info, call_part_info);
     OUTPUT(zt_tensor, call_tensor);
     OUTPUT(zt_identity, call_identity);
     OUTPUT(zt_model_info, call_model_info);

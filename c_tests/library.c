@@ -167,6 +167,50 @@ static void containers_and_blocks(void)
     }
 }
 
+/* Numbers of enum ggml_type in ggml.h. */
+static void ggml_numbers(void)
+{
+    static const struct {
+        int32_t number;
+        zt_dtype dtype;
+        zt_type type;
+    } some[] = {{0, ZT_DTYPE_F32, ZT_TYPE_NONE},          {1, ZT_DTYPE_F16, ZT_TYPE_NONE},
+                {2, ZT_DTYPE_U8, ZT_TYPE_GGUF_Q4_0},      {8, ZT_DTYPE_U8, ZT_TYPE_GGUF_Q8_0},
+                {14, ZT_DTYPE_U8, ZT_TYPE_GGUF_Q6_K},     {24, ZT_DTYPE_I8, ZT_TYPE_NONE},
+                {27, ZT_DTYPE_I64, ZT_TYPE_NONE},         {28, ZT_DTYPE_F64, ZT_TYPE_NONE},
+                {30, ZT_DTYPE_BF16, ZT_TYPE_NONE},        {39, ZT_DTYPE_U8, ZT_TYPE_GGUF_MXFP4}};
+    static const int32_t unknown[] = {-1, 4, 31, 1000, INT32_MAX, INT32_MIN};
+    zt_dtype dtype;
+    zt_type type;
+    int32_t number, known = 0;
+    size_t i;
+    for (i = 0; i < COUNT(some); i++) {
+        CHECK_STATUS(zt_type_from_ggml(some[i].number, &dtype, &type), ZT_OK);
+        CHECK(dtype == some[i].dtype && type == some[i].type);
+    }
+    for (i = 0; i < COUNT(unknown); i++) {
+        dtype = type = 77;
+        CHECK_STATUS(zt_type_from_ggml(unknown[i], &dtype, &type), ZT_ERROR_NOT_FOUND);
+        CHECK(dtype == 77 && type == 77);
+    }
+    /* Back and forth: the block types, and eight whose elements lie one by one. */
+    for (i = 0; i < 100; i++) {
+        if (zt_type_from_ggml((int32_t)i, &dtype, &type) != ZT_OK)
+            continue;
+        CHECK_STATUS(zt_type_ggml(dtype, type, &number), ZT_OK);
+        CHECK(number == (int32_t)i);
+        known++;
+    }
+    CHECK(known == 8 + ZT_TYPE_GGUF_Q2_0 - ZT_TYPE_GGUF_Q4_0 + 1);
+    number = 77;
+    CHECK_STATUS(zt_type_ggml(ZT_DTYPE_U64, ZT_TYPE_NONE, &number), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_type_ggml(ZT_DTYPE_U8, ZT_TYPE_F8_E4M3FN, &number), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_type_ggml(ZT_DTYPE_F32, ZT_TYPE_GGUF_Q4_0, &number), ZT_ERROR_NOT_FOUND);
+    CHECK_STATUS(zt_type_ggml(999, ZT_TYPE_NONE, &number), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_type_ggml(ZT_DTYPE_F32, ZT_TYPE_OTHER, &number), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(number == 77);
+}
+
 static void type_names(void)
 {
     static const char *const unknown[] = {"", "F8_E5M2", "f8", "f4_e3m0", "complex", "complex256"};
@@ -189,6 +233,7 @@ static void type_names(void)
     CHECK(zt_type_name(ZT_TYPE_OTHER) == NULL);
     CHECK(zt_type_name(255) == NULL);
     containers_and_blocks();
+    ggml_numbers();
     for (i = 0; i < COUNT(strange); i++)
         CHECK(zt_type_name(strange[i]) == NULL);
     CHECK_STATUS(zt_type_from_name(NULL, &type), ZT_ERROR_INVALID_ARGUMENT);

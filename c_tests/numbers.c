@@ -32,7 +32,55 @@ static int names_it(const zt_object *object, const zt_component *data)
     return names(message, type_name(data)) || names(message, dtype_name(data)) || names(message, encoding_name(data));
 }
 
-static void one_dtype(const zt_object *object, zt_dtype to)
+/* A batch reads the numbers of an object: all of them, every second row, a slice. `as` has what is expected. */
+static void in_a_batch(const zt_file *file, const zt_object *object, zt_dtype to, size_t size)
+{
+    static unsigned char got[LARGEST + 1];
+    const uint64_t *shape = zt_object_shape(object);
+    const size_t rank = zt_object_rank(object);
+    uint64_t rows = 1, row, i, start[1024] = {0};
+    zt_read_request r;
+    for (i = 0; i + 1 < rank; i++)
+        rows *= shape[i];
+    INIT(r);
+    r.object = object, r.convert = to, r.length = ZT_WHOLE, r.dst = got, r.dst_size = size;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    CHECK(memcmp(got, as, size) == 0);
+    if (size == 0)
+        return;
+    row = size / rows;
+    r.length = 0, r.count = shape, r.start = start;
+    memset(got, 0, sizeof got);
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    CHECK(memcmp(got, as, size) == 0);
+    r.count = r.start = NULL;
+    r.rows = (rows + 1) / 2, r.row_stride = 2, r.dst_stride = row * 2;
+    memset(got, 0xa5, sizeof got);
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    for (i = 0; i < rows; i++)
+        CHECK(i & 1 ? got[i * row] == 0xa5 : memcmp(got + i * row, as + i * row, row) == 0);
+    r.rows = 1, r.offset = rows - 1, r.row_stride = r.dst_stride = 0;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_OK);
+    CHECK(memcmp(got, as + (rows - 1) * row, row) == 0);
+    r.offset = rows;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.offset = UINT64_MAX;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.offset = 0, r.row_length = row;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.row_length = 0, r.rows = 0, r.length = size;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.length = ZT_WHOLE, r.offset = 1;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.offset = 0, r.component = zt_component_at(object, 0);
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.component = NULL, r.convert = 0;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    r.convert = to, r.reserved = 1;
+    CHECK_STATUS(zt_read_batch(file, &r, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+}
+
+static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
 {
     const zt_component *data = zt_component_find(object, "data");
     const zt_type type = zt_component_type(data);
@@ -83,6 +131,7 @@ static void one_dtype(const zt_object *object, zt_dtype to)
         arrays++;
     }
     CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, NULL), ZT_OK);
+    in_a_batch(file, object, to, written);
     conversions++;
 }
 
@@ -101,7 +150,7 @@ static void one_file(const char *path)
         if (info.format != ZT_FORMAT_DENSE && info.format != ZT_FORMAT_BLOCKS)
             CHECK(!info.component && !info.size && !info.stored_size && !info.offset && !info.dtype && !info.type);
         for (to = ZT_DTYPE_F64; to <= ZT_DTYPE_BOOL; to++)
-            one_dtype(object, to);
+            one_dtype(file, object, to);
     }
     zt_close(file);
 }

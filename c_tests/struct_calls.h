@@ -191,6 +191,21 @@ static zt_status call_component_info(void *s)
     return zt_component_list(dense_file, NULL, 0, (zt_component_info *)s, 1, &n);
 }
 
+static zt_status call_one_object_info(void *s)
+{
+    return zt_object_get_info(zt_object_at(dense_file, 0), (zt_object_info *)s);
+}
+
+static zt_status call_one_component_info(void *s)
+{
+    return zt_component_get_info(zt_component_at(zt_object_at(dense_file, 0), 0), (zt_component_info *)s);
+}
+
+static zt_status call_part_info(void *s)
+{
+    return zt_part_get_info(dense_file, 0, (zt_part_info *)s);
+}
+
 static zt_status call_identity(void *s)
 {
     return zt_file_identity(dense_file, (zt_identity *)s);
@@ -328,6 +343,11 @@ static zt_status write_component(zt_writer *w, void *s)
 }
 
 static zt_status call_object_desc(void *s) { return with_writer(write_object, s); }
+static zt_status copy(zt_writer *w, void *s)
+{
+    return zt_write_copy(w, zt_object_at(dense_file, 0), (const zt_copy_options *)s);
+}
+static zt_status call_copy_options(void *s) { return with_writer(copy, s); }
 static zt_status call_attribute(void *s) { return with_writer(set_attribute, s); }
 static zt_status call_quantized_desc(void *s) { return with_writer(write_quantized, s); }
 static zt_status call_component_desc(void *s) { return with_writer(write_component, s); }

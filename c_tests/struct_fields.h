@@ -50,14 +50,14 @@ static const field zt_read_options_fields[] = {
     F(zt_read_options, struct_size), F(zt_read_options, threads), F(zt_read_options, direct),
     F(zt_read_options, chunk_size), F(zt_read_options, in_flight), F(zt_read_options, verify),
     F(zt_read_options, pinned), F(zt_read_options, context), F(zt_read_options, on_done),
-    F(zt_read_options, progress)};
+    F(zt_read_options, progress), F(zt_read_options, keep_going), F(zt_read_options, reserved)};
 static const field zt_read_request_fields[] = {
     F(zt_read_request, struct_size), F(zt_read_request, component), F(zt_read_request, offset),
     F(zt_read_request, length), F(zt_read_request, start), F(zt_read_request, count),
     F(zt_read_request, step), F(zt_read_request, dst), F(zt_read_request, dst_size), F(zt_read_request, tag),
     F(zt_read_request, rows), F(zt_read_request, row_length), F(zt_read_request, row_stride),
     F(zt_read_request, dst_stride), F(zt_read_request, verify), F(zt_read_request, convert),
-    F(zt_read_request, lossy), F(zt_read_request, reserved)};
+    F(zt_read_request, lossy), F(zt_read_request, reserved), F(zt_read_request, object)};
 static const field zt_load_options_fields[] = {
     F(zt_load_options, struct_size), F(zt_load_options, threads), F(zt_load_options, direct),
     F(zt_load_options, chunk_size), F(zt_load_options, in_flight), F(zt_load_options, verify),
@@ -74,7 +74,7 @@ static const field zt_load_part_stats_fields[] = {
 static const field zt_read_stats_fields[] = {
     F(zt_read_stats, struct_size), F(zt_read_stats, bytes), F(zt_read_stats, stored_bytes),
     F(zt_read_stats, requests), F(zt_read_stats, digests_verified), F(zt_read_stats, nanoseconds),
-    F(zt_read_stats, threads), F(zt_read_stats, direct), F(zt_read_stats, reason)};
+    F(zt_read_stats, threads), F(zt_read_stats, direct), F(zt_read_stats, reason), F(zt_read_stats, failed)};
 static const field zt_cache_options_fields[] = {
     F(zt_cache_options, struct_size), F(zt_cache_options, budget), F(zt_cache_options, slot_size),
     F(zt_cache_options, memory), F(zt_cache_options, threads), F(zt_cache_options, verify),

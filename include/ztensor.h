@@ -571,31 +571,14 @@ ZT_NODISCARD zt_status zt_component_read_range(const zt_component *component, ui
 ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint64_t *start, const uint64_t *count,
     const uint64_t *step, void *dst, size_t dst_size);
 
-/// zt_component_ptr works.
-#define ZT_CAP_MAP 1
-/// zt_component_read and zt_component_load work.
-#define ZT_CAP_READ 2
-/// A range can be read without decoding everything.
-#define ZT_CAP_RANGE 4
-/// The stored bytes are the decoded bytes and start at a multiple of 4096 in a real file: they can go from
-/// disk to memory without a copy.
-#define ZT_CAP_DIRECT 8
-/// There is a digest, or the CRC-32 of an archive, that this version can check.
-#define ZT_CAP_VERIFY 16
-/// No other bytes are in the component's pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and
-/// nothing else.
-#define ZT_CAP_PAGE_EXCLUSIVE 32
-
-/// What works on the component: a set of ZT_CAP_ bits.
-uint32_t zt_component_caps(const zt_component *component);
-
 /// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
+/// For numbers set object and convert: with length = ZT_WHOLE, a slice, or rows.
 struct zt_read_request {
     size_t struct_size;
-    const zt_component *component; ///< The component to read.
+    const zt_component *component; ///< The component to read; NULL if object is set.
     uint64_t offset; ///< First decoded byte of a range.
     /// Bytes of the range: ZT_WHOLE to the end; 0 reads nothing. Must be 0 for a slice and for rows.
     uint64_t length;
@@ -621,7 +604,10 @@ struct zt_read_request {
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.
     uint32_t lossy;
-    uint32_t reserved; ///< 0.
+    uint32_t reserved; ///< Must be 0.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
+    /// the last dimension: rows, offset and row_stride count rows, row_length is 0.
+    const zt_object *object;
 };
 
 /// The values of zt_direct.
@@ -656,6 +642,9 @@ struct zt_read_options {
     void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
     zt_progress_callback progress; ///< Reports the bytes delivered; may be NULL.
+    /// 1: go on past requests that fail. on_done gets each status, zt_read_stats.failed their number.
+    uint32_t keep_going;
+    uint32_t reserved; ///< Must be 0.
 };
 
 /// What a batch or load did.
@@ -669,6 +658,7 @@ struct zt_read_stats {
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.
     const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
+    uint64_t failed; ///< Requests that failed.
 };
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -676,8 +666,8 @@ struct zt_read_stats {
 ///
 /// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
 /// failure, too.
-/// The first failure stops the batch and is returned. on_done tells which requests were done before; the
-/// content of the other destinations is undefined.
+/// Returns the first failure. It stops the batch unless options.keep_going is set. on_done tells which
+/// requests are done; the content of the other destinations is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
 /// ZT_ERROR_CANCELLED if progress stops it.
 ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request *requests, size_t count,
@@ -1222,9 +1212,9 @@ ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal
-/// those of an earlier component. ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not
-/// fit each other, and ZT_ERROR_IO; after these two the writer has failed.
+/// component that the format needs is missing. After the other failures the writer has failed:
+/// ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal those of an earlier component,
+/// ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each other, ZT_ERROR_IO.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to write.
@@ -1345,7 +1335,9 @@ typedef enum zt_attribute_kind_value {
 struct zt_attribute {
     size_t struct_size;
     zt_attribute_kind kind; ///< Which of the fields below are used.
-    zt_dtype dtype; ///< The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS; 0 for other kinds.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number it may be 0; else the number must
+    /// fit it without rounding.
+    zt_dtype dtype;
     int64_t i64; ///< A bool or signed integer.
     uint64_t u64; ///< An unsigned integer.
     double f64; ///< A float.

@@ -207,7 +207,7 @@ void zt_set_last_error(const char *message);
 // -------------------------------------------------------------------------------------------------------------------
 // 3. Objects and components
 //
-// Names with a length, for bindings; lists of components; stored bytes; sizes that a file does not declare.
+// Names with a length, for bindings; what works on a component; stored bytes; sizes that a file does not declare.
 
 /// As zt_object_find, for a name of length bytes.
 const zt_object *zt_object_find_n(const zt_file *file, const char *name, size_t length);
@@ -222,6 +222,24 @@ const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t l
 /// object: its components; NULL for those of all objects. The rest as for zt_object_list.
 ZT_NODISCARD zt_status zt_component_list(const zt_file *file, const zt_object *object, size_t first,
     zt_component_info *infos, size_t count, size_t *filled);
+
+/// zt_component_ptr works.
+#define ZT_CAP_MAP 1
+/// zt_component_read and zt_component_load work.
+#define ZT_CAP_READ 2
+/// A range can be read without decoding everything.
+#define ZT_CAP_RANGE 4
+/// The stored bytes are the decoded bytes and start at a multiple of 4096 in a real file: they can go from
+/// disk to memory without a copy.
+#define ZT_CAP_DIRECT 8
+/// There is a digest, or the CRC-32 of an archive, that this version can check.
+#define ZT_CAP_VERIFY 16
+/// No other bytes are in the component's pages: ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach all of it and
+/// nothing else.
+#define ZT_CAP_PAGE_EXCLUSIVE 32
+
+/// What works on the component: a set of ZT_CAP_ bits.
+uint32_t zt_component_caps(const zt_component *component);
 
 /// Copies the component's stored bytes: compressed, of an unknown encoding, in the file's byte order.
 /// dst, dst_size: memory for zt_component_info.stored_size bytes; less is ZT_ERROR_BUFFER_SIZE. Returns
@@ -407,6 +425,14 @@ struct zt_quantized_desc {
 ZT_NODISCARD zt_status zt_write_quantized(zt_writer *writer, const char *name, size_t name_length,
     const uint64_t *shape, size_t rank, const zt_quantized_desc *desc);
 
+/// ggml's number (enum ggml_type) of a type: 2 for ZT_TYPE_GGUF_Q4_0, 0 for ZT_DTYPE_F32 with ZT_TYPE_NONE.
+/// Returns ZT_ERROR_NOT_FOUND if ggml has no such type.
+ZT_NODISCARD zt_status zt_type_ggml(zt_dtype dtype, zt_type type, int32_t *ggml_type);
+
+/// The dtype and type of ggml's number; either may be NULL. Returns ZT_ERROR_NOT_FOUND for a number that the
+/// library does not know.
+ZT_NODISCARD zt_status zt_type_from_ggml(int32_t ggml_type, zt_dtype *dtype, zt_type *type);
+
 // -------------------------------------------------------------------------------------------------------------------
 // 5. A cache of slices
 //
@@ -425,8 +451,9 @@ ZT_NODISCARD zt_status zt_cache_create(const zt_cache_options *options, zt_cache
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size are ignored, dst_stride must be 0. Two slices
 /// are equal if all fields but tag are equal. out: filled on success. End it with zt_cache_unpin.
-/// timeout_ns: below 0 the calling thread reads and waits without limit. Otherwise a thread of the cache
-/// reads, and the call waits no longer than that; the read continues for a later call.
+/// timeout_ns: below 0, for a zt_source with callers_thread, and if the cache has no threads, the calling
+/// thread reads and waits without limit. Otherwise a thread of the cache reads, and the call waits no longer
+/// than that; the read continues for a later call.
 /// Returns ZT_ERROR_TIMEOUT if the time passes, also because every slot is pinned; ZT_ERROR_LIMIT if the
 /// slice is larger than a slot; else as zt_read_batch. A failed read is reported to every call that waits for
 /// it; the next call reads again.

@@ -14,6 +14,7 @@ type ReadOptions struct {
 	InFlight  uint64 // Most bytes of temporary memory at once.
 	Verify    bool   // Checks the digest of what is read whole.
 	Pinned    bool   // The destinations are pinned and contiguous.
+	KeepGoing bool   // Goes on past requests that fail: Done gets each failure, ReadBatch returns the first.
 	Watch     Watch
 	Done      func(request int, err error) // Called as each request of a batch is done, from one goroutine at a time.
 }
@@ -29,6 +30,7 @@ func (o *ReadOptions) c(m *memory) (*C.zt_read_options, *watcher) {
 	made.in_flight = C.uint64_t(o.InFlight)
 	made.verify = flag(o.Verify)
 	made.pinned = flag(o.Pinned)
+	made.keep_going = flag(o.KeepGoing)
 	w := o.Watch.watcher()
 	if w == nil && o.Done != nil {
 		w = new(watcher)
@@ -58,11 +60,12 @@ type Stats struct {
 	Threads                                                    int
 	Direct                                                     bool
 	Reason                                                     string
+	Failed                                                     uint64 // Requests that failed.
 }
 
 func statsOf(s *C.zt_read_stats) Stats {
 	return Stats{uint64(s.bytes), uint64(s.stored_bytes), uint64(s.requests), uint64(s.digests_verified), uint64(s.nanoseconds),
-		int(s.threads), s.direct != 0, C.GoString(s.reason)}
+		int(s.threads), s.direct != 0, C.GoString(s.reason), uint64(s.failed)}
 }
 
 func fillRequests(m *memory, requests []Request) ([]C.zt_read_request, error) {

@@ -75,6 +75,12 @@ func TestEveryContainer(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
+	if n, err := GGMLNumber(DTypeU8, TypeGGUFQ4_0); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+	if dtype, kind, err := TypeFromGGML(30); dtype != DTypeBF16 || kind != TypeNone || err != nil {
+		t.Error(dtype, kind, err)
+	}
 	if n, size, err := TypeGGUFQ4_0.Block(); n != 32 || size != 18 || err != nil {
 		t.Error(n, size, err)
 	}

@@ -49,3 +49,18 @@ func (t Type) Block() (elements, bytes int, err error) {
 	err = call(func() C.zt_status { return C.zt_type_block(C.zt_type(t), &n, &size) })
 	return int(n), int(size), err
 }
+
+// GGMLNumber returns ggml's number (enum ggml_type) of a type, stored as dtype.
+func GGMLNumber(dtype DType, t Type) (number int, err error) {
+	var found C.int32_t
+	err = call(func() C.zt_status { return C.zt_type_ggml(C.zt_dtype(dtype), C.zt_type(t), &found) })
+	return int(found), err
+}
+
+// TypeFromGGML returns the storage type and the type of ggml's number.
+func TypeFromGGML(number int) (dtype DType, t Type, err error) {
+	var stored C.zt_dtype
+	var found C.zt_type
+	err = call(func() C.zt_status { return C.zt_type_from_ggml(C.int32_t(number), &stored, &found) })
+	return DType(stored), Type(found), err
+}

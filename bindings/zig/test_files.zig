@@ -44,6 +44,8 @@ test "every container" {
 }
 
 test "types and blocks" {
+    try expect(try zt.types.ggmlNumber(c.ZT_DTYPE_U8, c.ZT_TYPE_GGUF_Q4_0) == 2);
+    try expect((try zt.types.fromGgml(30)).dtype == c.ZT_DTYPE_BF16);
     const q4 = try zt.types.blockOf(c.ZT_TYPE_GGUF_Q4_0);
     try expect(q4.elements == 32 and q4.bytes == 18);
     try expectError(error.InvalidArgument, zt.types.blockOf(c.ZT_TYPE_NONE));

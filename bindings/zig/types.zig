@@ -58,6 +58,23 @@ pub fn blockOf(kind: c.zt_type) Error!Block {
     try base.check(c.zt_type_block(kind, &found.elements, &found.bytes));
     return found;
 }
+
+/// ggml's number (enum ggml_type) of a type.
+pub fn ggmlNumber(dtype: c.zt_dtype, kind: c.zt_type) Error!i32 {
+    var found: i32 = 0;
+    try base.check(c.zt_type_ggml(dtype, kind, &found));
+    return found;
+}
+
+/// The type of ggml's number.
+pub const Stored = struct { dtype: c.zt_dtype, type: c.zt_type };
+
+pub fn fromGgml(number: i32) Error!Stored {
+    var found: Stored = undefined;
+    try base.check(c.zt_type_from_ggml(number, &found.dtype, &found.type));
+    return found;
+}
+
 pub fn formatName(format: c.zt_format) ?[:0]const u8 {
     return base.text(c.zt_format_name(format));
 }

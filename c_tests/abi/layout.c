@@ -182,7 +182,7 @@ AT(zt_part_info, size, 16);
 AT(zt_part_info, container, 24);
 AT(zt_part_info, reserved, 28);
 
-SIZE(zt_read_request, 128);
+SIZE(zt_read_request, 136);
 AT(zt_read_request, struct_size, 0);
 AT(zt_read_request, component, 8);
 AT(zt_read_request, offset, 16);
@@ -201,6 +201,7 @@ AT(zt_read_request, verify, 112);
 AT(zt_read_request, convert, 116);
 AT(zt_read_request, lossy, 120);
 AT(zt_read_request, reserved, 124);
+AT(zt_read_request, object, 128);
 
 SIZE(zt_cache_options, 56);
 AT(zt_cache_options, struct_size, 0);
@@ -236,7 +237,7 @@ AT(zt_cache_stats, evictions, 96);
 AT(zt_cache_stats, failures, 104);
 AT(zt_cache_stats, bytes_read, 112);
 
-SIZE(zt_read_options, 64);
+SIZE(zt_read_options, 72);
 AT(zt_read_options, struct_size, 0);
 AT(zt_read_options, threads, 8);
 AT(zt_read_options, direct, 12);
@@ -247,8 +248,10 @@ AT(zt_read_options, pinned, 36);
 AT(zt_read_options, context, 40);
 AT(zt_read_options, on_done, 48);
 AT(zt_read_options, progress, 56);
+AT(zt_read_options, keep_going, 64);
+AT(zt_read_options, reserved, 68);
 
-SIZE(zt_read_stats, 64);
+SIZE(zt_read_stats, 72);
 AT(zt_read_stats, struct_size, 0);
 AT(zt_read_stats, bytes, 8);
 AT(zt_read_stats, stored_bytes, 16);
@@ -258,6 +261,7 @@ AT(zt_read_stats, nanoseconds, 40);
 AT(zt_read_stats, threads, 48);
 AT(zt_read_stats, direct, 52);
 AT(zt_read_stats, reason, 56);
+AT(zt_read_stats, failed, 64);
 
 SIZE(zt_load_options, 80);
 AT(zt_load_options, struct_size, 0);

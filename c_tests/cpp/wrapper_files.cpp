@@ -69,6 +69,7 @@ void containers()
     const zt::block q4 = zt::block_of(ZT_TYPE_GGUF_Q4_0);
     CHECK(q4.elements == 32 && q4.bytes == 18);
     CHECK_STATUS(status_of([] { (void)zt::block_of(ZT_TYPE_NONE); }), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(zt::ggml_number(ZT_DTYPE_U8, ZT_TYPE_GGUF_Q4_0) == 2 && zt::type_from_ggml(30).dtype == ZT_DTYPE_BF16);
     CHECK(zt::dtype_from_name("bf16") == ZT_DTYPE_BF16 && zt::type_from_name("gguf.q4_0") == ZT_TYPE_GGUF_Q4_0);
     CHECK_STATUS(status_of([] { (void)zt::dtype_from_name("bf17"); }), ZT_ERROR_NOT_FOUND);
 

@@ -241,6 +241,8 @@ class file {
     /* One component, which has to have a digest; one object. */
     returns<verify_report> verify(component only) const
     {
+        if (!only)
+            return detail::fail<verify_report>(ZT_ERROR_INVALID_ARGUMENT, "the component is null");
         verify_options options;
         options.component = only.get();
         options.checks = ZT_VERIFY_REQUIRE_DIGESTS;
@@ -248,6 +250,8 @@ class file {
     }
     returns<verify_report> verify(object only) const
     {
+        if (!only)
+            return detail::fail<verify_report>(ZT_ERROR_INVALID_ARGUMENT, "the object is null");
         verify_options options;
         options.object = only.get();
         return verify(options);
@@ -314,6 +318,21 @@ struct block { std::size_t elements, bytes; };
 {
     block found{};
     const zt_status status = zt_type_block(type, &found.elements, &found.bytes);
+    return detail::give(status, found);
+}
+/* ggml's number (enum ggml_type) of a type. */
+[[nodiscard]] inline returns<std::int32_t> ggml_number(zt_dtype dtype, zt_type type)
+{
+    std::int32_t found = 0;
+    const zt_status status = zt_type_ggml(dtype, type, &found);
+    return detail::give(status, found);
+}
+/* The type of ggml's number. */
+struct stored_type { zt_dtype dtype; zt_type type; };
+[[nodiscard]] inline returns<stored_type> type_from_ggml(std::int32_t number)
+{
+    stored_type found{};
+    const zt_status status = zt_type_from_ggml(number, &found.dtype, &found.type);
     return detail::give(status, found);
 }
 [[nodiscard]] inline returns<zt_dtype> dtype_from_name(text name)

@@ -384,6 +384,14 @@ pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     }
 }
 
+/// Refuses a reserved field that is not 0.
+pub(super) fn zero(value: u32, what: &str) -> Result<()> {
+    match value {
+        0 => Ok(()),
+        other => Err(fail!(InvalidArgument, "{what} is {other}, not 0")),
+    }
+}
+
 /// A number of an option struct, where 0 asks for the default.
 pub(super) fn or_default(value: u64, default: u64) -> u64 {
     match value {

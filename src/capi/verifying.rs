@@ -277,9 +277,7 @@ pub unsafe extern "C" fn zt_repair(
         // SAFETY: "path: NUL-ended"; options and report NULL or of the size they say.
         let (path, options, _) =
             unsafe { (arg::path(path)?, arg::options(options)?, arg::struct_size(report.cast_const())?) };
-        if options.reserved != 0 {
-            return Err(fail!(InvalidArgument, "zt_repair_options.reserved is {}, not 0", options.reserved));
-        }
+        arg::zero(options.reserved, "zt_repair_options.reserved")?;
         let mut wanted = RepairOptions {
             dry_run: arg::flag(options.dry_run, "zt_repair_options.dry_run")?,
             cut_at: options.cut_at,

@@ -21,7 +21,8 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Does all requests; `stats` is filled also on failure. The first failure stops the rest.
+/// Does all requests; `stats` is filled also on failure. The first failure stops the rest, unless the options
+/// say to keep going. Returns the first failure.
 pub fn run(
     requests: &mut [Request<'_>],
     options: &BatchOptions,
@@ -45,10 +46,16 @@ fn run_untimed(
     let mut executor = Executor::new(requests, options)?;
     let mut jobs = Vec::new();
     jobs.try_reserve(requests.len())?;
+    let mut refused = Delivered::default();
     for (at, (request, task)) in requests.iter_mut().zip(&executor.tasks).enumerate() {
         let number = u32::try_from(at).map_err(|_| fail!(Limit, "a batch of more than 2^32 requests"))?;
         let dst = request.take_destination().map_err(|e| request.component.named(e))?;
-        executor.add_jobs(&mut jobs, number, request, task, dst)?;
+        match executor.add_jobs(&mut jobs, number, request, task, dst) {
+            Err(error) if options.keep_going => {
+                refused.count_failure(request.wanted.tag, error, on_done);
+            }
+            added => added?,
+        }
     }
     // The disk likes them in its own order; so does the kernel's readahead.
     sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
@@ -57,7 +64,7 @@ fn run_untimed(
     let threads = executor.threads(options.threads).min(jobs.len()).max(1);
     stats.threads = u32::try_from(threads).unwrap_or(u32::MAX);
     executor.set_jobs(jobs);
-    let delivered = Mutex::new(Delivered::default());
+    let delivered = Mutex::new(refused);
     let batch = Batch { executor: &executor, requests, delivered: &delivered, total, on_done, progress };
     threads::run(threads, executor.thread_hooks(), &|| batch.work());
     (stats.direct, stats.reason) = executor.route_taken();
@@ -65,6 +72,7 @@ fn run_untimed(
     let delivered = delivered.into_inner();
     stats.bytes = delivered.bytes;
     stats.requests = delivered.requests;
+    stats.failed = delivered.failed;
     stats.digests_verified = delivered.digests;
     delivered.failure.map_or(Ok(()), Err)
 }
@@ -87,7 +95,20 @@ struct Delivered {
     underway: u64,
     requests: u64,
     digests: u64,
+    failed: u64,
     failure: Option<Error>,
+}
+
+impl Delivered {
+    /// Reports a request that failed.
+    fn count_failure(&mut self, tag: u64, error: Error, on_done: &OnDone<'_>) {
+        let outcome = Err(error);
+        on_done(tag, &outcome);
+        self.failed = self.failed.saturating_add(1);
+        if let Err(error) = outcome {
+            self.failure.get_or_insert(error);
+        }
+    }
 }
 
 impl Batch<'_, '_> {
@@ -104,8 +125,12 @@ impl Batch<'_, '_> {
         }
     }
 
-    fn fail(&self, delivered: &mut Delivered, error: Error) {
+    fn stop(&self) {
         self.executor.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn fail(&self, delivered: &mut Delivered, error: Error) {
+        self.stop();
         delivered.failure.get_or_insert(error);
     }
 
@@ -155,13 +180,19 @@ impl Listener for Worker<'_, '_, '_> {
             delivered.requests = delivered.requests.saturating_add(1);
             delivered.digests = delivered.digests.saturating_add(u64::from(end.has_digest));
         }
-        if is_done || end.is_first_failure {
-            (batch.on_done)(request.wanted.tag, &outcome);
-        }
         match outcome {
-            Err(error) => batch.fail(&mut delivered, error),
-            Ok(()) => batch.ask(&mut delivered),
+            Ok(()) if is_done => (batch.on_done)(request.wanted.tag, &Ok(())),
+            Ok(()) => {}
+            Err(error) if end.is_first_failure => {
+                delivered.count_failure(request.wanted.tag, error, batch.on_done);
+                if !batch.executor.options.keep_going {
+                    batch.stop();
+                    return;
+                }
+            }
+            Err(_) => return,
         }
+        batch.ask(&mut delivered);
     }
 }
 
@@ -173,6 +204,7 @@ const ONE_REQUEST: BatchOptions = BatchOptions {
     in_flight: u64::MAX,
     verify: false,
     pinned: false,
+    keep_going: false,
 };
 
 /// Reads a part of a component into the front of `dst`, converted where a dtype is given.

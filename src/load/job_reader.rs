@@ -35,6 +35,7 @@ const ONE_THREAD: BatchOptions = BatchOptions {
     in_flight: u64::MAX,
     verify: false,
     pinned: false,
+    keep_going: false,
 };
 
 /// Where a thread's jobs of one source get their bytes from.

@@ -263,6 +263,7 @@ impl Pending {
         let Some(of_request) = self.pieces.get_mut(first as usize) else { return };
         if let Some(error) = failure.filter(|_| !of_request.failed && !self.is_closed) {
             of_request.failed = true;
+            self.stats.failed = self.stats.failed.saturating_add(1);
             self.failure.get_or_insert(error.again());
             self.events.push_back((number, Some(error))); // within what was reserved
             notifications.events = notifications.events.saturating_add(1);

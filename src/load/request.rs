@@ -38,6 +38,8 @@ pub struct BatchOptions {
     /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their
     /// pages' sake.
     pub pinned: bool,
+    /// A request that fails is reported, and the others go on.
+    pub keep_going: bool,
 }
 
 impl Default for BatchOptions {
@@ -49,6 +51,7 @@ impl Default for BatchOptions {
             in_flight: 256 << 20,
             verify: false,
             pinned: false,
+            keep_going: false,
         }
     }
 }
@@ -67,6 +70,8 @@ pub struct BatchStats {
     pub stored_bytes: u64,
     /// Requests done.
     pub requests: u64,
+    /// Requests that failed.
+    pub failed: u64,
     /// Digests that agree.
     pub digests_verified: u64,
     /// Time.

@@ -26,8 +26,6 @@ pub struct LoadOptions {
     pub batch: BatchOptions,
     /// The order of requests.
     pub order: Order,
-    /// A request that fails is reported, and the others go on.
-    pub keep_going: bool,
 }
 
 /// What [`Load::next`] returns.
@@ -47,7 +45,6 @@ pub struct Load<'a> {
     /// Pieces, each a request of its own.
     requests: Vec<Request<'a>>,
     ring: Option<Ring<'a>>,
-    keep_going: bool,
     wanted_threads: usize,
     pending: Mutex<Pending>,
     /// Workers wait here for something to do.
@@ -90,7 +87,6 @@ impl<'a> Load<'a> {
             executor,
             requests,
             ring,
-            keep_going: options.keep_going,
             wanted_threads: options.batch.threads,
             pending: Mutex::new(Pending::new(pieces, order, slots)?),
             workers: Condvar::new(),
@@ -98,7 +94,7 @@ impl<'a> Load<'a> {
             started: Instant::now(),
         };
         for (number, error) in refused {
-            if !options.keep_going {
+            if !options.batch.keep_going {
                 return Err(error);
             }
             load.report_to(|report| load.refuse(report, number, error));
@@ -354,7 +350,7 @@ impl<'a> Load<'a> {
 
     /// Records what `body` reports, and wakes the consumers and workers that it concerns.
     fn report_to(&self, body: impl FnOnce(&mut Report<'_>)) {
-        let mut report = Report::new(&self.pending, self.keep_going);
+        let mut report = Report::new(&self.pending, self.executor.options.keep_going);
         body(&mut report);
         let notifications = report.deliver();
         if notifications.is_stopped {

@@ -298,11 +298,6 @@ impl Logical {
         self.ggml_type().is_some()
     }
 
-    /// The block type that has that number in ggml.
-    pub fn from_ggml_type(number: u32) -> Option<Logical> {
-        Logical::ALL.into_iter().find(|logical| logical.ggml_type() == Some(number))
-    }
-
     /// The name of the format of objects that are made of its blocks, if it is a block type.
     pub(crate) const fn format_name(self) -> Option<Name> {
         match self.row().origin {
@@ -439,6 +434,36 @@ impl Name {
             Err(_) => panic!("a name of the spec is UTF-8"),
         }
     }
+}
+
+/// Types of ggml whose elements lie one by one, by their numbers (`ggml_type`).
+const GGML_ELEMENTS: [(u32, Dtype); 8] = [
+    (0, Dtype::F32),
+    (1, Dtype::F16),
+    (24, Dtype::I8),
+    (25, Dtype::I16),
+    (26, Dtype::I32),
+    (27, Dtype::I64),
+    (28, Dtype::F64),
+    (30, Dtype::Bf16),
+];
+
+/// ggml's number of a type, if it has it.
+pub fn ggml_type_number(dtype: Dtype, logical: Option<Logical>) -> Option<u32> {
+    match logical {
+        Some(logical) => logical.ggml_type(),
+        None => GGML_ELEMENTS.iter().find(|(_, plain)| *plain == dtype).map(|(number, _)| *number),
+    }
+}
+
+/// The type of ggml's number, if it is known.
+pub fn ggml_type_from_number(number: u32) -> Option<(Dtype, Option<Logical>)> {
+    let plain = GGML_ELEMENTS.iter().find(|(plain, _)| *plain == number).map(|(_, dtype)| (*dtype, None));
+    let blocks = || {
+        let found = Logical::ALL.into_iter().find(|logical| logical.ggml_type() == Some(number))?;
+        Some((found.dtype(), Some(found)))
+    };
+    plain.or_else(blocks)
 }
 
 #[cfg(test)]

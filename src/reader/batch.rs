@@ -161,6 +161,35 @@ impl<'f> Component<'f> {
         })
     }
 
+    /// Rows of its object, a row being the last dimension: `rows` of them from the row `first` on, each
+    /// `stride` rows behind the one before.
+    pub fn rows_of_object(&self, first: u64, rows: u64, stride: u64) -> Result<Selection<'static>> {
+        let select = || {
+            let (block, shape) = (self.known_block()?, self.object().shape());
+            let (length, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
+            let count = outer.iter().try_fold(1u64, |count, n| count.checked_mul(*n)).unwrap_or(u64::MAX);
+            let last = rows.saturating_sub(1).checked_mul(stride).and_then(|last| last.checked_add(first));
+            if last.is_none_or(|last| last >= count) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "{rows} rows from row {first} on, every {stride}, pass its {count} rows"
+                ));
+            }
+            let Some(row_length) = block.size(length).filter(|_| block.divides(length)) else {
+                return Err(fail!(
+                    Unsupported,
+                    "its rows of {length} elements do not end with a block of {}, so they cannot be separated",
+                    block.elements
+                ));
+            };
+            let bytes = |rows: u64| {
+                rows.checked_mul(row_length).ok_or_else(|| fail!(Limit, "row {rows} lies beyond 2^64 bytes"))
+            };
+            Ok(Selection::Rows { offset: bytes(first)?, rows, row_length, row_stride: bytes(stride)? })
+        };
+        select().map_err(|e| self.wrap(e))
+    }
+
     fn rows(&self, offset: u64, rows: u64, row_length: u64, row_stride: u64) -> Result<Part> {
         let blob = self.blob()?;
         let slab = Slab::rows(offset, rows, row_length, row_stride, blob.size)?;

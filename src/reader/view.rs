@@ -242,7 +242,7 @@ impl<'f> Object<'f> {
     }
 
     /// The component that has all of its numbers and nothing else.
-    fn numbers(&self) -> Result<Component<'f>> {
+    pub fn numbers(&self) -> Result<Component<'f>> {
         if self.format() == Format::Dense {
             return self.required("data");
         }

@@ -4,12 +4,6 @@ const ZT_VERSION_MAJOR = 1
 const ZT_VERSION_MINOR = 0
 const ZT_VERSION_PATCH = 0
 const ZT_ABI_VERSION = 1
-const ZT_CAP_MAP = 1
-const ZT_CAP_READ = 2
-const ZT_CAP_RANGE = 4
-const ZT_CAP_DIRECT = 8
-const ZT_CAP_VERIFY = 16
-const ZT_CAP_PAGE_EXCLUSIVE = 32
 const ZT_WHOLE = 18446744073709551615
 const ZT_UNKNOWN_SIZE = 18446744073709551615
 const ZT_VERIFY_DIGESTS = 1
@@ -162,6 +156,12 @@ const ZT_ATTRIBUTE_KIND_NUMBERS = 8
 const ZT_ATTRIBUTE_KIND_STRINGS = 9
 const ZT_ATTRIBUTE_KIND_VALUE = 10
 const ZT_ATTRIBUTE_KIND_REMOVE = 11
+const ZT_CAP_MAP = 1
+const ZT_CAP_READ = 2
+const ZT_CAP_RANGE = 4
+const ZT_CAP_DIRECT = 8
+const ZT_CAP_VERIFY = 16
+const ZT_CAP_PAGE_EXCLUSIVE = 32
 const ZT_ADVICE_NONE = 0
 const ZT_ADVICE_SEQUENTIAL = 1
 const ZT_ADVICE_WILLNEED = 3
@@ -285,6 +285,7 @@ struct zt_read_request
     convert::Int32
     lossy::UInt32
     reserved::UInt32
+    object::Ptr{Cvoid}
 end
 
 struct zt_read_options
@@ -298,6 +299,8 @@ struct zt_read_options
     context::Ptr{Cvoid}
     on_done::Ptr{Cvoid}
     progress::Ptr{Cvoid}
+    keep_going::UInt32
+    reserved::UInt32
 end
 
 struct zt_read_stats
@@ -310,6 +313,7 @@ struct zt_read_stats
     threads::UInt32
     direct::UInt32
     reason::Ptr{UInt8}
+    failed::UInt64
 end
 
 struct zt_load_options
@@ -691,7 +695,6 @@ zt_object_size_as(object, dtype, size) = ccall((:zt_object_size_as, libztensor),
 zt_component_read(component, dst, dst_size) = ccall((:zt_component_read, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_read_range(component, offset, dst, size) = ccall((:zt_component_read_range, libztensor), Int32, (Ptr{Cvoid}, UInt64, Ptr{Cvoid}, Csize_t), component, offset, dst, size)
 zt_object_read_slice(object, start, count, step, dst, dst_size) = ccall((:zt_object_read_slice, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Cvoid}, Csize_t), object, start, count, step, dst, dst_size)
-zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (Ptr{Cvoid},), component)
 zt_read_batch(file, requests, count, options, stats) = ccall((:zt_read_batch, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Csize_t, Ptr{zt_read_options}, Ptr{zt_read_stats}), file, requests, count, options, stats)
 zt_component_load(component, options, buffer) = ccall((:zt_component_load, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_options}, Ptr{Ptr{Cvoid}}), component, options, buffer)
 zt_buffer_data(buffer) = ccall((:zt_buffer_data, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), buffer)
@@ -759,6 +762,7 @@ zt_object_find_n(file, name, length) = ccall((:zt_object_find_n, libztensor), Pt
 zt_component_find_n(object, role, length) = ccall((:zt_component_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t), object, role, length)
 zt_value_find_n(value, key, length) = ccall((:zt_value_find_n, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t), value, key, length)
 zt_component_list(file, object, first, infos, count, filled) = ccall((:zt_component_list, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{zt_component_info}, Csize_t, Ptr{Csize_t}), file, object, first, infos, count, filled)
+zt_component_caps(component) = ccall((:zt_component_caps, libztensor), UInt32, (Ptr{Cvoid},), component)
 zt_component_read_stored(component, dst, dst_size) = ccall((:zt_component_read_stored, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), component, dst, dst_size)
 zt_component_measure(component, progress, context, size) = ccall((:zt_component_measure, libztensor), Int32, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt64}), component, progress, context, size)
 zt_component_advise(component, advice) = ccall((:zt_component_advise, libztensor), Int32, (Ptr{Cvoid}, UInt32), component, advice)
@@ -769,6 +773,8 @@ zt_quantized_view(object, view) = ccall((:zt_quantized_view, libztensor), Int32,
 zt_write_csr(writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr) = ccall((:zt_write_csr, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, nnz, values, values_size, indices, indptr)
 zt_write_coo(writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords) = ccall((:zt_write_coo, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Int32, Int32, Ptr{UInt64}, Csize_t, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{UInt64}), writer, name, name_length, dtype, type_, shape, rank, nnz, values, values_size, coords)
 zt_write_quantized(writer, name, name_length, shape, rank, desc) = ccall((:zt_write_quantized, libztensor), Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Csize_t, Ptr{zt_quantized_desc}), writer, name, name_length, shape, rank, desc)
+zt_type_ggml(dtype, type_, ggml_type) = ccall((:zt_type_ggml, libztensor), Int32, (Int32, Int32, Ptr{Int32}), dtype, type_, ggml_type)
+zt_type_from_ggml(ggml_type, dtype, type_) = ccall((:zt_type_from_ggml, libztensor), Int32, (Int32, Ptr{Int32}, Ptr{Int32}), ggml_type, dtype, type_)
 zt_cache_create(options, cache) = ccall((:zt_cache_create, libztensor), Int32, (Ptr{zt_cache_options}, Ptr{Ptr{Cvoid}}), options, cache)
 zt_cache_get(cache, slice, timeout_ns, out) = ccall((:zt_cache_get, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_read_request}, Int64, Ptr{zt_cache_pin}), cache, slice, timeout_ns, out)
 zt_cache_unpin(cache, slice) = ccall((:zt_cache_unpin, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_cache_pin}), cache, slice)

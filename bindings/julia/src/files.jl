@@ -194,14 +194,14 @@ end
 
 """
 Fills arrays with the decoded bytes of components, many at once: `read_batch(file, [component => array, ...])`. direct: :auto,
-:never (through the page cache: for what is read again soon) or :always.
+:never (through the page cache: for what is read again soon) or :always. keep_going: reads the others if one fails.
 """
-function read_batch(file::File, targets; threads = 0, verify = false, direct = :auto, progress = nothing)
+function read_batch(file::File, targets; threads = 0, verify = false, direct = :auto, keep_going = false, progress = nothing)
     watcher, stats = Watcher(progress), sized(zt_read_stats)
     arrays = [array for (_, array) in targets]
     requests = [sized(zt_read_request; component = c.handle, length = ZT_WHOLE, dst = pointer(array), dst_size = sizeof(array), tag = i)[]
                 for (i, (c, array)) in enumerate(targets)]
-    options = reading(watcher; threads = threads, verify = verify, direct = direct)
+    options = reading(watcher; threads = threads, verify = verify, direct = direct, keep_going = keep_going)
     GC.@preserve watcher arrays check(zt_read_batch(live(file), requests, length(requests), options, stats), watcher)
     return report(stats)
 end

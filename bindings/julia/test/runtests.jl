@@ -40,6 +40,7 @@ scratch(body) = mktempdir(folder -> body(joinpath(folder, "file.zt")))
             @test status(() -> ZT.open(joinpath(DATA, path); containers = others)) == ZT.ZT_ERROR_UNSUPPORTED
         end
     end
+    @test ZT.ggml_number("gguf.q4_0") == 2 && ZT.ggml_number("bf16") == 30 && ZT.ggml_type(39) == "gguf.mxfp4"
     @test ZT.block("gguf.q4_0") == (elements = 32, bytes = 18) && ZT.dtype_size("bf16") == 2
     ZT.open(joinpath(FOREIGN, "amber-all-types-py.gguf")) do f
         q4 = f["amber.q4_0.2"]

@@ -21,7 +21,8 @@ from ._elements import numpy_dtype
 from ._file import CONTAINERS, ComponentInfo, Failure, File, Part, Read, open
 from ._library import (BufferSize, Busy, Cancelled, Corrupt, DigestMismatch, Exists, InternalError, InvalidArgument,
                        InvalidState, IOFailure, LimitExceeded, NoFile, NotFound, NotMappable, UnknownContainer, OutOfMemory,
-                       TimedOut, Unsupported, ZTensorError, block_of, dtype_size, lib)
+                       TimedOut, Unsupported, ZTensorError, block_of, dtype_size, ggml_number,
+                       ggml_type, lib)
 from ._load import Load, LoadEvent, PartStats
 from ._object import Coo, Csr, Object, Quantized
 from ._value import Tag, Value
@@ -35,7 +36,7 @@ __all__ = ["BufferSize", "Busy", "CONTAINERS", "Cache", "Cancelled", "Caps", "Co
            "DigestMismatch", "Exists", "Failure", "File", "IOFailure", "InternalError", "InvalidArgument", "InvalidState",
            "LimitExceeded", "Load", "LoadEvent", "NoFile", "NotFound", "NotMappable", "UnknownContainer", "Object", "OpenObject",
            "OutOfMemory", "Part", "PartStats", "Quantized", "Read", "Tag", "TimedOut", "Unsupported", "Value", "Writer", "ZTensorError",
-           "allocator", "append", "block_of", "create", "dtype_size", "numpy_dtype", "open", "repair", "safe_open", "thread_hooks"]
+           "allocator", "append", "block_of", "create", "dtype_size", "ggml_number", "ggml_type", "numpy_dtype", "open", "repair", "safe_open", "thread_hooks"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,6 @@ ZT_VERSION_MAJOR = 1
 ZT_VERSION_MINOR = 0
 ZT_VERSION_PATCH = 0
 ZT_ABI_VERSION = 1
-ZT_CAP_MAP = 1
-ZT_CAP_READ = 2
-ZT_CAP_RANGE = 4
-ZT_CAP_DIRECT = 8
-ZT_CAP_VERIFY = 16
-ZT_CAP_PAGE_EXCLUSIVE = 32
 ZT_WHOLE = 18446744073709551615
 ZT_UNKNOWN_SIZE = 18446744073709551615
 ZT_VERIFY_DIGESTS = 1
@@ -165,6 +159,12 @@ ZT_ATTRIBUTE_KIND_NUMBERS = 8
 ZT_ATTRIBUTE_KIND_STRINGS = 9
 ZT_ATTRIBUTE_KIND_VALUE = 10
 ZT_ATTRIBUTE_KIND_REMOVE = 11
+ZT_CAP_MAP = 1
+ZT_CAP_READ = 2
+ZT_CAP_RANGE = 4
+ZT_CAP_DIRECT = 8
+ZT_CAP_VERIFY = 16
+ZT_CAP_PAGE_EXCLUSIVE = 32
 ZT_ADVICE_NONE = 0
 ZT_ADVICE_SEQUENTIAL = 1
 ZT_ADVICE_WILLNEED = 3
@@ -322,6 +322,7 @@ class zt_read_request(Structure):
         ("convert", zt_dtype),
         ("lossy", c_uint32),
         ("reserved", c_uint32),
+        ("object", c_void_p),
     ]
 zt_done_callback = CFUNCTYPE(None, c_void_p, c_uint64, zt_status, c_char_p)
 
@@ -338,6 +339,8 @@ class zt_read_options(Structure):
         ("context", c_void_p),
         ("on_done", zt_done_callback),
         ("progress", zt_progress_callback),
+        ("keep_going", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -352,6 +355,7 @@ class zt_read_stats(Structure):
         ("threads", c_uint32),
         ("direct", c_uint32),
         ("reason", c_char_p),
+        ("failed", c_uint64),
     ]
 
 
@@ -793,7 +797,6 @@ FUNCTIONS = {
     "zt_component_read": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_read_range": (zt_status, [c_void_p, c_uint64, c_void_p, c_size_t]),
     "zt_object_read_slice": (zt_status, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), c_void_p, c_size_t]),
-    "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_read_batch": (zt_status, [c_void_p, POINTER(zt_read_request), c_size_t, POINTER(zt_read_options), POINTER(zt_read_stats)]),
     "zt_component_load": (zt_status, [c_void_p, POINTER(zt_read_options), POINTER(c_void_p)]),
     "zt_buffer_data": (c_void_p, [c_void_p]),
@@ -861,6 +864,7 @@ FUNCTIONS = {
     "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_value_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_component_list": (zt_status, [c_void_p, c_void_p, c_size_t, POINTER(zt_component_info), c_size_t, POINTER(c_size_t)]),
+    "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
     "zt_component_measure": (zt_status, [c_void_p, zt_progress_callback, c_void_p, POINTER(c_uint64)]),
     "zt_component_advise": (zt_status, [c_void_p, zt_advice]),
@@ -871,6 +875,8 @@ FUNCTIONS = {
     "zt_write_csr": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_uint64)]),
     "zt_write_coo": (zt_status, [c_void_p, c_char_p, c_size_t, zt_dtype, zt_type, POINTER(c_uint64), c_size_t, c_size_t, c_void_p, c_size_t, POINTER(c_uint64)]),
     "zt_write_quantized": (zt_status, [c_void_p, c_char_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(zt_quantized_desc)]),
+    "zt_type_ggml": (zt_status, [zt_dtype, zt_type, POINTER(c_int32)]),
+    "zt_type_from_ggml": (zt_status, [c_int32, POINTER(zt_dtype), POINTER(zt_type)]),
     "zt_cache_create": (zt_status, [POINTER(zt_cache_options), POINTER(c_void_p)]),
     "zt_cache_get": (zt_status, [c_void_p, POINTER(zt_read_request), c_int64, POINTER(zt_cache_pin)]),
     "zt_cache_unpin": (zt_status, [c_void_p, POINTER(zt_cache_pin)]),

@@ -295,18 +295,19 @@ class File(Handle, Mapping[str, Object]):
         return found
 
     def read_batch(self, targets: Union[Mapping[str, Any], Iterable[Read]], *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
-                   in_flight: int = 0, pinned: bool = False, progress: Progress = None,
+                   in_flight: int = 0, pinned: bool = False, keep_going: bool = False, progress: Progress = None,
                    on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict[str, Any]:
         """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read. direct:
         "auto", "never" (through the page cache: for what is read again soon) or "always". on_done(number of the read, None or
-        its failure) is called as each is done."""
+        its failure) is called as each is done. keep_going: the others are read if one fails; the first failure is raised at the
+        end."""
         if isinstance(targets, Mapping):
             targets = [Read(self[name]["data"], target) for name, target in targets.items()]
         requests, keep = requests_of(targets)
         carrier = Carrier()
         done = lambda _, tag, status, message: (on_done(tag, failure(status, message) if status else None), None)[1]  # noqa: E731
         wanted = read_options(carrier, threads, verify, direct, progress, chunk_size=chunk_size, in_flight=in_flight,
-                              pinned=pinned, on_done=carrier.guard(c.zt_done_callback, done if on_done else None, None))
+                              pinned=pinned, keep_going=keep_going, on_done=carrier.guard(c.zt_done_callback, done if on_done else None, None))
         stats = options(c.zt_read_stats)
         carrier.check(lib.zt_read_batch(self._live(), requests, len(requests), ctypes.byref(wanted), ctypes.byref(stats)))
         return report(stats)

@@ -291,6 +291,22 @@ def block_of(type: str) -> tuple[int, int]:
     return elements.value, size.value
 
 
+def ggml_number(dtype: str, type: Optional[str] = None) -> int:
+    """ggml's number (enum ggml_type) of a dtype, or of a logical type stored as it: 0 for "f32", 2 for ("u8", "gguf.q4_0")."""
+    kind, number = c.zt_type(c.ZT_TYPE_NONE), ctypes.c_int32()
+    if type is not None:
+        check(lib.zt_type_from_name(type.encode(), ctypes.byref(kind)))
+    check(lib.zt_type_ggml(dtype_number(dtype), kind, ctypes.byref(number)))
+    return number.value
+
+
+def ggml_type(number: int) -> tuple[str, Optional[str]]:
+    """The dtype of a number in ggml, and the logical type if it has one: ("u8", "gguf.q4_0") for 2."""
+    dtype, kind = c.zt_dtype(), c.zt_type()
+    check(lib.zt_type_from_ggml(number, ctypes.byref(dtype), ctypes.byref(kind)))
+    return dtype_name(dtype.value), type_name(kind.value)
+
+
 def dtype_size(dtype: str) -> int:
     """Bytes of an element of a dtype."""
     return lib.zt_dtype_size(dtype_number(dtype))

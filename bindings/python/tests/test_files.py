@@ -74,6 +74,10 @@ def test_every_container(name, container, objects, path):
 
 def test_blocks_and_types():
     assert libztensor.block_of("gguf.q4_0") == (32, 18) and libztensor.block_of("f4_e2m1") == (2, 1)
+    assert libztensor.ggml_number("bf16") == 30 and libztensor.ggml_number("u8", "gguf.q4_0") == 2
+    assert libztensor.ggml_type(0) == ("f32", None) and libztensor.ggml_type(39) == ("u8", "gguf.mxfp4")
+    with pytest.raises(libztensor.NotFound, match="ggml has no type for u64"):
+        libztensor.ggml_number("u64")
     assert libztensor.dtype_size("bf16") == 2
     with libztensor.open(FOREIGN / "amber-all-types-py.gguf") as f:
         q4 = f["amber.q4_0.2"]

@@ -9,7 +9,7 @@ use super::shards;
 use super::tensor::{Elements, Refusal, Tensor};
 use crate::failure::{report, Outcome};
 use std::path::Path;
-use ztensor::container::{gguf_type_number, GGUF_MAX_RANK};
+use ztensor::container::GGUF_MAX_RANK;
 use ztensor::model::value::Value;
 
 const NAME: &str = "GGUF";
@@ -129,5 +129,5 @@ fn is_of_blocks(tensor: &Tensor<'_>) -> bool {
 
 /// ggml's number of a type, if it has it.
 fn type_number(elements: Elements) -> Option<u32> {
-    gguf_type_number(elements.dtype(), elements.logical())
+    ggml_type_number(elements.dtype(), elements.logical())
 }

@@ -153,9 +153,7 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
         1 => Policy::SLRU,
         other => return Err(unknown("zt_cache_policy", other)),
     };
-    if options.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_cache_options.reserved is {}, not 0", options.reserved));
-    }
+    arg::zero(options.reserved, "zt_cache_options.reserved")?;
     if options.slot_size == 0 || options.budget == 0 {
         return Err(fail!(InvalidArgument, "zt_cache_options.budget or zt_cache_options.slot_size is 0"));
     }
@@ -191,8 +189,9 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
 ///
 /// slice: as for zt_read_batch, of any file; dst and dst_size are ignored, dst_stride must be 0. Two slices
 /// are equal if all fields but tag are equal. out: filled on success. End it with zt_cache_unpin.
-/// timeout_ns: below 0 the calling thread reads and waits without limit. Otherwise a thread of the cache
-/// reads, and the call waits no longer than that; the read continues for a later call.
+/// timeout_ns: below 0, for a zt_source with callers_thread, and if the cache has no threads, the calling
+/// thread reads and waits without limit. Otherwise a thread of the cache reads, and the call waits no longer
+/// than that; the read continues for a later call.
 /// Returns ZT_ERROR_TIMEOUT if the time passes, also because every slot is pinned; ZT_ERROR_LIMIT if the
 /// slice is larger than a slot; else as zt_read_batch. A failed read is reported to every call that waits for
 /// it; the next call reads again.

@@ -41,7 +41,11 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&
         convert,
         lossy,
         reserved: _,
+        object,
     } = *request;
+    if !object.is_null() {
+        return Err(fail!(InvalidArgument, "a cache keeps parts of components: set component, not object"));
+    }
     if dst_stride != 0 {
         return Err(fail!(
             InvalidArgument,
@@ -111,6 +115,7 @@ fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
         convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
         lossy: u32::try_from(number(8)).unwrap_or(0),
         reserved: 0,
+        object: null(),
     }
 }
 

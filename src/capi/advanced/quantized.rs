@@ -133,9 +133,7 @@ unsafe fn part<'a>(
 
 /// How groups lie, if the caller states it.
 fn grouping(desc: &zt_quantized_desc) -> Result<Option<Grouping>> {
-    if desc.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_quantized_desc.reserved is {}, not 0", desc.reserved));
-    }
+    arg::zero(desc.reserved, "zt_quantized_desc.reserved")?;
     let grouping = Grouping {
         axis: desc.axis,
         zero_point: desc.zero_point,

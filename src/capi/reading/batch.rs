@@ -2,7 +2,7 @@
 
 use crate::capi::arg::{self, ArrayNames};
 use crate::capi::finding::component::zt_component;
-use crate::capi::finding::object::hyperslab;
+use crate::capi::finding::object::{hyperslab, zt_object};
 use crate::capi::guard::guard;
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::progress::progress;
@@ -10,19 +10,20 @@ use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, ZT_WHOLE};
-use crate::error::{fail, Result};
+use crate::error::{fail, Cause, Error, Result};
 use crate::model::sort::sort;
 use crate::reader::{BatchStats, Component, Destination, File, Request, RowsMut, Selection, Wanted};
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
+/// For numbers set object and convert: with length = ZT_WHOLE, a slice, or rows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
     /// sizeof(zt_read_request)
     pub struct_size: usize,
-    /// The component to read.
+    /// The component to read; NULL if object is set.
     pub component: *const zt_component,
     /// First decoded byte of a range.
     pub offset: u64,
@@ -58,8 +59,11 @@ pub struct zt_read_request {
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.
     pub lossy: u32,
-    /// 0.
+    /// Must be 0.
     pub reserved: u32,
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
+    /// the last dimension: rows, offset and row_stride count rows, row_length is 0.
+    pub object: *const zt_object,
 }
 
 /// What a batch or load did.
@@ -84,16 +88,18 @@ pub struct zt_read_stats {
     pub direct: u32,
     /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
+    /// Requests that failed.
+    pub failed: u64,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
-    rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved
+    rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved, object
 );
 
 // SAFETY: as above.
 sized_struct!(zt_read_stats:
-    bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason
+    bytes, stored_bytes, requests, digests_verified, nanoseconds, threads, direct, reason, failed
 );
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -101,8 +107,8 @@ sized_struct!(zt_read_stats:
 ///
 /// requests, count: used during the call. options: NULL for the defaults. stats: may be NULL; filled on
 /// failure, too.
-/// The first failure stops the batch and is returned. on_done tells which requests were done before; the
-/// content of the other destinations is undefined.
+/// Returns the first failure. It stops the batch unless options.keep_going is set. on_done tells which
+/// requests are done; the content of the other destinations is undefined.
 /// Returns what zt_component_read, zt_component_read_range, zt_object_read_slice and zt_verify return;
 /// ZT_ERROR_CANCELLED if progress stops it.
 #[unsafe(no_mangle)]
@@ -123,9 +129,29 @@ pub unsafe extern "C" fn zt_read_batch(
             let options = unsafe { arg::options(options)? };
             let batch = batch_options(&options)?;
             let progress = progress(options.progress, options.context);
+            let on_done = on_done(&options);
+            let mut refused: Vec<(u64, Error)> = Vec::new();
+            let keep = |tag, error: Error| {
+                // What a file has can be wrong; what the caller gave is refused before anything is read.
+                if !batch.keep_going || !is_of_the_file(&error) {
+                    return Err(error);
+                }
+                refused.try_reserve(1)?;
+                refused.push((tag, error));
+                Ok(())
+            };
             // SAFETY: "requests, count: the reads".
-            let mut plan = unsafe { plan(file, requests, count)? };
-            File::read_batch(&mut plan, &batch, &on_done(&options), &progress, &mut did)
+            let mut plan = unsafe { plan(file, requests, count, keep)? };
+            let outcome = File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
+            if outcome.as_ref().is_err_and(|error| !is_of_the_file(error)) {
+                return outcome;
+            }
+            refused.into_iter().fold(outcome, |outcome, (tag, error)| {
+                let one = Err(error);
+                on_done(tag, &one);
+                did.failed = did.failed.saturating_add(1);
+                outcome.and(one)
+            })
         };
         let outcome = read();
         // SAFETY: stats NULL or of the size it says.
@@ -142,18 +168,25 @@ unsafe fn plan<'a>(
     file: &'a zt_file,
     requests: *const zt_read_request,
     count: usize,
+    mut refused: impl FnMut(u64, Error) -> Result<()>,
 ) -> Result<Vec<Request<'a>>> {
     let mut plan: Vec<Request<'a>> = Vec::new();
     plan.try_reserve_exact(count)?;
     let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
-        // SAFETY: NULL or a component that is lent as long as the file is open.
-        let handle: &'a zt_component = arg::required(unsafe { request.component.as_ref() }, "component")?;
+        // SAFETY: NULL, or a component or object that is there as long as the file is open.
+        let handle: &'a zt_component = match unsafe { component_of(request) } {
+            Ok(handle) => handle,
+            Err(error) => return refused(request.tag, error),
+        };
         if !std::ptr::eq(handle.owner(), file) {
             return Err(fail!(InvalidArgument, "its component is of another file"));
         }
         // SAFETY: passed on.
-        let planned = unsafe { add_request(&mut plan, handle, request)? };
+        let planned = match unsafe { add_request(&mut plan, handle, request) } {
+            Ok(planned) => planned,
+            Err(error) => return refused(request.tag, error),
+        };
         match &planned.dst {
             Destination::Bytes([]) => {}
             Destination::Bytes(dst) => {
@@ -244,6 +277,28 @@ unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> R
     Ok(())
 }
 
+/// Whether a request is refused for what the file has, not for what the caller gave.
+fn is_of_the_file(error: &Error) -> bool {
+    use Cause::{Broken, DigestMismatch, Io, Limit, Unsupported};
+    matches!(error.cause(), Broken(_) | DigestMismatch | Io | Limit | Unsupported)
+}
+
+/// The component that a request reads: the one it names, or the one with the numbers of its object.
+///
+/// # Safety
+/// Each pointer is NULL, or valid for `'a`.
+pub(in crate::capi) unsafe fn component_of<'a>(request: &zt_read_request) -> Result<&'a zt_component> {
+    // SAFETY: passed on.
+    let (component, object) = unsafe { (request.component.as_ref(), request.object.as_ref()) };
+    match (component, object) {
+        (Some(component), None) => Ok(component),
+        (None, Some(object)) if request.convert != 0 => object.numbers(),
+        (None, Some(_)) => Err(fail!(InvalidArgument, "it has an object, but convert is 0")),
+        (None, None) => Err(fail!(InvalidArgument, "both component and object are NULL")),
+        (Some(_), Some(_)) => Err(fail!(InvalidArgument, "it has both a component and an object")),
+    }
+}
+
 /// A request of the caller's, checked, but for its memory.
 ///
 /// # Safety
@@ -253,6 +308,7 @@ pub(in crate::capi) unsafe fn request_without_dst<'a>(
     handle: &'a zt_component,
     request: &zt_read_request,
 ) -> Result<Request<'a>> {
+    arg::zero(request.reserved, "zt_read_request.reserved")?;
     let component = handle.component()?;
     let convert = match request.convert {
         0 => None,
@@ -272,10 +328,20 @@ pub(in crate::capi) unsafe fn request_without_dst<'a>(
 #[inline]
 unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
     let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
+    let is_object = !request.object.is_null();
     Ok(if rows > 0 {
         let arrays = [request.start, request.count, request.step];
         if request.length != 0 || arrays.iter().any(|array| !array.is_null()) {
             return Err(fail!(InvalidArgument, "it has both rows and a range or a hyperslab"));
+        }
+        if is_object {
+            if row_length != 0 {
+                return Err(fail!(
+                    InvalidArgument,
+                    "row_length is {row_length}; for the rows of an object it is 0"
+                ));
+            }
+            return component.rows_of_object(offset, rows, row_stride.max(1));
         }
         let row_stride = if row_stride == 0 { row_length } else { row_stride };
         Selection::Rows { offset, rows, row_length, row_stride }
@@ -289,6 +355,13 @@ unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request)
         Selection::Slab(unsafe {
             hyperslab(&component.object(), request.start, request.count, request.step)?
         })
+    } else if is_object && (request.offset, request.length) != (0, ZT_WHOLE) {
+        return Err(fail!(
+            InvalidArgument,
+            "offset is {} and length {}; of an object only rows, slices or all (length ZT_WHOLE) can be read",
+            request.offset,
+            request.length
+        ));
     } else if !request.start.is_null() || !request.step.is_null() {
         return Err(fail!(InvalidArgument, "it has start or step, but no count"));
     } else {
@@ -316,6 +389,7 @@ pub(in crate::capi) fn stats_of(did: &BatchStats) -> zt_read_stats {
         threads: did.threads,
         direct: u32::from(did.direct),
         reason: reason_of(did.reason),
+        failed: did.failed,
     }
 }
 

@@ -58,14 +58,20 @@ pub struct zt_read_options {
     pub on_done: zt_done_callback,
     /// Reports the bytes delivered; may be NULL.
     pub progress: zt_progress_callback,
+    /// 1: go on past requests that fail. on_done gets each status, zt_read_stats.failed their number.
+    pub keep_going: u32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_read_options:
-    threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress
+    threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress,
+    keep_going, reserved
 );
 
 pub(in crate::capi) fn batch_options(options: &zt_read_options) -> Result<BatchOptions> {
+    arg::zero(options.reserved, "zt_read_options.reserved")?;
     let default = BatchOptions::default();
     Ok(BatchOptions {
         threads: options.threads as usize,
@@ -74,6 +80,7 @@ pub(in crate::capi) fn batch_options(options: &zt_read_options) -> Result<BatchO
         in_flight: arg::or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_read_options.verify")?,
         pinned: arg::flag(options.pinned, "zt_read_options.pinned")?,
+        keep_going: arg::flag(options.keep_going, "zt_read_options.keep_going")?,
     })
 }
 

@@ -127,6 +127,7 @@ pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOpt
         verify: arg::flag(options.verify, "zt_load_options.verify")?,
         // The library's memory is on huge pages; of memory of the caller's, the caller says whether it is.
         pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,
+        keep_going: arg::flag(options.keep_going, "zt_load_options.keep_going")?,
     };
     let order = match options.order {
         0 => Order::Position,
@@ -134,7 +135,7 @@ pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOpt
         2 => Order::Largest,
         other => return Err(unknown("zt_load_order", other)),
     };
-    Ok(LoadOptions { batch, order, keep_going: arg::flag(options.keep_going, "zt_load_options.keep_going")? })
+    Ok(LoadOptions { batch, order })
 }
 
 pub(in crate::capi) fn event_of(next: Next) -> zt_load_event {

@@ -6,7 +6,7 @@ use crate::capi::finding::component::zt_component;
 use crate::capi::guard::{deliver, guard, guard_value};
 use crate::capi::opening::open::zt_file;
 use crate::capi::reading::batch::{
-    add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, REQUESTS,
+    add_request, check_disjoint, component_of, stats_of, zt_read_request, zt_read_stats, REQUESTS,
 };
 use crate::capi::status::zt_status;
 use crate::capi::streaming::event::{
@@ -274,9 +274,8 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     plan.try_reserve_exact(count)?;
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
-        // SAFETY: NULL or a component of a file that is open, and kept so.
-        let handle: &'static zt_component =
-            arg::required(unsafe { request.component.as_ref() }, "component")?;
+        // SAFETY: NULL, or a component or object of a file that is open, and kept so.
+        let handle: &'static zt_component = unsafe { component_of(request)? };
         let file = std::ptr::from_ref(handle.owner());
         // Requests of one file mostly follow each other.
         if named.last().is_none_or(|(last, _)| *last != file) {

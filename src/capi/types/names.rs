@@ -3,9 +3,11 @@
 use crate::capi::arg;
 use crate::capi::guard::{guard, guard_value};
 use crate::capi::status::zt_status;
-use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_format, zt_type};
+use crate::capi::types::enumerations::{
+    self as types, zt_dtype, zt_encoding, zt_format, zt_type, zt_type_value,
+};
 use crate::error::fail;
-use crate::model::dtype::{Dtype, Logical};
+use crate::model::dtype::{ggml_type_from_number, ggml_type_number, Dtype, Logical};
 use crate::model::manifest::{Container, Encoding, Format};
 use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
@@ -82,6 +84,50 @@ pub extern "C" fn zt_type_block(
             if let Some(out) = out {
                 out.write(usize::try_from(number).unwrap_or(usize::MAX));
             }
+        }
+        Ok(())
+    })
+}
+
+/// ggml's number (enum ggml_type) of a type: 2 for ZT_TYPE_GGUF_Q4_0, 0 for ZT_DTYPE_F32 with ZT_TYPE_NONE.
+/// Returns ZT_ERROR_NOT_FOUND if ggml has no such type.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_type_ggml(
+    dtype: zt_dtype,
+    r#type: zt_type,
+    ggml_type: Option<&mut MaybeUninit<i32>>,
+) -> zt_status {
+    guard(|| {
+        let out = arg::required(ggml_type, "ggml_type")?;
+        let (dtype, logical) = (types::dtype(dtype)?, types::logical(r#type)?);
+        let of_dtype = logical.is_none_or(|logical| logical.dtype() == dtype);
+        let number =
+            ggml_type_number(dtype, logical).filter(|_| of_dtype).and_then(|n| i32::try_from(n).ok());
+        let name = logical.map_or(dtype.name(), Logical::name);
+        out.write(
+            number
+                .ok_or_else(|| fail!(NotFound, "ggml has no type for {name} stored as {}", dtype.name()))?,
+        );
+        Ok(())
+    })
+}
+
+/// The dtype and type of ggml's number; either may be NULL. Returns ZT_ERROR_NOT_FOUND for a number that the
+/// library does not know.
+#[unsafe(no_mangle)]
+pub extern "C" fn zt_type_from_ggml(
+    ggml_type: i32,
+    dtype: Option<&mut MaybeUninit<zt_dtype>>,
+    r#type: Option<&mut MaybeUninit<zt_type>>,
+) -> zt_status {
+    guard(|| {
+        let found = u32::try_from(ggml_type).ok().and_then(ggml_type_from_number);
+        let (stored, logical) = found.ok_or_else(|| fail!(NotFound, "ggml type {ggml_type} is unknown"))?;
+        if let Some(dtype) = dtype {
+            dtype.write(stored.number());
+        }
+        if let Some(out) = r#type {
+            out.write(logical.map_or(zt_type_value::ZT_TYPE_NONE as zt_type, Logical::number));
         }
         Ok(())
     })

@@ -54,7 +54,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are used.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS; 0 for other kinds.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number it may be 0; else the number must
+    /// fit it without rounding.
     pub dtype: zt_dtype,
     /// A bool or signed integer.
     pub i64: i64,

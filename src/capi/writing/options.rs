@@ -282,9 +282,7 @@ pub(in crate::capi) unsafe fn component_spec<'a>(
 /// # Safety
 /// The description's pointers are as its fields say, and stay for `'a`.
 pub(in crate::capi) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec<'a>> {
-    if desc.reserved != 0 {
-        return Err(fail!(InvalidArgument, "zt_object_desc.reserved is {}, not 0", desc.reserved));
-    }
+    arg::zero(desc.reserved, "zt_object_desc.reserved")?;
     // SAFETY: passed on.
     unsafe {
         let format = match types::format_name(desc.format)? {

@@ -208,9 +208,9 @@ pub unsafe extern "C" fn zt_write_data(
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing, ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal
-/// those of an earlier component. ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not
-/// fit each other, and ZT_ERROR_IO; after these two the writer has failed.
+/// component that the format needs is missing. After the other failures the writer has failed:
+/// ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal those of an earlier component,
+/// ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each other, ZT_ERROR_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())

@@ -7,7 +7,7 @@ use crate::container::frame::{Frame, Input, Limits};
 use crate::container::tables::{add, add_name, add_text, expect, push};
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::dtype::{Block, Dtype, Logical};
+use crate::model::dtype::{ggml_type_from_number, Block, Dtype, Logical};
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Format, LogicalType, Manifest, Object, RareNames,
     TextId,
@@ -309,26 +309,6 @@ pub fn info<'a>(cursor: &mut Cursor<'a>) -> Read<Info<'a>> {
     Ok(info)
 }
 
-/// Elements one by one.
-const PLAIN: [(u32, Dtype); 8] = [
-    (0, Dtype::F32),
-    (1, Dtype::F16),
-    (24, Dtype::I8),
-    (25, Dtype::I16),
-    (26, Dtype::I32),
-    (27, Dtype::I64),
-    (28, Dtype::F64),
-    (30, Dtype::Bf16),
-];
-
-/// ggml's number of a type, if it has it.
-pub fn type_number(dtype: Dtype, logical: Option<Logical>) -> Option<u32> {
-    match logical {
-        Some(logical) => logical.ggml_type(),
-        None => PLAIN.iter().find(|(_, plain)| *plain == dtype).map(|(number, _)| *number),
-    }
-}
-
 /// What the elements of a tensor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -344,9 +324,11 @@ pub enum Type {
 impl Type {
     /// By its number.
     fn find(number: u32) -> Type {
-        let plain = PLAIN.iter().find(|(plain, _)| *plain == number).map(|(_, dtype)| Type::Plain(*dtype));
-        let blocks = || Logical::from_ggml_type(number).map(Type::Blocks);
-        plain.or_else(blocks).unwrap_or(Type::Other)
+        match ggml_type_from_number(number) {
+            Some((_, Some(logical))) => Type::Blocks(logical),
+            Some((dtype, None)) => Type::Plain(dtype),
+            None => Type::Other,
+        }
     }
 
     /// The storage type, if it is known.

@@ -107,8 +107,7 @@ pub const HEADERS: [Header; 2] = [
                         zt_read_batch does all of this for many requests on several threads.",
                 items: "zt_component_ptr zt_object_read_as zt_object_size_as \
                         zt_component_read zt_component_read_range zt_object_read_slice \
-                        ZT_CAP_MAP ZT_CAP_READ ZT_CAP_RANGE ZT_CAP_DIRECT ZT_CAP_VERIFY \
-                        ZT_CAP_PAGE_EXCLUSIVE zt_component_caps ZT_WHOLE zt_read_request \
+                        ZT_WHOLE zt_read_request \
                         zt_direct_value zt_done_callback zt_read_options zt_read_stats \
                         zt_read_batch zt_component_load zt_buffer_data zt_buffer_size \
                         zt_buffer_free",
@@ -201,10 +200,12 @@ pub const HEADERS: [Header; 2] = [
             },
             Chapter {
                 title: "3. Objects and components",
-                intro: "Names with a length, for bindings; lists of components; stored bytes; \
+                intro: "Names with a length, for bindings; what works on a component; stored bytes; \
                         sizes that a file does not declare.",
                 items: "zt_object_find_n zt_component_find_n zt_value_find_n \
-                        zt_component_list zt_component_read_stored zt_component_measure \
+                        zt_component_list ZT_CAP_MAP ZT_CAP_READ ZT_CAP_RANGE \
+                        ZT_CAP_DIRECT ZT_CAP_VERIFY ZT_CAP_PAGE_EXCLUSIVE \
+                        zt_component_caps zt_component_read_stored zt_component_measure \
                         zt_advice_value zt_component_advise zt_load_part_stats \
                         zt_load_get_part_stats",
             },
@@ -214,7 +215,7 @@ pub const HEADERS: [Header; 2] = [
                         an engine may index without checks.",
                 items: "zt_array zt_csr zt_coo zt_quantized zt_csr_view zt_coo_view \
                         zt_quantized_view zt_write_csr zt_write_coo zt_quantized_desc \
-                        zt_write_quantized",
+                        zt_write_quantized zt_type_ggml zt_type_from_ggml",
             },
             Chapter {
                 title: "5. A cache of slices",
