@@ -117,8 +117,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Fills `dst` with the decoded bytes from `offset` on. `stored` are the stored bytes that
-    /// [`StoredComponent::needed`] gives for them, from `from` on.
+    /// Fills `dst` with the decoded bytes of a component without frames, from `offset` on. `stored` are the
+    /// stored bytes that [`StoredComponent::needed`] gives for them, from `from` on.
     pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
         match self.decoding {
             Decoding::Raw => {
@@ -129,11 +129,7 @@ impl<'f> StoredComponent<'f> {
                 );
                 Ok(())
             }
-            Decoding::Frames(codec) => {
-                let seek = codec.index(stored)?.seek(offset, dst.len() as u64);
-                self.check_size(codec, seek.size)?;
-                codec.decode_range(seek.part_of(stored), seek, self.size, offset, dst)
-            }
+            Decoding::Frames(_) => Err(fail!(Internal, "frames are decoded by their codec")),
             Decoding::Array => self.array()?.decode_range(stored, from, offset, dst),
         }
     }

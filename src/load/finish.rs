@@ -64,16 +64,25 @@ pub fn finish(
             if *has_digest && !of_decoded {
                 check_digest(component, stored)?;
             }
-            let (Part::Whole, Decoding::Frames(codec)) = (&request.part, component.decoding) else {
-                return decode_part(request, dst, |offset, dst| {
+            match (&request.part, component.decoding) {
+                (Part::Whole, Decoding::Frames(codec)) => {
+                    decode_all(component, codec, stored, dst, step)?;
+                    if *has_digest && of_decoded {
+                        check_digest(component, dst)?;
+                    }
+                    component.finish(dst, |at| at)
+                }
+                (_, Decoding::Frames(codec)) => {
+                    let seek = codec.index(stored)?.seek(request.covering().start, request.covering_size());
+                    component.check_size(codec, seek.size)?; // before memory is asked for
+                    decode_part(request, dst, |offset, dst| {
+                        codec.decode_range(seek.part_of(stored), seek, component.size, offset, dst)
+                    })
+                }
+                _ => decode_part(request, dst, |offset, dst| {
                     component.decode_range(stored, start, offset, dst)
-                });
-            };
-            decode_all(component, codec, stored, dst, step)?;
-            if *has_digest && of_decoded {
-                check_digest(component, dst)?;
+                }),
             }
-            component.finish(dst, |at| at)
         }
     }
 }

@@ -8,7 +8,7 @@ use super::jobs::{aligned_chunks, checks_digest, split_packed, Finish, Job, OwnW
 use super::request::{BatchOptions, Direct, Part, Request};
 use super::slab::StridedBlocks;
 use super::strategy::ReadStrategy;
-use crate::codec::{Codec, StoredPart};
+use crate::codec::{Codec, Decoding, StoredPart};
 use crate::convert::{convert, refuse_loss};
 use crate::digest;
 use crate::error::{fail, Error, Result};
@@ -89,6 +89,13 @@ impl JobReader<'_, '_> {
                 finish(request, offset, dst, &Finish::Copy, None, self.step)
             }
             Finish::Strided(window) => self.read_strided(window, component, dst),
+            Finish::Decode { stored, .. } if component.decoding == Decoding::Raw => {
+                let _reservation = self.shared.budget.reserve(what.extra_memory(request));
+                self.strategy.count_stored(*stored);
+                let (strategy, bounce) = (self.strategy, &mut *self.bounce);
+                let route = strategy.route(offset, *stored);
+                decode_part(request, dst, |_, whole| strategy.read(route, offset, whole, bounce))
+            }
             Finish::Frames { stored, .. } | Finish::Decode { stored, .. } => {
                 let start = offset.saturating_sub(component.entry.offset);
                 let (range, step) = (start..start.saturating_add(*stored), self.step);

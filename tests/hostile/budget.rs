@@ -3,10 +3,13 @@
 use crate::common;
 use crate::counting;
 
+use common::Folder;
 use counting::peak;
 use ztensor::container::{cbor::encode as cbor_encode, json};
 use ztensor::error::{Cause, Result};
-use ztensor::reader::{BatchOptions, BatchStats, File, OpenOptions, Selection, VerifyOptions, VerifyReport};
+use ztensor::reader::{
+    BatchOptions, BatchStats, File, Hyperslab, Mode, OpenOptions, Selection, VerifyOptions, VerifyReport,
+};
 
 /// A 1.2 file of these bytes from 64 on, and this manifest.
 fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
@@ -19,8 +22,8 @@ fn file(content: &[u8], manifest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A tensor of `size` bytes that are said to be in these zstd frames.
-fn compressed(frames: &[u8], size: u64) -> File {
+/// A file with a tensor of `size` bytes that are said to be in these zstd frames.
+fn compressed_bytes(frames: &[u8], size: u64) -> Vec<u8> {
     let length = frames.len();
     let text = format!(
         r#"{{"version":"1.2.0","objects":{{"a":{{"shape":[{size}],"format":"dense","components":{{"data":
@@ -28,7 +31,21 @@ fn compressed(frames: &[u8], size: u64) -> File {
     );
     let mut manifest = Vec::new();
     cbor_encode::value(&mut manifest, json::parse(&text).unwrap().get()).unwrap();
-    File::open_memory(file(frames, &manifest), &OpenOptions::default()).unwrap()
+    file(frames, &manifest)
+}
+
+/// That file from memory.
+fn compressed(frames: &[u8], size: u64) -> File {
+    File::open_memory(compressed_bytes(frames, size), &OpenOptions::default()).unwrap()
+}
+
+/// That file from memory, whose bytes are borrowed, and from a disk, whose bytes are read.
+fn borrowed_and_read(frames: &[u8], size: u64) -> [File; 2] {
+    let folder = Folder::new();
+    let path = folder.path("claim.zt");
+    std::fs::write(&path, compressed_bytes(frames, size)).unwrap();
+    let options = OpenOptions { mode: Mode::Read, ..OpenOptions::default() };
+    [compressed(frames, size), File::open(&path, &options).unwrap()]
 }
 
 /// Runs of one byte, 128 KiB in four, behind a header that says how many there are.
@@ -49,13 +66,17 @@ fn bomb(size: u64, window: u8) -> Vec<u8> {
 fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
     let component = common::data(file, "a");
     let cause = |result: Result<()>| result.err().map(|e| e.cause());
+    let object = file.find("a").unwrap();
+    let far_apart = [object.shape()[0] - 1];
+    let slab = Hyperslab { start: &[0], count: &[2], step: Some(&far_apart) };
     peak(|| {
         vec![
             cause(component.load().map(drop)),
             cause(component.read_range(1 << 20, &mut [0; 1000])),
             cause(component.for_each_decoded(&mut |_| Ok(()))),
             cause(file.verify(&VerifyOptions::default(), &|_, _| true, &mut VerifyReport::default())),
-            cause(file.find("a").unwrap().tensor_view().map(drop)),
+            cause(object.tensor_view().map(drop)),
+            cause(object.read_slice(&slab, &mut [0; 2])),
         ]
     })
 }
@@ -64,30 +85,45 @@ fn every_operation(file: &File) -> (Vec<Option<Cause>>, usize) {
 fn a_bomb_of_four_gibibytes_is_over_the_limit_and_costs_nothing() {
     let frames = bomb(4 << 30, 0x38);
     assert!(frames.len() < 200_000, "{} bytes", frames.len());
-    let file = compressed(&frames, 4 << 30);
-    let (causes, allocated) = every_operation(&file);
-    // A range of it is small, and may be had.
-    for (operation, cause) in causes.iter().enumerate().filter(|(operation, _)| *operation != 1) {
-        assert_eq!(*cause, Some(Cause::Limit), "way {operation}: {causes:?}");
+    for file in borrowed_and_read(&frames, 4 << 30) {
+        let (causes, allocated) = every_operation(&file);
+        // A range of it is small, and may be had.
+        for (operation, cause) in causes.iter().enumerate().filter(|(operation, _)| *operation != 1) {
+            assert_eq!(*cause, Some(Cause::Limit), "way {operation}: {causes:?}");
+        }
+        assert!(matches!(causes[1], None | Some(Cause::Limit)), "{causes:?}");
+        assert!(allocated < 4 << 20, "{allocated} bytes were held");
     }
-    assert!(matches!(causes[1], None | Some(Cause::Limit)), "{causes:?}");
-    assert!(allocated < 4 << 20, "{allocated} bytes were held");
+}
+
+/// So few stored bytes are read whole before they are looked at.
+#[test]
+fn a_claim_of_a_tebibyte_is_looked_through_before_memory_is_asked_for() {
+    for claim in [1 << 30, 1 << 40, 1 << 62] {
+        for file in borrowed_and_read(&bomb(1 << 20, 0x38), claim) {
+            let (causes, allocated) = every_operation(&file);
+            assert!(causes.iter().all(|c| matches!(c, Some(Cause::Broken(_)))), "{causes:?}");
+            assert!(allocated < 1 << 20, "{allocated} bytes were held");
+        }
+    }
 }
 
 #[test]
 fn a_bomb_that_hides_its_size_fails_at_the_declared_one() {
-    let file = compressed(&bomb(4 << 30, 0x38), 1 << 20);
-    let (causes, allocated) = every_operation(&file);
-    assert!(matches!(causes[0], Some(Cause::Broken(_))), "{causes:?}");
-    assert!(allocated < 8 << 20, "{allocated} bytes were held");
+    for file in borrowed_and_read(&bomb(4 << 30, 0x38), 1 << 20) {
+        let (causes, allocated) = every_operation(&file);
+        assert!(matches!(causes[0], Some(Cause::Broken(_))), "{causes:?}");
+        assert!(allocated < 8 << 20, "{allocated} bytes were held");
+    }
 }
 
 #[test]
 fn a_window_of_two_tebibytes_is_corrupt() {
-    let file = compressed(&bomb(2 << 20, 31 << 3), 2 << 20);
-    let (causes, allocated) = every_operation(&file);
-    assert!(causes.iter().all(|c| matches!(c, Some(Cause::Broken(_)))), "{causes:?}");
-    assert!(allocated < 1 << 20, "{allocated} bytes were held");
+    for file in borrowed_and_read(&bomb(2 << 20, 31 << 3), 2 << 20) {
+        let (causes, allocated) = every_operation(&file);
+        assert!(causes.iter().all(|c| matches!(c, Some(Cause::Broken(_)))), "{causes:?}");
+        assert!(allocated < 3 << 20, "{allocated} bytes were held");
+    }
 }
 
 #[test]

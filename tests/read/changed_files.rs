@@ -202,3 +202,22 @@ fn a_file_that_grew_by_appends_stays_readable() {
         assert_eq!(open(&path).object_count(), 3, "a, large and the last one");
     }
 }
+
+/// Bytes that are swapped are read: a mapping would end the process.
+#[test]
+fn a_mapped_big_endian_file_that_is_cut_short_is_an_error() {
+    let folder = Folder::new();
+    let path = folder.path("big-endian.zt");
+    std::fs::copy(common::repository("tests/data/v0.1/rs-0.1.0-big-endian.zt"), &path).unwrap();
+    let file = File::open(&path, &OpenOptions { mode: Mode::Map, ..OpenOptions::default() }).unwrap();
+    let data = common::data(&file, "f64");
+    let mut bytes = [[0; 16]; 2];
+    data.read_range(0, &mut bytes[0]).unwrap();
+    data.read_range(1, &mut bytes[1][..9]).unwrap();
+    assert_eq!(bytes[0][1..10], bytes[1][..9]);
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    for (offset, size) in [(0, 8), (1, 3), (7, 9)] {
+        let error = data.read_range(offset, &mut bytes[0][..size]).unwrap_err();
+        assert_eq!(error.cause(), Cause::Io, "{offset}, {size}: {error}");
+    }
+}
