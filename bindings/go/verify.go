@@ -40,6 +40,9 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 	if options != nil {
 		o.checks = C.uint32_t(options.Checks)
 		o.threads = C.uint32_t(options.Threads)
+		if options.Object != nil && options.Object.handle == nil || options.Component != nil && options.Component.handle == nil {
+			return Report{}, refuse(ErrInvalidArgument, "the object or component is null")
+		}
 		if options.Object != nil {
 			o.object = options.Object.handle
 		}

@@ -134,6 +134,8 @@ void reading()
     const zt::tensor_view view = weight.tensor();
     CHECK(view.size == loaded.size() && view.rank == 2);
     CHECK_U64(file.verify(weight).objects, 1);
+    CHECK_STATUS(status_of([&] { file.verify(file.find("absent")); }), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(status_of([&] { file.verify(weight.find("absent")); }), ZT_ERROR_INVALID_ARGUMENT);
     const zt::identity same = file.identify();
     CHECK(same.size == file.part().size);
     std::vector<unsigned char> stored(static_cast<std::size_t>(weight.data().stored_size()));

@@ -27,7 +27,8 @@ pub struct LazyShard {
     failure: Mutex<Option<Error>>,
 }
 
-/// A file whose manifest was read. A shard has the size and the container that the table of shards says.
+/// A file whose container is known. A shard that is not open has the size and the container that the table of
+/// shards gives.
 pub struct OpenedFile {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,

@@ -301,7 +301,12 @@ impl Writer {
             let role = self.manifest.texts.get(open.entry.role);
             e.within(format_args!("component {role:?}"))
         })?;
-        let outcome = self.close_component();
+        let role = open.entry.role;
+        let outcome = self.close_component().map_err(|e| {
+            let object = self.open_object().map_or("", |object| self.manifest.texts.get(object.name));
+            let role = self.manifest.texts.get(role);
+            e.within(format_args!("object {object:?}, component {role:?}"))
+        });
         self.poison_on_error(outcome)
     }
 

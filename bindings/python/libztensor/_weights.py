@@ -74,7 +74,15 @@ def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
 
 def _is_unknown(info) -> bool:
     """Whether it is a tensor of a type that is unknown, as GGUF may have it."""
-    return info.format == c.ZT_FORMAT_OTHER and info.dtype == c.ZT_DTYPE_OTHER and bool(info.component)
+    if info.format != c.ZT_FORMAT_OTHER:
+        return False
+    data = _data(info)
+    return bool(data) and component_info(data).dtype == c.ZT_DTYPE_OTHER
+
+
+def _data(info) -> int:
+    """The component with the elements. C says it only of objects that are one array."""
+    return info.component or lib.zt_component_find_n(info.object, b"data", 4)
 
 
 def no_array(name: str, format: int) -> Unsupported:
@@ -91,7 +99,7 @@ def _element(dtype: int, type: int) -> tuple:
 
 def _weight(name: str, info, several: bool) -> Weight:
     element, (elements, width) = _element(info.dtype, info.type)
-    encoding = info.encoding
+    encoding, data = info.encoding, _data(info)
     shape = tuple(info.shape[:info.rank])
     size = info.size
     if size == c.ZT_UNKNOWN_SIZE:  # as of an unknown encoding, which is listed and cannot be read
@@ -103,12 +111,12 @@ def _weight(name: str, info, several: bool) -> Weight:
         shape = (*shape[:-1], row // elements * width) if block else (size,)
         if element == "f4_e2m1":  # a row that ends within a byte has no type that shows it
             kind = PAIRS if block else element
-    part = component_info(info.component).part if several else 0
-    is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(info.component) & c.ZT_CAP_READ
+    part = component_info(data).part if several else 0
+    is_read = info.type != c.ZT_TYPE_OTHER or lib.zt_component_caps(data) & c.ZT_CAP_READ
     if not element or encoding == c.ZT_ENCODING_OTHER or not is_read:
-        element = names_of(component_info(info.component))[0] or "unknown"
-        return Weight(name, info.object, "", element, tuple(info.shape[:info.rank]), info.component, 0, part, info.offset, None)
-    return Weight(name, info.object, kind, element, shape, info.component, size, part, info.offset, block)
+        element = names_of(component_info(data))[0] or "unknown"
+        return Weight(name, info.object, "", element, tuple(info.shape[:info.rank]), data, 0, part, info.offset, None)
+    return Weight(name, info.object, kind, element, shape, data, size, part, info.offset, block)
 
 
 def component_info(component: int):

@@ -292,7 +292,10 @@ impl<'a> Scan<'a> {
                 self.at = self.at.saturating_add(word.len());
                 Ok(word)
             }
-            false => Err(self.wrong("expected a value")),
+            false => Err(self.wrong(match word.first() {
+                Some(b'0'..=b'9' | b'-') => "expected a value, found a malformed number",
+                _ => "expected a value",
+            })),
         }
     }
 }
