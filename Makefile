@@ -14,7 +14,7 @@ MAKEFLAGS += --no-print-directory
 T := $(CARGO_TARGET_DIR)
 VERSION := $(shell sed -n 's/^version = "\([0-9.]*\)".*/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build libs zt reading demo test check lint fmt docs header install clean bench test-rust test-c \
+.PHONY: help build libs zt reading demo test check lint fmt docs header install release clean bench test-rust test-c \
     test-valgrind test-sanitizers test-cmake test-examples test-models test-report test-platforms test-dependencies fuzz-quick
 
 help: ## list these targets
@@ -128,11 +128,11 @@ bench: libs zt ## measure the library beside its peers and the machine's limits;
 header: ## generate include/ztensor.h from src/capi
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test repository header
 
-install: ## install under PREFIX, staged under DESTDIR
-	@sh tools/need.sh install
-	cmake -S . -B $(T)/install -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	cmake --build $(T)/install
-	DESTDIR=$(DESTDIR) cmake --install $(T)/install
+install: build ## install libraries, headers and zt under PREFIX, staged under DESTDIR
+	@sh cmake/install.sh $(T)/lib $(T)/release/zt $(PREFIX) "$(DESTDIR)"
+
+release: ## make all artefacts of this version, with notes and sums (docs/releasing.md)
+	$(MAKE) -C packaging release
 
 fmt: ## format the Rust code
 	$(CARGO) fmt --all

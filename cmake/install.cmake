@@ -1,7 +1,5 @@
 # cmake --install: header, libraries, links, the CMake package, ztensor.pc, licences. Nothing that is installed
 # knows where it is, so that the tree may be moved.
-include(CMakePackageConfigHelpers)
-
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
     FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 set(ztensor_shared_dir "${CMAKE_INSTALL_LIBDIR}")
@@ -25,38 +23,41 @@ if(ZTENSOR_BUILD_STATIC)
     install(FILES "${ztensor_static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 endif()
 
+# From the folder of the CMake package and from that of ztensor.pc so many folders up is the prefix. A folder that was given by its
+# whole path stays that. cmake/install.sh fills the same templates.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ztensor")
-configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/ztensor-config.cmake.in"
-    "${CMAKE_CURRENT_BINARY_DIR}/ztensor-config.cmake"
-    INSTALL_DESTINATION "${package_dir}"
-    PATH_VARS CMAKE_INSTALL_LIBDIR ztensor_shared_dir CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/ztensor-config-version.cmake"
-    COMPATIBILITY SameMajorVersion)
-install(FILES
-    "${CMAKE_CURRENT_BINARY_DIR}/ztensor-config.cmake"
-    "${CMAKE_CURRENT_BINARY_DIR}/ztensor-config-version.cmake"
-    DESTINATION "${package_dir}" COMPONENT development)
-
-# pkg-config knows where it found ztensor.pc; from there it is so many folders up. What it says is for compilers that look for
-# -lztensor, which Microsoft's takes for the static library.
-set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
-set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
-    set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
-    set(pc_libdir "${CMAKE_INSTALL_LIBDIR}")
-else()
-    file(RELATIVE_PATH up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
-    string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${up}")
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+set(config_up .)
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    string(REGEX REPLACE "[^/]+" ".." config_up "${package_dir}")
+    string(REGEX REPLACE "[^/]+" ".." pc_up "${pc_dir}")
+    set(pc_prefix "\${pcfiledir}/${pc_up}")
 endif()
-if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
-    set(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-endif()
+foreach(which IN ITEMS libdir includedir shareddir)
+    set(folder "${ztensor_shared_dir}")
+    if(NOT which STREQUAL "shareddir")
+        string(TOUPPER "CMAKE_INSTALL_${which}" variable)
+        set(folder "${${variable}}")
+    endif()
+    set(pc_${which} "\${prefix}/${folder}")
+    set(config_${which} "\${_ztensor_prefix}/${folder}")
+    if(IS_ABSOLUTE "${folder}")
+        set(pc_${which} "${folder}")
+        set(config_${which} "${folder}")
+    endif()
+endforeach()
+# What ztensor.pc says is for compilers that look for -lztensor, which Microsoft's takes for the static library.
 set(pc_libs_private ${ztensor_native_libs})
 list(TRANSFORM pc_libs_private PREPEND "-l")
 string(REPLACE ";" " " pc_libs_private "${pc_libs_private}")
+foreach(name IN ITEMS ztensor-config.cmake ztensor-config-version.cmake)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.in" "${CMAKE_CURRENT_BINARY_DIR}/${name}" @ONLY)
+    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}" DESTINATION "${package_dir}" COMPONENT development)
+endforeach()
 configure_file("${PROJECT_SOURCE_DIR}/pkgconfig/ztensor.pc.in" "${CMAKE_CURRENT_BINARY_DIR}/ztensor.pc" @ONLY)
 if(NOT MSVC)
-    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ztensor.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ztensor.pc" DESTINATION "${pc_dir}" COMPONENT development)
 endif()
 
 file(GLOB licences CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/LICENSE*")

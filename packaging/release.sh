@@ -54,6 +54,7 @@ for file in "$out/ztensor-$version-"*-linux-*.tar.xz "$out/ztensor-$version-"*-w
     "$out"/wheel-*-linux-*/"libztensor-$version-"*.whl; do
     [ ! -f "$file" ] || cp "$file" "$out/release"
 done
+cp "$out/root/share/doc/ztensor/sbom.cdx.json" "$out/release/ztensor-$version.cdx.json"
 "$cargo" package --quiet --locked --allow-dirty --no-verify --package ztensor-c
 cp "${CARGO_TARGET_DIR:-target}/package/ztensor-c-$version.crate" "$out/release"
 # What the next release is compared with: to be committed in packaging/abi.

@@ -74,6 +74,28 @@ installed_files() { # what there has to be, no more, and nothing that says where
     ! grep -rnF -e "$out" -e "$repo" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 
+without_cmake() { # `make install` gives the same files, byte for byte, in every folder for libraries
+    rm -rf "$out/without_cmake"
+    sh "$repo/cmake/install.sh" "$out/build/lib" - "$out/without_cmake/plain" &&
+        diff -r "$prefix" "$out/without_cmake/plain" || return 1
+    libdir=lib/x86_64-linux-gnu
+    sh "$repo/cmake/install.sh" "$out/build/lib" - /usr "$out/without_cmake/staged" $libdir || return 1
+    configure "$repo" "$out/multiarch" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=$libdir &&
+        cmake --build "$out/multiarch" || return 1
+    rm -rf "$out/multiarch-root"
+    DESTDIR=$out/multiarch-root cmake --install "$out/multiarch" && diff -r "$out/multiarch-root" "$out/without_cmake/staged"
+}
+
+first_program() { # the README's: cc, pkg-config, run; what `make install` says to set is enough
+    root=$out/without_cmake/plain
+    sed -n '/^```c$/,/^```$/p' "$repo/README.md" | sed '/^```/d' >"$out/list.c"
+    PKG_CONFIG_PATH=$root/lib/pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046 # words
+    ${CC:-cc} "$out/list.c" $(pkg-config --cflags --libs ztensor) -o "$out/list" || return 1
+    LD_LIBRARY_PATH=$root/lib "$out/list" "$data/v1.1/rs-1.1.1-digests.zt" | grep -q ' bytes at 0x'
+}
+
 packaged() { # as a distribution would: prefix /usr, several architectures, DESTDIR
     libdir=lib/x86_64-linux-gnu
     configure "$repo" "$out/packaged" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
@@ -124,6 +146,8 @@ sh "$repo/tools/need.sh" pkg-config || pkg_config=no
 check install install_and_move
 [ "$failed" = 0 ] || finish
 check installed_files installed_files
+check without_cmake without_cmake
+if [ $pkg_config = yes ]; then check first_program first_program; else skip first_program "there is no pkg-config"; fi
 if [ $pkg_config = yes ]; then check packaged packaged; else skip packaged "there is no pkg-config"; fi
 check find_package project "$here/find_package" "$out/find_package" "-DCMAKE_PREFIX_PATH=$prefix"
 check add_subdirectory project "$here/add_subdirectory" "$out/add_subdirectory" "-DZTENSOR_SOURCE=$repo"
