@@ -273,97 +273,6 @@ void zt_close(zt_file *file);
 /// Adds a reference; call zt_close once more. Returns file.
 zt_file *zt_retain(zt_file *file);
 
-/// The values of zt_mode.
-typedef enum zt_mode_value {
-    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
-    /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
-    ZT_MODE_MAP = 0,
-    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
-    /// modification time changed. A .zt file that only grew by an append stays readable.
-    ZT_MODE_READ = 1,
-    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
-    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
-    ZT_MODE_AUTO = 2,
-    /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
-    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
-    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
-    ZT_MODE_PRIVATE = 3,
-} zt_mode_value;
-
-/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
-/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
-typedef enum zt_shards_value {
-    ZT_SHARDS_OF_MODELS = 0, ///< ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
-    ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
-    ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
-    ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
-} zt_shards_value;
-
-/// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
-/// ZT_ERROR_CANCELLED.
-/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
-typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
-
-/// How to open a file.
-struct zt_open_options {
-    size_t struct_size;
-    zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
-    uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
-    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
-    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
-    /// nonzero padding. 0: accept all of these.
-    uint32_t strict;
-    zt_advice advice; ///< A hint for the whole file; the system may ignore it.
-    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
-    uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
-    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
-    /// docs/tuning.md.
-    uint32_t threads;
-    /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
-    /// ZT_ERROR_UNSUPPORTED.
-    uint32_t containers;
-    /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: docs/tuning.md.
-    uint64_t max_memory;
-    void *context; ///< Passed to progress.
-    zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
-    const char *name; ///< What messages call the file; NULL: its path. Copied.
-    const zt_allocator *allocator; ///< Allocates memory that is handed out; NULL: the library's. Copied.
-    /// Called on threads that the library starts for the file; NULL: none. Copied.
-    const zt_thread_hooks *thread_hooks;
-    const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
-    uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
-    uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
-    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
-    uint32_t include_unlisted;
-    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
-    uint32_t allow_trailing;
-};
-
-/// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
-/// ZT_MODE_READ for a zt_source and for a model whose parts differ.
-zt_mode zt_file_mode(const zt_file *file);
-
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
-/// version of part 0.
-const char *zt_file_version(const zt_file *file);
-
-/// Number of files of a model; shards come last. 1 for a single file.
-size_t zt_part_count(const zt_file *file);
-
-/// One file of a model. A single file is its own part 0.
-struct zt_part_info {
-    size_t struct_size;
-    const char *path; ///< The path that the part was opened by, or where a shard is looked for; NULL if it has none.
-    uint64_t size; ///< Bytes of the part; 0 for a shard that is not open.
-    zt_container container; ///< The part's container; ZT_CONTAINER_NONE for a shard that is not open.
-    uint32_t reserved; ///< 0.
-};
-
-/// Fills info for a part, which has to be below zt_part_count. Opens nothing.
-ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_part_info *info);
-
 // -------------------------------------------------------------------------------------------------------------------
 // 3. Finding
 //
@@ -509,7 +418,103 @@ uint64_t zt_component_size(const zt_component *component);
 const char *zt_component_digest(const zt_component *component);
 
 // -------------------------------------------------------------------------------------------------------------------
-// 4. Reading
+// 4. How a file is open
+//
+// Options of opening; the files that a model is made of.
+
+/// The values of zt_mode.
+typedef enum zt_mode_value {
+    /// Map the file; bytes can be borrowed. If another program truncates the file, touching a lost page
+    /// raises SIGBUS. If it writes to the file, the bytes change and no call detects it.
+    ZT_MODE_MAP = 0,
+    /// Read the file, never map it. A read returns ZT_ERROR_IO if the file was truncated, or if its size or
+    /// modification time changed. A .zt file that only grew by an append stays readable.
+    ZT_MODE_READ = 1,
+    /// ZT_MODE_MAP, but ZT_MODE_READ if the file is on a network or user-space file system, if the system
+    /// refuses the mapping, or if the address space is too small. zt_file_mode tells which.
+    ZT_MODE_AUTO = 2,
+    /// ZT_MODE_MAP, but the caller may write to borrowed bytes after casting away const. Pages that are
+    /// written become private copies of this handle; the file does not change. Borrowed pointers show the
+    /// changes. Calls that copy or check (reads, verification, zt_write_copy) see the file's bytes.
+    ZT_MODE_PRIVATE = 3,
+} zt_mode_value;
+
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
+/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
+typedef enum zt_shards_value {
+    ZT_SHARDS_OF_MODELS = 0, ///< ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
+    ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
+    ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
+    ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
+} zt_shards_value;
+
+/// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
+/// ZT_ERROR_CANCELLED.
+/// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
+typedef int32_t (*zt_progress_callback)(void *context, uint64_t done, uint64_t total);
+
+/// How to open a file.
+struct zt_open_options {
+    size_t struct_size;
+    zt_mode mode; ///< How bytes are reached; 0 is ZT_MODE_MAP.
+    uint32_t verify; ///< 1: also check every digest, including those of whole shards. 0: check the structure.
+    /// 1: reject unknown dtypes, encodings and formats, malformed digests and versions, and 1.2 sparse
+    /// indices other than u64. Reads and verification then also reject bool bytes other than 0 and 1 and
+    /// nonzero padding. 0: accept all of these.
+    uint32_t strict;
+    zt_advice advice; ///< A hint for the whole file; the system may ignore it.
+    uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
+    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
+    uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
+    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
+    /// docs/tuning.md.
+    uint32_t threads;
+    /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
+    /// ZT_ERROR_UNSUPPORTED.
+    uint32_t containers;
+    /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
+    /// 0: docs/tuning.md.
+    uint64_t max_memory;
+    void *context; ///< Passed to progress.
+    zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
+    const char *name; ///< What messages call the file; NULL: its path. Copied.
+    const zt_allocator *allocator; ///< Allocates memory that is handed out; NULL: the library's. Copied.
+    /// Called on threads that the library starts for the file; NULL: none. Copied.
+    const zt_thread_hooks *thread_hooks;
+    const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
+    uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
+    uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
+    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
+    uint32_t include_unlisted;
+    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
+    uint32_t allow_trailing;
+};
+
+/// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
+/// ZT_MODE_READ for a zt_source and for a model whose parts differ.
+zt_mode zt_file_mode(const zt_file *file);
+
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
+/// version of part 0.
+const char *zt_file_version(const zt_file *file);
+
+/// Number of files of a model; shards come last. 1 for a single file.
+size_t zt_part_count(const zt_file *file);
+
+/// One file of a model. A single file is its own part 0.
+struct zt_part_info {
+    size_t struct_size;
+    const char *path; ///< The path that the part was opened by, or where a shard is looked for; NULL if it has none.
+    uint64_t size; ///< Bytes of the part; 0 for a shard that is not open.
+    zt_container container; ///< The part's container; ZT_CONTAINER_NONE for a shard that is not open.
+    uint32_t reserved; ///< 0.
+};
+
+/// Fills info for a part, which has to be below zt_part_count. Opens nothing.
+ZT_NODISCARD zt_status zt_part_get_info(const zt_file *file, size_t part, zt_part_info *info);
+
+// -------------------------------------------------------------------------------------------------------------------
+// 5. Reading
 //
 // zt_component_ptr borrows bytes, zt_object_read_as converts numbers, zt_component_read copies bytes.
 // zt_read_batch does all of this for many requests on several threads.
@@ -693,7 +698,7 @@ size_t zt_buffer_size(const zt_buffer *buffer);
 void zt_buffer_free(zt_buffer *buffer);
 
 // -------------------------------------------------------------------------------------------------------------------
-// 5. Types
+// 6. Types
 //
 // A zt_dtype is a storage type, a zt_type a logical type. If a file has a name that this version does not know,
 // the value is OTHER, and zt_object_info or zt_component_info has the name.
@@ -803,7 +808,7 @@ const char *zt_encoding_name(zt_encoding encoding);
 const char *zt_container_name(zt_container container);
 
 // -------------------------------------------------------------------------------------------------------------------
-// 6. Streaming
+// 7. Streaming
 //
 // A load reads many requests in the background and hands out each piece when it is there, in a ring of slots
 // that never grows.
@@ -905,7 +910,7 @@ struct zt_load_event {
 };
 
 // -------------------------------------------------------------------------------------------------------------------
-// 7. Attributes
+// 8. Attributes
 //
 // Attributes of a file or an object are a tree of values in CBOR's data model.
 
@@ -1002,7 +1007,7 @@ ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char *
 ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 // -------------------------------------------------------------------------------------------------------------------
-// 8. Verifying
+// 9. Verifying
 //
 // zt_verify checks what opening does not read.
 
@@ -1072,7 +1077,7 @@ struct zt_verify_report {
 };
 
 // -------------------------------------------------------------------------------------------------------------------
-// 9. Writing
+// 10. Writing
 //
 // Create or append, write objects, set attributes (zt_write_attribute), finish. A new file appears whole or not
 // at all. Equal calls write equal files.

@@ -171,52 +171,6 @@ const ZT_ADVICE_RELEASE = 7
 const ZT_CACHE_LRU = 0
 const ZT_CACHE_SLRU = 1
 
-struct zt_allocator
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    allocate::Ptr{Cvoid}
-    free::Ptr{Cvoid}
-end
-
-struct zt_thread_hooks
-    struct_size::Csize_t
-    context::Ptr{Cvoid}
-    on_start::Ptr{Cvoid}
-    on_end::Ptr{Cvoid}
-end
-
-struct zt_open_options
-    struct_size::Csize_t
-    mode::Int32
-    verify::UInt32
-    strict::UInt32
-    advice::UInt32
-    max_manifest_size::UInt64
-    max_decoded_size::UInt64
-    max_objects::UInt64
-    threads::UInt32
-    containers::UInt32
-    max_memory::UInt64
-    context::Ptr{Cvoid}
-    progress::Ptr{Cvoid}
-    name::Ptr{UInt8}
-    allocator::Ptr{zt_allocator}
-    thread_hooks::Ptr{zt_thread_hooks}
-    shard_folder::Ptr{UInt8}
-    shards::UInt32
-    part::UInt32
-    include_unlisted::UInt32
-    allow_trailing::UInt32
-end
-
-struct zt_part_info
-    struct_size::Csize_t
-    path::Ptr{UInt8}
-    size::UInt64
-    container::Int32
-    reserved::UInt32
-end
-
 struct zt_tensor
     struct_size::Csize_t
     data::Ptr{Cvoid}
@@ -264,6 +218,52 @@ struct zt_component_info
     dtype_name::Ptr{UInt8}
     type_name::Ptr{UInt8}
     encoding_name::Ptr{UInt8}
+end
+
+struct zt_allocator
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    allocate::Ptr{Cvoid}
+    free::Ptr{Cvoid}
+end
+
+struct zt_thread_hooks
+    struct_size::Csize_t
+    context::Ptr{Cvoid}
+    on_start::Ptr{Cvoid}
+    on_end::Ptr{Cvoid}
+end
+
+struct zt_open_options
+    struct_size::Csize_t
+    mode::Int32
+    verify::UInt32
+    strict::UInt32
+    advice::UInt32
+    max_manifest_size::UInt64
+    max_decoded_size::UInt64
+    max_objects::UInt64
+    threads::UInt32
+    containers::UInt32
+    max_memory::UInt64
+    context::Ptr{Cvoid}
+    progress::Ptr{Cvoid}
+    name::Ptr{UInt8}
+    allocator::Ptr{zt_allocator}
+    thread_hooks::Ptr{zt_thread_hooks}
+    shard_folder::Ptr{UInt8}
+    shards::UInt32
+    part::UInt32
+    include_unlisted::UInt32
+    allow_trailing::UInt32
+end
+
+struct zt_part_info
+    struct_size::Csize_t
+    path::Ptr{UInt8}
+    size::UInt64
+    container::Int32
+    reserved::UInt32
 end
 
 struct zt_read_request
@@ -663,10 +663,6 @@ zt_open_model(path, options, file) = ccall((:zt_open_model, libztensor), Int32, 
 zt_open_memory(data, size, options, file) = ccall((:zt_open_memory, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_open_options}, Ptr{Ptr{Cvoid}}), data, size, options, file)
 zt_close(file) = ccall((:zt_close, libztensor), Cvoid, (Ptr{Cvoid},), file)
 zt_retain(file) = ccall((:zt_retain, libztensor), Ptr{Cvoid}, (Ptr{Cvoid},), file)
-zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
-zt_file_version(file) = ccall((:zt_file_version, libztensor), Cstring, (Ptr{Cvoid},), file)
-zt_part_count(file) = ccall((:zt_part_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
-zt_part_get_info(file, part, info) = ccall((:zt_part_get_info, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_part_info}), file, part, info)
 zt_tensor_find(file, name, view) = ccall((:zt_tensor_find, libztensor), Int32, (Ptr{Cvoid}, Cstring, Ptr{zt_tensor}), file, name, view)
 zt_tensor_view(object, view) = ccall((:zt_tensor_view, libztensor), Int32, (Ptr{Cvoid}, Ptr{zt_tensor}), object, view)
 zt_object_find(file, name) = ccall((:zt_object_find, libztensor), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring), file, name)
@@ -689,6 +685,10 @@ zt_component_type(component) = ccall((:zt_component_type, libztensor), Int32, (P
 zt_component_encoding(component) = ccall((:zt_component_encoding, libztensor), Int32, (Ptr{Cvoid},), component)
 zt_component_size(component) = ccall((:zt_component_size, libztensor), UInt64, (Ptr{Cvoid},), component)
 zt_component_digest(component) = ccall((:zt_component_digest, libztensor), Cstring, (Ptr{Cvoid},), component)
+zt_file_mode(file) = ccall((:zt_file_mode, libztensor), Int32, (Ptr{Cvoid},), file)
+zt_file_version(file) = ccall((:zt_file_version, libztensor), Cstring, (Ptr{Cvoid},), file)
+zt_part_count(file) = ccall((:zt_part_count, libztensor), Csize_t, (Ptr{Cvoid},), file)
+zt_part_get_info(file, part, info) = ccall((:zt_part_get_info, libztensor), Int32, (Ptr{Cvoid}, Csize_t, Ptr{zt_part_info}), file, part, info)
 zt_component_ptr(component, ptr, size) = ccall((:zt_component_ptr, libztensor), Int32, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), component, ptr, size)
 zt_object_read_as(object, dtype, dst, dst_size, written) = ccall((:zt_object_read_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), object, dtype, dst, dst_size, written)
 zt_object_size_as(object, dtype, size) = ccall((:zt_object_size_as, libztensor), Int32, (Ptr{Cvoid}, Int32, Ptr{UInt64}), object, dtype, size)

@@ -192,61 +192,6 @@ zt_type = c_int32
 zt_value_kind = c_int32
 
 
-class zt_allocator(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("context", c_void_p),
-        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
-        ("free", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_size_t)),
-    ]
-
-
-class zt_thread_hooks(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("context", c_void_p),
-        ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
-        ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
-    ]
-zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
-
-
-class zt_open_options(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("mode", zt_mode),
-        ("verify", c_uint32),
-        ("strict", c_uint32),
-        ("advice", zt_advice),
-        ("max_manifest_size", c_uint64),
-        ("max_decoded_size", c_uint64),
-        ("max_objects", c_uint64),
-        ("threads", c_uint32),
-        ("containers", c_uint32),
-        ("max_memory", c_uint64),
-        ("context", c_void_p),
-        ("progress", zt_progress_callback),
-        ("name", c_char_p),
-        ("allocator", POINTER(zt_allocator)),
-        ("thread_hooks", POINTER(zt_thread_hooks)),
-        ("shard_folder", c_char_p),
-        ("shards", c_uint32),
-        ("part", c_uint32),
-        ("include_unlisted", c_uint32),
-        ("allow_trailing", c_uint32),
-    ]
-
-
-class zt_part_info(Structure):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("path", c_char_p),
-        ("size", c_uint64),
-        ("container", zt_container),
-        ("reserved", c_uint32),
-    ]
-
-
 class zt_tensor(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -299,6 +244,61 @@ class zt_component_info(Structure):
         ("dtype_name", c_char_p),
         ("type_name", c_char_p),
         ("encoding_name", c_char_p),
+    ]
+
+
+class zt_allocator(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
+        ("free", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_size_t)),
+    ]
+
+
+class zt_thread_hooks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("on_start", CFUNCTYPE(None, c_void_p, c_uint32)),
+        ("on_end", CFUNCTYPE(None, c_void_p, c_uint32)),
+    ]
+zt_progress_callback = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
+
+
+class zt_open_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("mode", zt_mode),
+        ("verify", c_uint32),
+        ("strict", c_uint32),
+        ("advice", zt_advice),
+        ("max_manifest_size", c_uint64),
+        ("max_decoded_size", c_uint64),
+        ("max_objects", c_uint64),
+        ("threads", c_uint32),
+        ("containers", c_uint32),
+        ("max_memory", c_uint64),
+        ("context", c_void_p),
+        ("progress", zt_progress_callback),
+        ("name", c_char_p),
+        ("allocator", POINTER(zt_allocator)),
+        ("thread_hooks", POINTER(zt_thread_hooks)),
+        ("shard_folder", c_char_p),
+        ("shards", c_uint32),
+        ("part", c_uint32),
+        ("include_unlisted", c_uint32),
+        ("allow_trailing", c_uint32),
+    ]
+
+
+class zt_part_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("path", c_char_p),
+        ("size", c_uint64),
+        ("container", zt_container),
+        ("reserved", c_uint32),
     ]
 
 
@@ -765,10 +765,6 @@ FUNCTIONS = {
     "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_close": (None, [c_void_p]),
     "zt_retain": (c_void_p, [c_void_p]),
-    "zt_file_mode": (zt_mode, [c_void_p]),
-    "zt_file_version": (c_char_p, [c_void_p]),
-    "zt_part_count": (c_size_t, [c_void_p]),
-    "zt_part_get_info": (zt_status, [c_void_p, c_size_t, POINTER(zt_part_info)]),
     "zt_tensor_find": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
     "zt_tensor_view": (zt_status, [c_void_p, POINTER(zt_tensor)]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
@@ -791,6 +787,10 @@ FUNCTIONS = {
     "zt_component_encoding": (zt_encoding, [c_void_p]),
     "zt_component_size": (c_uint64, [c_void_p]),
     "zt_component_digest": (c_char_p, [c_void_p]),
+    "zt_file_mode": (zt_mode, [c_void_p]),
+    "zt_file_version": (c_char_p, [c_void_p]),
+    "zt_part_count": (c_size_t, [c_void_p]),
+    "zt_part_get_info": (zt_status, [c_void_p, c_size_t, POINTER(zt_part_info)]),
     "zt_component_ptr": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
     "zt_object_read_as": (zt_status, [c_void_p, zt_dtype, c_void_p, c_size_t, POINTER(c_size_t)]),
     "zt_object_size_as": (zt_status, [c_void_p, zt_dtype, POINTER(c_uint64)]),

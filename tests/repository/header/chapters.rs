@@ -81,10 +81,7 @@ pub const HEADERS: [Header; 2] = [
                 title: "2. Opening",
                 intro: "Opening checks everything that the manifest and the file's size can show. \
                         It reads no tensor.",
-                items: "zt_open zt_open_model zt_open_memory zt_close zt_retain \
-                        zt_mode_value zt_shards_value zt_progress_callback zt_open_options \
-                        zt_file_mode zt_file_version zt_part_count zt_part_info \
-                        zt_part_get_info",
+                items: "zt_open zt_open_model zt_open_memory zt_close zt_retain",
             },
             Chapter {
                 title: "3. Finding",
@@ -101,7 +98,14 @@ pub const HEADERS: [Header; 2] = [
                         zt_component_digest",
             },
             Chapter {
-                title: "4. Reading",
+                title: "4. How a file is open",
+                intro: "Options of opening; the files that a model is made of.",
+                items: "zt_mode_value zt_shards_value zt_progress_callback zt_open_options \
+                        zt_file_mode zt_file_version zt_part_count zt_part_info \
+                        zt_part_get_info",
+            },
+            Chapter {
+                title: "5. Reading",
                 intro: "zt_component_ptr borrows bytes, zt_object_read_as converts numbers, \
                         zt_component_read copies bytes.\n\
                         zt_read_batch does all of this for many requests on several threads.",
@@ -113,7 +117,7 @@ pub const HEADERS: [Header; 2] = [
                         zt_buffer_free",
             },
             Chapter {
-                title: "5. Types",
+                title: "6. Types",
                 intro: "A zt_dtype is a storage type, a zt_type a logical type. If a file has a \
                         name that this version does not know,\n\
                         the value is OTHER, and zt_object_info or zt_component_info has the name.",
@@ -123,7 +127,7 @@ pub const HEADERS: [Header; 2] = [
                         zt_type_block zt_format_name zt_encoding_name zt_container_name",
             },
             Chapter {
-                title: "6. Streaming",
+                title: "7. Streaming",
                 intro: "A load reads many requests in the background and hands out each piece when \
                         it is there, in a ring of slots\n\
                         that never grows.",
@@ -132,7 +136,7 @@ pub const HEADERS: [Header; 2] = [
                         zt_load_kind_value ZT_NO_SLOT zt_load_event",
             },
             Chapter {
-                title: "7. Attributes",
+                title: "8. Attributes",
                 intro: "Attributes of a file or an object are a tree of values in CBOR's data \
                         model.",
                 items: "zt_file_attributes zt_object_attributes zt_value_find \
@@ -143,14 +147,14 @@ pub const HEADERS: [Header; 2] = [
                         zt_value_read_numbers zt_value_read_strings zt_value_to_json",
             },
             Chapter {
-                title: "8. Verifying",
+                title: "9. Verifying",
                 intro: "zt_verify checks what opening does not read.",
                 items: "zt_verify ZT_VERIFY_DIGESTS ZT_VERIFY_CONTENTS ZT_VERIFY_PADDING \
                         ZT_VERIFY_SHARDS ZT_VERIFY_REQUIRE_DIGESTS zt_failure_callback \
                         zt_verify_options zt_verify_report",
             },
             Chapter {
-                title: "9. Writing",
+                title: "10. Writing",
                 intro: "Create or append, write objects, set attributes (zt_write_attribute), \
                         finish. A new file appears whole or not\n\
                         at all. Equal calls write equal files.",

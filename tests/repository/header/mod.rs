@@ -158,8 +158,8 @@ fn the_first_header_is_short_and_begins_with_what_every_loader_needs() {
     };
     let most = [
         ("zt_open_model", 270),
-        ("zt_tensor_find", 400),
-        ("zt_component_ptr", 540),
+        ("zt_tensor_find", 300),
+        ("zt_component_ptr", 530),
         ("zt_object_read_as", 550),
     ];
     for (name, most) in most {
