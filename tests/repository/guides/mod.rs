@@ -197,12 +197,14 @@ fn paths_of(word: &str) -> Vec<String> {
 
 #[test]
 fn the_files_that_contributors_are_sent_to_are_there() {
-    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let pages =
+        ["CONTRIBUTING.md", "docs/extending.md"].map(|p| std::fs::read_to_string(root().join(p)).unwrap());
+    let text = pages.concat();
     let folders = ["src/", "tests/", "c_tests/", "bindings/", "include/", "fuzz/", "tools/", "man/", "docs/"];
     let words = text.split('`').skip(1).step_by(2).filter(|w| folders.iter().any(|f| w.starts_with(f)));
     let paths: Vec<String> = words.filter(|w| !w.contains(['*', '<', ' '])).flat_map(paths_of).collect();
     assert!(paths.len() > 50, "{paths:?}");
     for path in paths.iter().filter(|p| *p != "fuzz/corpus") {
-        assert!(root().join(path).exists(), "CONTRIBUTING.md names {path}");
+        assert!(root().join(path).exists(), "CONTRIBUTING.md or docs/extending.md names {path}");
     }
 }
