@@ -1,4 +1,4 @@
-//! The command line of what looks into files, and of what changes one in place.
+//! The command line of commands that inspect files, and of those that change files in place.
 
 use super::values::{size, Meaning};
 use clap::{ArgGroup, Args, Subcommand};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "Example: zt info model.gguf blk.0.attn_q.weight")]
 pub struct Info {
-    /// The file or model, as of ls
+    /// The file or model, as in ls
     pub file: PathBuf,
-    /// Objects to tell everything of, or patterns, as of stats; the file itself if there is none
+    /// Objects to show, or patterns, as in stats; without a NAME the file
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -19,10 +19,10 @@ pub struct Info {
 #[derive(Args)]
 #[command(after_help = "Example: zt stats model.safetensors 'layers.0.*' --histogram 20")]
 pub struct Stats {
-    /// The file or model, as of ls
+    /// The file or model, as in ls
     pub file: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
-    /// slashes, too
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -30,10 +30,10 @@ pub struct Stats {
     /// Also count the finite numbers of each tensor in N ranges of equal width
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub histogram: Option<u16>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Threads; 0 for as many as there are processors
+    /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
@@ -41,18 +41,18 @@ pub struct Stats {
 #[derive(Args)]
 #[command(after_help = "Example: zt bench model.safetensors --threads 1,4")]
 pub struct Bench {
-    /// The file or model, as of ls; not a URL
+    /// The file or model, as in ls; not a URL
     pub file: PathBuf,
-    /// Empty the page cache of the file before each run, and say so where it stays there
+    /// Evict the file from the page cache before each run, and report if some of it stays
     #[arg(long)]
     pub cold: bool,
-    /// How often each is measured; the fastest counts
+    /// Number of runs; the fastest one counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Numbers of threads [default: 1 and as many as there are processors]
+    /// Numbers of threads [default: 1 and one per processor]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Vec<u16>,
 }
@@ -60,12 +60,12 @@ pub struct Bench {
 #[derive(Args)]
 #[command(after_help = "Example: zt diff model.safetensors model.zt && echo the same")]
 pub struct Diff {
-    /// One file or model, as of ls
+    /// One file or model, as in ls
     pub a: PathBuf,
     /// Another one, of any container
     pub b: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
-    /// slashes, too
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -73,13 +73,13 @@ pub struct Diff {
     /// Do not compare the attributes of the files and their objects
     #[arg(long)]
     pub no_attributes: bool,
-    /// Attributes are compared without it, too
+    /// Accepted for compatibility: attributes are always compared
     #[arg(long, hide = true, conflicts_with = "no_attributes")]
     pub attributes: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Threads; 0 for as many as there are processors
+    /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
@@ -87,22 +87,22 @@ pub struct Diff {
 #[derive(Args)]
 #[command(after_help = "Example: zt report model.safetensors --stats -o report.html")]
 pub struct Report {
-    /// The files or models, as of ls
+    /// The files or models, as in ls
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The page that is written; `-` for standard output
+    /// The page to write; `-` for standard output
     #[arg(long, short, value_name = "PAGE")]
     pub output: PathBuf,
-    /// Also what values each tensor has, with a histogram: reads all data
+    /// Also show the values of each tensor with a histogram: reads all data
     #[arg(long)]
     pub stats: bool,
-    /// Also how the two files differ: reads all data
+    /// Also show how the two files differ: reads all data
     #[arg(long)]
     pub diff: bool,
-    /// Replace the page if it is there
+    /// Replace an existing page
     #[arg(long)]
     pub force: bool,
-    /// Threads; 0 for as many as there are processors
+    /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
@@ -110,16 +110,16 @@ pub struct Report {
 #[derive(Args)]
 #[command(after_help = "Example: zt cat model.zt embed.weight | head -c 64 | xxd")]
 pub struct Cat {
-    /// The file or model, as of ls
+    /// The file or model, as in ls
     pub file: PathBuf,
-    /// The object: its name, or a pattern that only its name matches
+    /// The object: its name, or a pattern that matches only its name
     pub name: String,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// The component, where the object has several
+    /// The component, if the object has several
     #[arg(long, value_name = "ROLE")]
     pub component: Option<String>,
-    /// As a NumPy file
+    /// Write a NumPy file
     #[arg(long)]
     pub npy: bool,
 }
@@ -127,24 +127,24 @@ pub struct Cat {
 #[derive(Args)]
 #[command(after_help = "Example: zt extract model.safetensors 'layers.0.*' --to tensors")]
 pub struct Extract {
-    /// The file or model, as of ls
+    /// The file or model, as in ls
     pub file: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
-    /// slashes, too
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// The folder that the files come into; a new one gets its name when all are in it
+    /// The output folder; a new one gets its name when all files are in it
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
-    /// The bytes alone, name.bin, in place of NumPy files
+    /// Write only the bytes, name.bin, instead of NumPy files
     #[arg(long)]
     pub raw: bool,
-    /// Replace a single file that is there; several files replace none
+    /// Replace an existing file if only one is written; several files never replace others
     #[arg(long)]
     pub force: bool,
-    /// Go on past damaged bytes of the input and list them
+    /// Continue after damaged data of the input and list its objects
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -154,12 +154,12 @@ pub struct Extract {
 pub struct Remove {
     /// The file, .zt of version 1.1 or later
     pub file: PathBuf,
-    /// The objects, or patterns, as of stats; their bytes stay in the file until it is compacted
+    /// The objects, or patterns, as in stats; their bytes stay in the file until zt compact
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Sync the file to the disk before the end
+    /// Sync the file to the disk
     #[arg(long)]
     pub durable: bool,
 }
@@ -173,7 +173,7 @@ pub struct Move {
     pub name: String,
     /// Its new name
     pub new: String,
-    /// Sync the file to the disk before the end
+    /// Sync the file to the disk
     #[arg(long)]
     pub durable: bool,
 }
@@ -187,40 +187,40 @@ pub struct Attr {
 
 #[derive(Subcommand)]
 pub enum AttrAction {
-    /// Print an attribute, a text as it is and all else as JSON; without KEY all of them
+    /// Print an attribute, text unquoted and other values as JSON; without KEY all attributes
     #[command(after_help = "Example: zt attr get model.gguf general.name")]
     Get {
-        /// The file or model, as of ls
+        /// The file or model, as in ls
         file: PathBuf,
-        /// The key; in front of it the name of an object, if it is not of the file
+        /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 0..=2)]
         path: Vec<String>,
     },
-    /// Set an attribute without writing any data again
+    /// Set an attribute without rewriting data
     #[command(after_help = "Example: zt attr set model.zt author 'Jane Doe'")]
     Set {
         /// The file, .zt of version 1.1 or later
         file: PathBuf,
-        /// The key and its value: JSON, or text if it is no JSON; in front of them perhaps the name of an
-        /// object
+        /// The key and its value: JSON, or text if it is not valid JSON; for an attribute of an object, the
+        /// object's name before them
         #[arg(value_name = "[OBJECT] KEY VALUE", num_args = 1..=3, required = true, allow_negative_numbers = true)]
         path: Vec<String>,
-        /// The value is text, whatever it looks like
+        /// Store the value as text, even if it is valid JSON
         #[arg(long)]
         text: bool,
-        /// Sync the file to the disk before the end
+        /// Sync the file to the disk
         #[arg(long)]
         durable: bool,
     },
-    /// Take an attribute away
+    /// Remove an attribute
     #[command(after_help = "Example: zt attr rm model.zt author")]
     Rm {
         /// The file, .zt of version 1.1 or later
         file: PathBuf,
-        /// The key; in front of it the name of an object, if it is not of the file
+        /// The key; for an attribute of an object, the object's name before it
         #[arg(value_name = "[OBJECT] KEY", num_args = 1..=2, required = true)]
         path: Vec<String>,
-        /// Sync the file to the disk before the end
+        /// Sync the file to the disk
         #[arg(long)]
         durable: bool,
     },
@@ -229,23 +229,23 @@ pub enum AttrAction {
 #[derive(Args)]
 #[command(after_help = "Example: zt add model.zt adapter.safetensors 'lora.*'")]
 pub struct Add {
-    /// The file, .zt of version 1.1 or later; it is as it was until all is written
+    /// The file, .zt of version 1.1 or later; unchanged until all is written
     pub file: PathBuf,
-    /// What is copied into it: a file or model of any container
+    /// The source: a file or model of any container
     pub input: PathBuf,
-    /// Only these objects: the name of one or, if no object has that name, a pattern; `*` matches dots and
-    /// slashes, too
+    /// Only these objects. NAME is an object's name or, if no object has it, a pattern; `*` also matches dots
+    /// and slashes
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Take objects of the same name away first
+    /// First remove objects of the same name
     #[arg(long)]
     pub replace: bool,
-    /// Sync the file to the disk before the end
+    /// Sync the file to the disk
     #[arg(long)]
     pub durable: bool,
-    /// Go on past damaged bytes of the input, list them, and give them no new digest
+    /// Continue after damaged data of the input. List its objects and write no new digest for them
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -253,16 +253,16 @@ pub struct Add {
 #[derive(Args)]
 #[command(after_help = "Example: zt merge encoder.safetensors decoder.gguf model.zt")]
 pub struct Merge {
-    /// What is merged, files or models of any container, and at last the .zt file that is written
+    /// The inputs, files or models of any container, and last the .zt file to write
     #[arg(required = true, value_names = ["INPUT", "OUTPUT"])]
     pub paths: Vec<PathBuf>,
-    /// Replace the output if it is there; what is there stays until the new file is whole
+    /// Replace an existing output; the old file stays until the new one is complete
     #[arg(long)]
     pub force: bool,
-    /// Sync file and folder to the disk before the end
+    /// Sync file and folder to the disk
     #[arg(long)]
     pub durable: bool,
-    /// Go on past damaged bytes of the input, list them, and give them no new digest
+    /// Continue after damaged data of the input. List its objects and write no new digest for them
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -272,16 +272,15 @@ pub struct Merge {
 pub struct Split {
     /// A file or model of any container
     pub input: PathBuf,
-    /// The .zt file of zTensor 2 that is written; its shards OUTPUT-00001-of-00003.zt and so on are next to
-    /// it
+    /// The zTensor 2 file to write; its shards OUTPUT-00001-of-00003.zt and so on are written next to it
     pub output: PathBuf,
-    /// Most bytes of tensors in a shard; K, M and G are understood
+    /// Most bytes of tensors in a shard, for example 500M or 4G
     #[arg(long, value_name = "N", value_parser = size)]
     pub size: u64,
-    /// Replace the file and its shards; what is there stays until the new ones are whole
+    /// Replace an existing file and its shards; they stay until the new ones are complete
     #[arg(long)]
     pub force: bool,
-    /// Sync files and folder to the disk before the end
+    /// Sync files and folder to the disk
     #[arg(long)]
     pub durable: bool,
 }
@@ -289,12 +288,12 @@ pub struct Split {
 #[derive(Args)]
 #[command(after_help = "Example: zt compact model.zt")]
 pub struct Compact {
-    /// The .zt file; it is as it was until the new one is whole
+    /// The .zt file; unchanged until the new one is complete
     pub file: PathBuf,
-    /// Sync file and folder to the disk before the end
+    /// Sync file and folder to the disk
     #[arg(long)]
     pub durable: bool,
-    /// Go on past damaged bytes of the input, list them, and give them no new digest
+    /// Continue after damaged data of the input. List its objects and write no new digest for them
     #[arg(long)]
     pub allow_damaged: bool,
 }
@@ -305,10 +304,10 @@ pub struct Id {
     /// The files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What to hash by
+    /// The hash algorithm
     #[arg(long, value_name = "ALGORITHM", default_value = "sha256", value_parser = ["sha256", "xxh3"])]
     pub digest: String,
-    /// As JSON, an array with an entry for each file
+    /// Print JSON, an array with an entry for each file
     #[arg(long)]
     pub json: bool,
 }
@@ -326,28 +325,28 @@ pub struct Completions {
 pub struct Edit {
     /// The file, of version 1.1 or later
     pub file: PathBuf,
-    /// Take an object away, or those that match a pattern, before all else; the bytes stay in the file until
-    /// it is compacted
+    /// Remove an object, or those that match a pattern, before the other changes; the bytes stay in the file
+    /// until zt compact
     #[arg(long, value_name = "NAME")]
     pub remove: Vec<String>,
     #[command(flatten)]
     pub meaning: Meaning,
-    /// Give an object another name; names after this one are the new ones
+    /// Rename an object; later changes use the new name
     #[arg(long, num_args = 2, value_names = ["NAME", "NEW"])]
     pub rename: Vec<String>,
-    /// Take an attribute of an object away
+    /// Remove an attribute of an object
     #[arg(long, num_args = 2, value_names = ["NAME", "KEY"])]
     pub unset: Vec<String>,
     /// Set an attribute of an object to a value in JSON
     #[arg(long, num_args = 3, value_names = ["NAME", "KEY", "JSON"])]
     pub set: Vec<String>,
-    /// Sync the file to the disk before the end
+    /// Sync the file to the disk
     #[arg(long)]
     pub durable: bool,
 }
 
 impl Edit {
-    /// None of the changes.
+    /// No changes.
     fn nothing(file: &Path, durable: bool) -> Edit {
         let (remove, rename, unset, set) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let meaning = Meaning::default();

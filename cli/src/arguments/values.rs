@@ -1,4 +1,4 @@
-//! Values on the command line: what is chosen by name, sizes, new names.
+//! Values on the command line: objects by name, sizes, new names.
 
 use crate::failure::{Failure, Outcome};
 use crate::names;
@@ -14,19 +14,19 @@ pub fn encoding(name: &str) -> Result<Encoding, String> {
     Encoding::from_name(name).ok_or_else(|| format!("not one of {}", names.join(", ")))
 }
 
-/// What arguments that choose objects are.
+/// How to read arguments that select objects.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Meaning {
-    /// Take arguments that choose objects for patterns, also where an object has exactly that name
+    /// Treat arguments that select objects as patterns, even if an object has exactly that name
     #[arg(long, conflicts_with = "exact")]
     pub glob: bool,
-    /// Take arguments that choose objects for names, and none of them for a pattern
+    /// Treat arguments that select objects as names, never as patterns
     #[arg(long)]
     pub exact: bool,
 }
 
-/// Objects that are chosen by arguments: an argument is the name of an object if one has exactly that name,
-/// and a pattern otherwise.
+/// Objects selected by arguments: an argument is the name of an object if one has exactly that name,
+/// otherwise a pattern.
 pub struct Chosen {
     matchers: Vec<Matcher>,
 }
@@ -37,7 +37,7 @@ enum Matcher {
 }
 
 impl Chosen {
-    /// What the arguments choose in files that are one thing to the user.
+    /// What the arguments select in files that the user sees as one.
     pub fn of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
         let is_there = |name: &[u8]| files.iter().any(|file| file.find(name).is_some());
         let matcher = |text: &String| match names::named(text, files) {
@@ -52,8 +52,8 @@ impl Chosen {
         Ok(Chosen { matchers: texts.iter().map(matcher).collect::<Outcome<_>>()? })
     }
 
-    /// As [`Chosen::of`]. Refuses an argument that chooses nothing: of a wrong name it would say that all is
-    /// well.
+    /// Like [`Chosen::of`], but rejects an argument that selects nothing: with a wrong name, the command
+    /// would seem to succeed.
     pub fn some_of(texts: &[String], meaning: Meaning, path: &Path, files: &[&File]) -> Outcome<Chosen> {
         let chosen = Chosen::of(texts, meaning, path, files)?;
         let idle = chosen.idle(files).next().map(str::to_owned);
@@ -66,17 +66,17 @@ impl Chosen {
         }
     }
 
-    /// Whether an object is chosen; all are if there is no argument.
+    /// Whether an object is selected; without arguments all are.
     pub fn has(&self, object: &Object<'_>) -> bool {
         self.matchers.is_empty() || self.names(object)
     }
 
-    /// Whether an argument chooses an object.
+    /// Whether an argument selects an object.
     pub fn names(&self, object: &Object<'_>) -> bool {
         self.matchers.iter().any(|matcher| matcher.is_match(object))
     }
 
-    /// The arguments that choose nothing in these files.
+    /// The arguments that select nothing in these files.
     pub fn idle<'a>(&'a self, files: &'a [&File]) -> impl Iterator<Item = &'a str> {
         let is_idle = move |matcher: &&Matcher| {
             !files.iter().flat_map(|file| file.objects()).any(|object| matcher.is_match(&object))
@@ -112,12 +112,12 @@ pub fn is_path(text: &str) -> bool {
     path.exists() || remote::is_url(path)
 }
 
-/// Other names for tensors: what is in front of a `*` and behind it, and what comes there instead.
+/// New names for tensors: the text before and after a `*`, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rename {
     /// One name.
     Whole(String, String),
-    /// All that begin and end so.
+    /// All names with this beginning and end.
     Around((String, String), (String, String)),
 }
 
@@ -133,7 +133,7 @@ pub fn rename(text: &str) -> Result<Rename, String> {
     }
 }
 
-/// Bytes, as 4096, 4K or 2G.
+/// A size such as 4096, 4K or 2G.
 fn bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1 << 10),
