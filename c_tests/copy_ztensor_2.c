@@ -114,14 +114,14 @@ static void what_canonical_form_has_not(void)
     size_t size;
     unsigned char *wanted;
     CHECK_STATUS(bytes(w, "a", lines, SIZE), ZT_OK);
-    refused(bytes(w, "A", noise, 1), ZT_ERROR_INVALID_ARGUMENT, "comes behind \"a\"");
+    refused(bytes(w, "A", noise, 1), ZT_ERROR_INVALID_ARGUMENT, "comes after \"a\"");
     refused(bytes(w, "e\xcc\x81", noise, 1), ZT_ERROR_INVALID_ARGUMENT, "normal form C");
     batch[0] = request("y", noise);
     batch[1] = request("x", noise);
-    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "comes behind \"y\"");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "comes after \"y\"");
     batch[1] = request("z", noise);
     batch[1].digest = ZT_DIGEST_NONE;
-    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "digest by xxh3");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "xxh3 digest");
     batch[1] = request("z", noise);
     batch[1].encoding = ZT_ENCODING_ZSTD;
     refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "it is raw");

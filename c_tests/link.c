@@ -57,10 +57,10 @@ static void what_is_no_shard_is_refused(void)
     const zt_object *object = zt_object_find(shard, "noise");
     zt_writer *w = create(root, spec_2());
     zt_object_desc d = object_desc("open", ZT_FORMAT_DENSE, &of_size, 1);
-    refused(zt_write_link(w, object, NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "\"noise\": the file that it is of was not made a shard");
+    refused(zt_write_link(w, object, NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "\"noise\": its file was not made a shard");
     refused(zt_write_shard(w, "../base", 0, shard), ZT_ERROR_UNSUPPORTED, "../base");
     CHECK_STR(zt_last_error_rule(), "ShardName");
-    refused(zt_write_shard(w, "base", 0, file), ZT_ERROR_UNSUPPORTED, "only shards of its own kind");
+    refused(zt_write_shard(w, "base", 0, file), ZT_ERROR_UNSUPPORTED, "needs shards of the same container");
     CHECK_STATUS(zt_write_shard(w, "base\0and more", 4, shard), ZT_OK);
     refused(zt_write_shard(w, "base", 0, shard), ZT_ERROR_EXISTS, "base");
     refused(zt_write_link(w, zt_object_find(same, "noise"), NULL, 0), ZT_ERROR_INVALID_ARGUMENT, "was not made a shard");

@@ -187,7 +187,7 @@ static void appended(void)
     INIT(o);
     o.canonical = 1;
     CHECK_STATUS(zt_write_append(path, &o, &w), ZT_ERROR_INVALID_ARGUMENT);
-    CHECK(w == NULL && strstr(zt_last_error(), "not in canonical form any more") != NULL);
+    CHECK(w == NULL && strstr(zt_last_error(), "cannot keep the canonical form") != NULL);
     w = append(path);
     CHECK_STATUS(bytes(w, "unwanted", noise, SIZE), ZT_OK);
     zt_write_abort(w);
@@ -302,7 +302,7 @@ static void what_2_has_not(void)
     refused(zt_write_begin(w, &d), unsupported, "zt.quant_group/1");
     d.format = ZT_FORMAT_OTHER;
     d.format_name = "thing";
-    refused(zt_write_begin(w, &d), unsupported, "no namespace.name/number");
+    refused(zt_write_begin(w, &d), unsupported, "not namespace.name/number");
     d.format_name = "acme.thing/1";
     CHECK_STATUS(zt_write_begin(w, &d), ZT_OK);
     c.digest = ZT_DIGEST_CRC32C;

@@ -137,7 +137,7 @@ static void refused(void)
     o = good;
     o.shape = NULL;
     CHECK_STATUS(zt_write_object(w, &o), ZT_ERROR_INVALID_ARGUMENT);
-    o.shape = too_much; /* the product leaves 64 bits */
+    o.shape = too_much; /* the product exceeds 64 bits */
     CHECK(zt_write_object(w, &o) != ZT_OK);
     o = good;
     o.attributes_json = "[1]";
@@ -245,7 +245,7 @@ static void copies_between_versions(void)
     CHECK_STATUS(zt_write_copy(w, zt_object_find(lz4, "a"), NULL), ZT_ERROR_UNSUPPORTED);
     CHECK_STATUS(copy_named(w, zt_object_find(big, "i8"), "one"), ZT_OK);
     CHECK_STATUS(copy_named(w, zt_object_find(big, "i8"), "one"), ZT_ERROR_EXISTS);
-    CHECK_STR(zt_last_error(), "object \"i8\": as \"one\": an object of that name is there already");
+    CHECK_STR(zt_last_error(), "object \"i8\": as \"one\": an object of that name exists already");
     CHECK_STATUS(copy_named(w, zt_object_find(big, "i8"), "two"), ZT_OK);
     CHECK_STATUS(copy_named(w, NULL, "three"), ZT_ERROR_INVALID_ARGUMENT);
     CHECK_STATUS(copy_named(w, zt_object_find(big, "i8"), "\xff"), ZT_ERROR_INVALID_ARGUMENT);

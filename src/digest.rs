@@ -107,7 +107,7 @@ impl Digest {
 
     /// A hasher of its algorithm.
     pub(crate) fn hasher(&self) -> Result<Hasher> {
-        let unknown = || fail!(Unsupported, "the digest is of an algorithm that this version does not know");
+        let unknown = || fail!(Unsupported, "the digest's algorithm is unknown to this version");
         Ok(Hasher::new(self.algorithm().ok_or_else(unknown)?))
     }
 }
@@ -161,7 +161,7 @@ pub(crate) fn parse(text: &str) -> Result<Digest> {
     }
     match text.split_once(':') {
         Some((name, _)) if is_algorithm_name(name) => Ok(Digest::Unknown),
-        Some(_) => Err(broken!(Rule::DigestForm, "digest {quoted} names no algorithm (algorithm:hex)")),
+        Some(_) => Err(broken!(Rule::DigestForm, "digest {quoted} has no algorithm (algorithm:hex)")),
         None => Err(broken!(Rule::DigestForm, "digest {quoted} has no colon (algorithm:hex)")),
     }
 }
@@ -336,7 +336,7 @@ pub(crate) fn to_text(digest: &Digest) -> Result<DigestText> {
 pub(crate) fn check(digest: &Digest, computed: &Digest) -> Result<()> {
     match (digest, computed) {
         (Digest::Unknown, _) | (_, Digest::Unknown) => {
-            Err(fail!(Unsupported, "the digest is of an algorithm that this version does not know"))
+            Err(fail!(Unsupported, "the digest's algorithm is unknown to this version"))
         }
         _ if digest == computed => Ok(()),
         _ if digest.algorithm() == computed.algorithm() => {

@@ -37,7 +37,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
     notes::remember(path, &opened);
     let plan = reads::plan(&opened);
     if plan.batches.is_empty() {
-        return Err(Failure::at(path, "holds no tensor that could be read"));
+        return Err(Failure::at(path, "has no readable tensor"));
     }
     let mut memory = reads::memory(&plan).map_err(|e| Failure::at(path, e))?;
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -122,7 +122,7 @@ pub fn run(arguments: &Bench) -> Outcome<()> {
 /// Why the runs are not from the disk, if they are not.
 fn not_cold(rows: &[Row]) -> Option<String> {
     let unknown =
-        "the system does not tell whether the page cache gave the file up: the runs may be from memory";
+        "the system does not report whether the file left the page cache: the runs may be from memory";
     let most = rows.iter().map(|row| row.cached).try_fold(0.0, |most, cached| Some(f64::max(most, cached?)));
     match most {
         None => Some(String::from(unknown)),

@@ -119,8 +119,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let mut writer = Writer::append(path, &options).map_err(|e| Failure::at(path, e))?;
     for (object, _) in objects.iter().filter(|(object, _)| old.find(object.name_bytes()).is_some()) {
         if !arguments.replace {
-            let why =
-                format!("object {:?} is there already; --replace takes it away first", names::text(object));
+            let why = format!("object {:?} exists already; --replace removes it first", names::text(object));
             return Err(Failure::at(path, why));
         }
         writer.remove_object(&names::text(object)).map_err(|e| Failure::at(path, e))?;
@@ -129,10 +128,8 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     note_unchecked(&damage.notes, &file);
     let left_out = copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     if let Some(object) = left_out.iter().find(|object| old.find(object.name_bytes()).is_some()) {
-        let why = format!(
-            "object {:?} is damaged, and does not replace the one that is there",
-            names::text(object)
-        );
+        let why =
+            format!("object {:?} is damaged, so it does not replace the existing one", names::text(object));
         return Err(Failure::at(input, why));
     }
     let summary = writer.finish().map_err(|e| failure(&interrupt, input, path, e))?;
@@ -140,7 +137,7 @@ pub fn add(arguments: &Add) -> Outcome<()> {
     let what = format!("{} added", text::count(added as u64, "object"));
     report(path, &what, &summary)?;
     for (key, _) in file.attributes().into_iter().flat_map(|map| map.pairs()) {
-        damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the file that is added");
+        damage.notes.add(What::LeftOut, "attribute", &shown_key(key), "attributes of the added file");
     }
     damage.notes.report();
     Ok(())
@@ -239,7 +236,7 @@ fn merge_attributes<'f>(
                 attributes.push(key, value)?;
             }
             Entry::Occupied(first) if order(*first.get(), value).is_ne() => {
-                left_out("a file before has another value of it");
+                left_out("an earlier file has another value");
             }
             Entry::Occupied(_) => {}
         }
@@ -259,13 +256,11 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     // A container whose files cannot be edited has no unused bytes.
     let Some(version) = file.capabilities().appends_as else {
         let container = file.container().name();
-        let why = format!(
-            "a file of {container} is not written again in place; zt convert makes another one of it"
-        );
+        let why = format!("a file of {container} cannot be rewritten in place; use zt convert");
         return Err(Failure::at(path, why));
     };
     if file.objects().flat_map(|object| object.components()).any(|component| component.part_number() > 0) {
-        let why = "it has bytes in shards, which would all be put into it; zt merge makes one file of them";
+        let why = "it has data in shards, which would move into it; zt merge makes one file of them";
         return Err(Failure::at(path, why));
     }
     let before = file.size();

@@ -163,13 +163,13 @@ impl Convert {
             return Ok(target);
         }
         if is_standard(&self.output) {
-            let why = "standard output: it has no extension that chooses the format; --to chooses it";
+            let why = "standard output has no extension; choose a format with --to";
             return Err(Failure::Message(String::from(why)));
         }
         if self.output.is_dir() {
             return Err(Failure::at(&self.output, "it is a folder"));
         }
-        let why = "the extension is none of .zt, .safetensors, .gguf and .npz; --to chooses the format";
+        let why = "the extension is not .zt, .safetensors, .gguf or .npz; choose a format with --to";
         target_of(&self.output).ok_or_else(|| Failure::at(&self.output, why))
     }
 
@@ -197,7 +197,7 @@ impl Convert {
         match self.shard_size {
             Some(_) if target == Target::Npz => refused("--shard-size", ".zt, .safetensors and .gguf"),
             Some(_) if is_standard(&self.output) => {
-                Err(Failure::at(&self.output, "several files do not fit in standard output"))
+                Err(Failure::at(&self.output, "several files cannot be written to standard output"))
             }
             _ => Ok(()),
         }

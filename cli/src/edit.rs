@@ -50,7 +50,7 @@ fn removed(arguments: &Edit) -> Outcome<Vec<String>> {
 /// Refuses what is not to be written to, even where another file could take its place.
 pub fn check_may_change(path: &Path) -> Outcome<()> {
     if path.is_dir() {
-        return Err(Failure::at(path, "it is a folder; the file in it that is to change has to be named"));
+        return Err(Failure::at(path, "it is a folder; name the file to change"));
     }
     // To open a pipe would wait for its reader.
     match path.is_file().then(|| std::fs::OpenOptions::new().write(true).open(path)) {
@@ -76,7 +76,8 @@ pub fn check_is_whole(path: &Path) -> Outcome<()> {
         [first, others @ ..] => format!("{} and {} more", remote::shown(first), others.len()),
     };
     let why = format!(
-        "it is a part of the model {model}; changed, it may not fit the rest; --part changes it alone"
+        "it is a part of the model {model}, and the rest may not match it after the change; --part changes \
+         only this file"
     );
     Err(Failure::at(path, why))
 }

@@ -132,7 +132,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         for component in object.components() {
             let header = match arguments.raw {
                 true => Vec::new(),
-                false => header(path, &object, &component, "--raw writes bytes alone")?,
+                false => header(path, &object, &component, "--raw writes only the bytes")?,
             };
             let name = match object.components().len() {
                 1 => names::text(&object).into_owned(),
@@ -159,7 +159,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         true => check_free(target, arguments.force),
         false if target.symlink_metadata().is_err() => Ok(()),
         false => {
-            let why = "it is there already, and several files do not replace it as one; choose a new folder";
+            let why = "it exists, and several files cannot replace it at once; choose a new folder";
             Err(Failure::at(target, why))
         }
     })?;

@@ -81,7 +81,7 @@ fn find(path: &Path, algorithm: &str) -> Result<Found, Error> {
     let attributes = file.objects().map(|object| count(object.attributes())).sum::<u64>();
     let attributes = attributes + count(file.attributes());
     if attributes > 0 && digest.is_ok() {
-        notes.add_count(What::NotCovered, "attribute", attributes, "the content digest covers tensors alone");
+        notes.add_count(What::NotCovered, "attribute", attributes, "the content digest covers only tensors");
     }
     Ok(Found { digest, violation, notes })
 }

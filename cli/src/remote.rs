@@ -33,7 +33,7 @@ static ROOT_CERTIFICATES: OnceLock<CString> = OnceLock::new();
 /// Takes them from a file. Returns what is wrong with it.
 pub fn trust(file: &Path) -> std::result::Result<(), String> {
     let text = std::fs::read(file).map_err(|e| e.to_string())?;
-    let text = CString::new(text).map_err(|_| String::from("these are no certificates in PEM"))?;
+    let text = CString::new(text).map_err(|_| String::from("these are not certificates in PEM"))?;
     let _ = ROOT_CERTIFICATES.set(text); // once
     Ok(())
 }
@@ -49,7 +49,7 @@ mod library {
 
     pub fn open(_: &Path, _: &OpenOptions) -> Result<File> {
         let _ = OsStr::new("");
-        Err(Error::new(Cause::Unsupported, format_args!("URLs are opened on Unix alone")))
+        Err(Error::new(Cause::Unsupported, format_args!("URLs are only supported on Unix")))
     }
 }
 

@@ -28,7 +28,7 @@ pub fn run(arguments: &Report) -> Outcome<()> {
     let page_path = &arguments.output;
     check_free(page_path, arguments.force)?;
     if arguments.diff && arguments.files.len() != 2 {
-        let why = format!("--diff compares two files, and there are {}", arguments.files.len());
+        let why = format!("--diff needs two files, not {}", arguments.files.len());
         return Err(Failure::Message(why));
     }
     let paths = match arguments.diff {
@@ -103,7 +103,7 @@ fn check_page_is_none_of(page: &Path, paths: &[PathBuf], files: &[File]) -> Outc
     };
     let is_given = |path: &PathBuf| is_page(path) || is_index(path);
     match paths.iter().any(is_given) || files.iter().any(|file| file.parts().any(is_part)) {
-        true => Err(Failure::at(page, "is one of the files that the report is about")),
+        true => Err(Failure::at(page, "is one of the input files")),
         false => Ok(()),
     }
 }

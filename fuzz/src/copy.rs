@@ -27,7 +27,7 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
             Ok(()) => copied.push(object),
             Err(e) => {
                 let (cause, _) = check_error(&e);
-                let unknown_digest = e.message().contains("of bytes that are written anew, as its algorithm is unknown");
+                let unknown_digest = e.message().contains("of rewritten bytes, as its algorithm is unknown");
                 let allowed = version != Version::V1_2 || object.name().len() > 65536 || unknown_digest;
                 assert!(!sound || allowed || e.message().contains("the sink is full"), "{e}");
                 if cause == Cause::State {

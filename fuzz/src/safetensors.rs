@@ -83,7 +83,7 @@ fn why_they_refuse(bytes: &[u8]) -> Option<&'static str> {
         shape.iter().try_fold(64u64, |product, d| product.checked_mul(d.as_u64()?)).is_none()
     };
     if shapes.into_iter().any(|shape| shape.contains(&Json::from(0)) && leaves_64_bits(shape)) {
-        return Some("dimensions whose product leaves 64 bits, and a 0 among them");
+        return Some("dimensions whose product exceeds 64 bits, and a 0 among them");
     }
     (depth(header) >= MOST_NESTED).then_some("values that are passed over nest deeper than serde_json goes")
 }

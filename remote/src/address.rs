@@ -38,7 +38,7 @@ impl Address {
             return Err(invalid("a URL holds no control characters"));
         }
         let (scheme, rest) =
-            url.split_once("://").ok_or_else(|| invalid("this is no URL: it has no \"://\""))?;
+            url.split_once("://").ok_or_else(|| invalid("this is not a URL: it has no \"://\""))?;
         let scheme = scheme.to_ascii_lowercase();
         match scheme.as_str() {
             "s3" | "s3a" => bucket(Service::S3, &scheme, rest),
@@ -47,7 +47,7 @@ impl Address {
             "http" | "https" => web(&scheme, rest),
             _ => Err(Failure::new(
                 status::UNSUPPORTED,
-                "such URLs are not known: there are s3://, gs://, az://, https:// and http://",
+                "unknown kind of URL; use s3://, gs://, az://, https:// or http://",
             )),
         }
     }
@@ -67,7 +67,7 @@ fn bucket(service: Service, scheme: &str, rest: &str) -> Result<Address, Failure
     let odd = |c: char| c.is_whitespace() || "@\\?#%".contains(c);
     if root.contains(odd) || (root.contains(':') && key.contains('@')) {
         return Err(invalid(
-            "the name of the bucket has characters that none has; credentials are no part of such a URL",
+            "the name of the bucket has invalid characters; such a URL cannot have credentials",
         ));
     }
     let shown = format!("{scheme}://{root}/");
@@ -83,7 +83,7 @@ fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
     }
     if rest.contains(|c: char| c == '\\' || c.is_whitespace()) {
         return Err(invalid(
-            "a URL of a web server has no backslash and no space: write them as %5C and %20",
+            "a URL of a web server cannot have a backslash or a space: write them as %5C and %20",
         ));
     }
     let (user, host) = authority.split_once('@').map_or(("", authority), |(user, host)| (user, host));
@@ -95,7 +95,7 @@ fn web(scheme: &str, rest: &str) -> Result<Address, Failure> {
         ));
     }
     let url = Url::parse(&format!("{scheme}://{rest}"));
-    let url = url.map_err(|_| invalid("this is no URL of a web server"))?;
+    let url = url.map_err(|_| invalid("this is not a URL of a web server"))?;
     if !is_as_written(&url, host) || !user.bytes().all(is_of_user) {
         return Err(invalid(
             "the URL's host, port or user is not written as all programs read it: a host in ASCII, an address with all of its \

@@ -94,7 +94,7 @@ fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<A
     use AmazonS3ConfigKey as Key;
     let is_given = settings.key_id.is_some() || settings.secret.is_some() || settings.token.is_some();
     if is_given && (settings.key_id.is_none() || settings.secret.is_none()) {
-        let why = "of S3, key_id and secret are given together, and token with both or not at all";
+        let why = "for S3 give key_id and secret together, and token only with both";
         return Err(Failure::new(status::INVALID_ARGUMENT, why));
     }
     let mut found = Profile::default();

@@ -90,7 +90,7 @@ impl Client {
             .with_http_connector(Same(client.clone()))
             .build();
         // What cannot be read as a URL is not repeated.
-        built.map(|store| Arc::new(store) as _).map_err(|_| invalid("this is no URL of a web server"))
+        built.map(|store| Arc::new(store) as _).map_err(|_| invalid("this is not a URL of a web server"))
     }
 }
 

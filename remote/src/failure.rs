@@ -27,7 +27,7 @@ impl Failure {
 
     /// The object was replaced while it was open.
     pub fn changed() -> Failure {
-        Failure::lasting(status::IO, "the object was changed since it was opened; open it anew")
+        Failure::lasting(status::IO, "the object was changed since it was opened; open it again")
     }
 
     /// Puts what the failure is about in front of its text.
@@ -73,14 +73,14 @@ fn explain(text: String) -> String {
         return "the server ignores ranges: it answered 200, not 206".into();
     }
     if of("Content-Range header not present") || of("CONTENT_RANGE") {
-        return "the server does not say which bytes it gave: its Content-Range is missing or not readable"
+        return "the server did not say which bytes it sent: its Content-Range is missing or cannot be parsed"
             .into();
     }
     if of("end of file before message length") || of("unexpected EOF") || of("connection closed") {
         return "the connection ended before all bytes were there".into();
     }
     if let Some(ranges) = text.strip_prefix("Requested ") {
-        return format!("the server gave other bytes than it was asked for: {ranges}");
+        return format!("the server sent other bytes than requested: {ranges}");
     }
     without_secrets(&text)
 }
@@ -121,7 +121,7 @@ impl Attempt {
             return format!("the server answered {code}{between}{}", self.word);
         }
         match self.kind {
-            Some(HttpErrorKind::Timeout) => "there was no answer in the time for it".into(),
+            Some(HttpErrorKind::Timeout) => "there was no answer in time".into(),
             Some(HttpErrorKind::Connect) => format!("could not connect: {}", self.detail),
             _ => format!("the connection was cut: {}", self.detail),
         }

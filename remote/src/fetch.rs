@@ -67,7 +67,7 @@ impl Version {
 }
 
 /// The message where the HTTP library panicked over an answer.
-pub const UNREADABLE_ANSWER: &str = "the server's answer could not be taken apart";
+pub const UNREADABLE_ANSWER: &str = "the server's answer could not be parsed";
 
 /// An object that requests are about.
 #[derive(Clone)]
@@ -200,7 +200,7 @@ fn too_few(received: u64, wanted: u64) -> Failure {
 }
 
 fn too_many(wanted: u64) -> Failure {
-    Failure::new(status::IO, format_args!("the server sent more than the {wanted} bytes that were asked for"))
+    Failure::new(status::IO, format_args!("the server sent more than the {wanted} bytes that were requested"))
 }
 
 /// What one request gets.

@@ -20,7 +20,7 @@ pub fn check_process() -> Result<(), Failure> {
         process if process == 0 || process == std::process::id() => Ok(()),
         _ => Err(Failure::new(
             status::UNSUPPORTED,
-            "a process that was forked has to open remote files anew, by exec",
+            "after fork, a process has to call exec before it opens remote files",
         )),
     }
 }

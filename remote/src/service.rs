@@ -83,7 +83,7 @@ fn redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
         "https" if attempt.previous().len() <= MAX_REDIRECTS => attempt.follow(),
         "http" if from == "https" => attempt.error(INSECURE_REDIRECT),
         "http" if attempt.previous().len() <= MAX_REDIRECTS => attempt.follow(),
-        _ => attempt.error("the server redirects too often, or to what is no web server"),
+        _ => attempt.error("the server redirects too often, or not to a web server"),
     }
 }
 

@@ -81,7 +81,7 @@ impl Files {
 
     /// The source of an object that is called as messages call it.
     pub fn source_of_name(&self, name: &str) -> Result<zt_source, Failure> {
-        let other = |_| Failure::new(status::INVALID_ARGUMENT, "a file of another service was asked for");
+        let other = |_| Failure::new(status::INVALID_ARGUMENT, "a file of another service was requested");
         self.source(self.key(name).map_err(other)?).map_err(|e| e.within(name))
     }
 
@@ -97,7 +97,7 @@ impl Files {
 
     fn key<'n>(&self, name: &'n str) -> Result<&'n str, Failure> {
         let key = name.strip_prefix(self.client.address.shown.as_str());
-        key.ok_or_else(|| Failure::new(status::INTERNAL, "a file of another service was asked for"))
+        key.ok_or_else(|| Failure::new(status::INTERNAL, "a file of another service was requested"))
     }
 
     /// The source of an object.
@@ -105,7 +105,7 @@ impl Files {
         if key.is_empty() || key.ends_with('/') {
             let why = match self.client.address.service {
                 Service::Http => "folders cannot be listed over HTTP; name a file or an index",
-                _ => "a folder is no object; name one",
+                _ => "a folder is not an object; name one",
             };
             return Err(Failure::new(status::UNSUPPORTED, why));
         }
@@ -132,7 +132,7 @@ impl Files {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<CString>, Failure> {
-        let not_one = || Failure::new(status::NOT_FOUND, "this is no folder");
+        let not_one = || Failure::new(status::NOT_FOUND, "this is not a folder");
         let pages = self.client.pages().filter(|_| folder.is_empty() || folder.ends_with('/'));
         let pages = pages.ok_or_else(not_one)?;
         let prefix = Path::parse(folder).map_err(|_| not_one())?;
@@ -141,7 +141,7 @@ impl Files {
         let max_wait = self.client.settings.timeout.saturating_mul(10);
         runtime::pool()?.spawn(async move {
             let listed = tokio::time::timeout(max_wait, list_all(pages.as_ref(), prefix.as_deref())).await;
-            let late = |_| Err(Failure::new(status::IO, "there was no answer in the time for it"));
+            let late = |_| Err(Failure::new(status::IO, "there was no answer in time"));
             let _ = send.send(listed.unwrap_or_else(late));
         });
         received.recv().unwrap_or_else(|_| Err(Failure::new(status::IO, UNREADABLE_ANSWER)))

@@ -129,7 +129,7 @@ impl<S: Slice> Shared<S> {
                     let reading = self.begin(&mut table, at, claim);
                     self.unlock(table); // there may be a place in the queue now
                     let pinned = reading.run(1)?;
-                    return pinned.ok_or_else(|| fail!(Internal, "a slice was read and is not there"));
+                    return pinned.ok_or_else(|| fail!(Internal, "the slice that was read is missing"));
                 }
                 Step::Join(at) => return self.wait_until_read(table, at, &deadline),
                 Step::Make => {

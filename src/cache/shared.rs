@@ -130,7 +130,7 @@ impl<S: Slice> PendingRead<'_, S> {
         let outcome = match (&mut self.slot, &self.slice) {
             (Some(slot), Some(slice)) => match self.shared.memory.bytes(slot).get_mut(..slice.size()) {
                 Some(bytes) => slice.read(&self.key, bytes),
-                None => Err(fail!(Internal, "a slice is read that fits no slot")),
+                None => Err(fail!(Internal, "the slice being read does not fit a slot")),
             },
             _ => Err(fail!(Internal, "a slice is read twice")),
         };

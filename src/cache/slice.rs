@@ -25,7 +25,8 @@ impl Key {
         let Some(place) = self.words.get_mut(self.count..end) else {
             return Err(fail!(
                 Unsupported,
-                "a slice of so many dimensions is not cached: its key has {end} numbers, above {MAX_WORDS}"
+                "a slice with this many dimensions cannot be cached: its key has {end} numbers, above \
+                 {MAX_WORDS}"
             ));
         };
         place.copy_from_slice(more);

@@ -104,7 +104,7 @@ impl<S: Slice> Table<S> {
     pub fn pinned(&self, at: u32, memory: &SlotMemory) -> Result<Pinned> {
         let entry = self.entries.get(at);
         let (Some(slot), Some(slice)) = (&entry.slot, &entry.slice) else {
-            return Err(fail!(Internal, "a slice is pinned that is not there"));
+            return Err(fail!(Internal, "the pinned slice is missing"));
         };
         // The position of the entry, and its generation.
         let number = (u64::from(entry.generation) << 32) | (u64::from(at) + 1);
@@ -132,7 +132,7 @@ impl<S: Slice> Table<S> {
         let found = self.entries.checked(at);
         let is_pinned = found.is_some_and(|e| u64::from(e.generation) == number >> 32 && e.pins > 0);
         if !is_pinned {
-            return Err(fail!(State, "the slice is not pinned, or is of another cache"));
+            return Err(fail!(State, "the slice is not pinned, or belongs to another cache"));
         }
         self.entries.get_mut(at as u32).pins -= 1;
         Ok(self.keep_or_free(at as u32))
@@ -225,7 +225,7 @@ impl<S: Slice> Table<S> {
         let entry = self.entries.get_mut(at);
         let error = match &entry.phase {
             Phase::Failed(error) => error.again(),
-            _ => fail!(Internal, "a slice is waited for that is not read"),
+            _ => fail!(Internal, "a thread waits for a slice that is not being read"),
         };
         entry.waiters -= 1;
         if entry.waiters == 0 {

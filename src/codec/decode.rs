@@ -135,7 +135,7 @@ fn known_part<F: FrameFormat>(
     rest: &mut [u8],
 ) -> Result<()> {
     let FramePart { frame, header, content, skip, take } = *part;
-    let outside = || fail!(Internal, "a part of a {} frame is not in it", codec.name());
+    let outside = || fail!(Internal, "a part is outside of its {} frame", codec.name());
     if let Some(out) = usize::try_from(content).ok().and_then(|size| rest.get_mut(..size)) {
         // There is room for the whole frame, so all of it is decoded; the next frames overwrite what follows
         // the part. Back-references are read from `out` itself: no window is allocated.
@@ -179,7 +179,8 @@ fn decode_frame<F: FrameFormat>(
     match decoder.decode(frame, header, out)? {
         Decoded::Size(written) => match header.content {
             Some(content) if content != wide(written) => {
-                let error = broken!(codec.length_rule(), "it holds {written} bytes, {content} are promised");
+                let error =
+                    broken!(codec.length_rule(), "it holds {written} bytes, its header promises {content}");
                 Err(in_frame(codec, header, error))
             }
             _ => Ok(written),
@@ -206,7 +207,7 @@ fn whole_frame<F: FrameFormat>(
     let Ok(size) = usize::try_from(content) else {
         return Err(fail!(
             Limit,
-            "a {} frame of {content} bytes is more than this machine addresses",
+            "a {} frame of {content} bytes is larger than this machine's address space",
             codec.name()
         ));
     };

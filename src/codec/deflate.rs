@@ -28,7 +28,7 @@ impl FrameFormat for Deflate {
     fn header(stored: &mut dyn Stored, at: usize) -> Result<Header> {
         let size = stored.size();
         if size <= at {
-            return Err(corrupt("there are no stored bytes, which no stream is", at));
+            return Err(corrupt("it has no stored bytes; even an empty deflate stream needs some", at));
         }
         let max_size = (size.saturating_sub(at) as u64).saturating_mul(MAX_RATIO);
         Ok(Header { stored: at..size, content: None, max_size, window: WINDOW as u64, ..Header::default() })

@@ -29,7 +29,7 @@ pub(super) trait FrameFormat {
 
     /// An encoder of that level.
     fn encoder(_level: i32) -> Result<Box<dyn FrameEncoder>> {
-        Err(fail!(Unsupported, "that encoding is not written"))
+        Err(fail!(Unsupported, "this encoding cannot be written"))
     }
 }
 

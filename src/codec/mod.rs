@@ -59,7 +59,7 @@ macro_rules! with_format {
                 type $format = zstd::Seekable;
                 $call
             }
-            Encoding::Raw | Encoding::Other => Err(fail!(Internal, "that encoding has no codec")),
+            Encoding::Raw | Encoding::Other => Err(fail!(Internal, "this encoding has no codec")),
         }
     };
 }

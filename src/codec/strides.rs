@@ -96,7 +96,7 @@ impl Gather {
         while !dst.is_empty() {
             let (row, within) = match (at.checked_div(row_size), at.checked_rem(row_size)) {
                 (Some(row), Some(within)) => (row, within),
-                _ => return Err(fail!(Internal, "elements are gathered that are none")),
+                _ => return Err(fail!(Internal, "gathered elements are empty")),
             };
             let left = dst.len() as u64;
             // A part of a row, or whole rows as far as they are evenly spaced.
@@ -128,7 +128,7 @@ impl Gather {
                 16 => block.take::<16>(now),
                 unit => return Err(fail!(Unsupported, "elements of {unit} bytes are not gathered")),
             };
-            taken.ok_or_else(|| fail!(Internal, "elements are gathered where no stored bytes are"))?;
+            taken.ok_or_else(|| fail!(Internal, "gathered elements are outside of the stored bytes"))?;
             at = at.saturating_add(size);
         }
         Ok(())

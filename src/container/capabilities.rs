@@ -89,7 +89,7 @@ impl IndexDtypes {
     pub fn description(self) -> &'static str {
         match self {
             IndexDtypes::Integers => "an integer",
-            IndexDtypes::U64 => "u64, as spec 1.2 demands",
+            IndexDtypes::U64 => "u64, as spec 1.2 requires",
             IndexDtypes::Unsigned => "u32 or u64",
         }
     }

@@ -248,7 +248,10 @@ pub fn storage_count(entry: &Component) -> Result<u64> {
     let size = size_of(entry);
     match size.checked_rem(width) {
         Some(0) => Ok(size.checked_div(width).unwrap_or(0)),
-        _ => Err(broken!(Rule::ElementSize, "its {size} bytes are no whole number of {width}-byte elements")),
+        _ => Err(broken!(
+            Rule::ElementSize,
+            "its {size} bytes are not a whole number of {width}-byte elements"
+        )),
     }
 }
 
@@ -266,7 +269,7 @@ pub fn value_count(entry: &Component) -> Result<Option<u64>> {
         }
         _ => Err(broken!(
             Rule::ElementSize,
-            "its {size} bytes are no whole number of {}-byte elements",
+            "its {size} bytes are not a whole number of {}-byte elements",
             block.bytes
         )),
     }
@@ -291,7 +294,7 @@ pub fn check_array(format: Format, shape: &[u64], data: &Component) -> Result<()
         let of = block.elements;
         return Err(broken!(
             Rule::DenseSize,
-            "its last dimension of {last} is no multiple of the {of} of a block"
+            "its last dimension of {last} is not a multiple of the {of} of a block"
         ));
     }
     let expected = element_count(shape).filter(|count| !blocks || block.divides(*count));
@@ -299,7 +302,7 @@ pub fn check_array(format: Format, shape: &[u64], data: &Component) -> Result<()
         true => Ok(()),
         false => Err(broken!(
             Rule::DenseSize,
-            "it has {size} bytes, which the shape {shape:?} of {}-byte blocks of {} elements does not take",
+            "it has {size} bytes, which does not match the shape {shape:?} of {}-byte blocks of {} elements",
             block.bytes,
             block.elements
         )),

@@ -47,7 +47,7 @@ pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result
         true => Ok(()),
         false => Err(fail!(
             Unsupported,
-            "this is a file of {}, which is none of the containers that the options allow",
+            "this is a file of {}, a container that the options do not allow",
             container.name()
         )),
     }
@@ -61,7 +61,8 @@ fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
     match head.first_chunk::<8>() {
         Some([b'Z', b'T', b'E', b'N', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => fail!(
             Unsupported,
-            "the file begins with {}: another major version; 0.1 (ZTEN0001) and 1.x (ZTEN1000) are read here",
+            "the file begins with {}: another major version; the library reads 0.1 (ZTEN0001) and 1.x \
+             (ZTEN1000)",
             EscapedBytes(head)
         ),
         _ if ends.tail.ends_with(ztensor_1::ends::MAGIC) => broken!(
@@ -71,20 +72,20 @@ fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
         ),
         _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) && is_short => broken!(
             Rule::Zt2FileTooSmall,
-            "the file ends as one of zTensor 2 does, but has {} bytes; the smallest has {}",
+            "the file ends like zTensor 2, but has {} bytes; the smallest has {}",
             ends.file_size,
             ztensor_2::ends::MIN_SIZE
         ),
         _ if ends.tail.ends_with(ztensor_2::ends::MAGIC) => broken!(
             Rule::Zt2HeaderMagic,
-            "the file ends as one of zTensor 2 does but begins with {} instead of {}",
+            "the file ends like zTensor 2 but begins with {} instead of {}",
             EscapedBytes(head),
             EscapedBytes(ztensor_2::ends::MAGIC)
         ),
         _ if ends.file_size == 0 => fail!(NotZtensor, "the file is empty"),
         _ if is_short && ztensor_2::ends::MAGIC.starts_with(head) => broken!(
             Rule::Zt2FileTooSmall,
-            "the file has the first {} bytes of one of zTensor 2 and no more",
+            "the file has only the first {} bytes of a zTensor 2 file",
             ends.file_size
         ),
         _ => match find(head, ends.tail) {
@@ -98,7 +99,7 @@ fn not_read(table: &[&Row], ends: Ends<'_>) -> Error {
 fn unknown(table: &[&Row], head: &[u8]) -> Error {
     fail!(
         NotZtensor,
-        "no container that is read here: it begins with {}; {} are read",
+        "not a format that the library reads: it begins with {}; the library reads {}",
         EscapedBytes(head),
         Read(table)
     )
@@ -155,7 +156,7 @@ const COMPAT: &str = "zt convert reads it, if zt is built with the cargo feature
 const OTHERS: [Other; 28] = [
     row(
         b"version https://git-lfs.github.com/spec/",
-        "a pointer of Git LFS",
+        "a Git LFS pointer",
         "git lfs pull fetches the file itself",
     ),
     row(b"lmgg", OLD_GGML, MAKE_GGUF),
@@ -186,7 +187,7 @@ const OTHERS: [Other; 28] = [
     row(b"\x89PNG", "an image", "it holds no tensors"),
     row(b"PK\x07\x08", "a part of a zip archive of several parts", "zip -s 0 joins the parts"),
     row(b"ustar", "a tar archive", "tar -xf unpacks it").at(257),
-    row(b"TFL3", "a TensorFlow Lite model", "it is not converted here").at(4),
+    row(b"TFL3", "a TensorFlow Lite model", "zt cannot convert it").at(4),
     row(b"<?xml", "an XML document", "the server may have sent a message instead of the file"),
     row(b"<html", "an HTML page", "the server may have sent a page to log in instead of the file"),
 ];
@@ -205,7 +206,7 @@ pub struct Known {
 
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is {}, which is not read; {}", self.what, self.help)
+        write!(f, "this is {}, which the library does not read; {}", self.what, self.help)
     }
 }
 
@@ -217,8 +218,8 @@ pub fn find(head: &[u8], tail: &[u8]) -> Option<Known> {
         return Some(known(other));
     }
     if is_zero(head) && is_zero(tail) {
-        let help = "a download that is not complete may look so: fetch it again";
-        return Some(Known { what: "a file that begins and ends in zeros", help });
+        let help = "an incomplete download may look like this: fetch it again";
+        return Some(Known { what: "a file that begins and ends with zeros", help });
     }
     if is_onnx(head) {
         return Some(Known { what: "an ONNX model", help: COMPAT });

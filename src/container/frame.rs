@@ -193,7 +193,12 @@ impl Input for InMemory<'_> {
         let place = |offset: u64| usize::try_from(offset.checked_sub(self.start)?).ok();
         let bytes = place(range.start).zip(place(range.end)).and_then(|(from, to)| self.bytes.get(from..to));
         bytes.ok_or_else(|| {
-            fail!(Internal, "bytes {range:?} are wanted of {} from {} on", self.bytes.len(), self.start)
+            fail!(
+                Internal,
+                "bytes {range:?} are outside of the {} bytes from {} on",
+                self.bytes.len(),
+                self.start
+            )
         })
     }
 

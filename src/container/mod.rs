@@ -213,7 +213,7 @@ fn content_digest_of(frame: &Frame) -> Result<ContentDigest> {
     row(frame.container).and_then(|row| row.content_digest).ok_or_else(|| {
         fail!(
             Unsupported,
-            "a file of {} has no content digest; only zTensor 2 says what it is of",
+            "a file of {} has no content digest; only zTensor 2 defines one",
             frame.container.name()
         )
     })

@@ -171,7 +171,7 @@ impl Capabilities {
                 Err(self.cannot_represent(format_args!("the attribute {key:?}")))
             }
             (AttributeKeys::TextsExcept(_), None) => {
-                Err(self.cannot_represent("an attribute whose key is no text"))
+                Err(self.cannot_represent("an attribute whose key is not text"))
             }
             _ => Ok(()),
         }

@@ -285,7 +285,7 @@ impl Header<'_> {
     /// that these are in the data.
     #[inline(always)]
     fn check_size(&self, shape: &[u64], component: &Component, begin: u64, end: u64) -> Result<()> {
-        let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+        let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits");
         let elements = element_count(shape).ok_or_else(overflow)?;
         match component.block() {
             Some(block) if !block.divides(elements) => {
@@ -323,7 +323,7 @@ impl Header<'_> {
         }
         let mut to = ValueBuilder::new(tape).within(Some(self.budget));
         if !self.scan.take(b'{') {
-            return Err(broken!(Rule::AttributesType, "it is no object"));
+            return Err(broken!(Rule::AttributesType, "it is not an object"));
         }
         to.begin_map(None)?;
         let mut is_first = true;

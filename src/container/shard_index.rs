@@ -168,7 +168,7 @@ fn check_path(path: &[u8]) -> Result<()> {
         _ => return Ok(()),
     };
     let shown = Quoted(path.get(..path.len().min(200)).unwrap_or_default());
-    Err(broken!(Rule::IndexPath, "the file {shown} that the index gives it to {why}"))
+    Err(broken!(Rule::IndexPath, "the file {shown}, which the index assigns to it, {why}"))
 }
 
 #[cfg(test)]

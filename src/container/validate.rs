@@ -166,7 +166,7 @@ fn check_component(
     if c.encoding.is_compressed() && !c.is_size_declared() && rules.capabilities.declares_sizes {
         return Err(broken!(
             Rule::UncompressedLengthMissing,
-            "its encoding is {}, but it has no \"uncompressed_length\", which spec 1.2 demands",
+            "its encoding is {}, but it has no \"uncompressed_length\", which spec 1.2 requires",
             c.encoding.name().unwrap_or_default()
         ));
     }
@@ -212,12 +212,12 @@ fn check_layout(manifest: &Manifest, object: Option<&Object>, c: &Component, lay
     if object.is_none() || shape.len() > MAX_RANK || strides.len() != shape.len() {
         return Err(fail!(
             Unsupported,
-            "it has strides of {} dimensions; of at most {MAX_RANK} they are read here",
+            "it has strides of {} dimensions; at most {MAX_RANK} are supported",
             shape.len()
         ));
     }
     let Some(unit) = c.block().filter(|block| block.elements == 1) else {
-        return Err(fail!(Unsupported, "it has strides, and elements that are no whole bytes"));
+        return Err(fail!(Unsupported, "it has strides, and elements that are not whole bytes"));
     };
     if shape.contains(&0) {
         return Ok(());
@@ -234,7 +234,7 @@ fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
         return Err(broken!(Rule::OffsetAlign, "its offset {offset} is not a multiple of {alignment}"));
     }
     let Some(end) = offset.checked_add(length) else {
-        return Err(broken!(Rule::RangeOverflow, "its offset {offset} and length {length} leave 64 bits"));
+        return Err(broken!(Rule::RangeOverflow, "its offset {offset} and length {length} exceed 64 bits"));
     };
     if end > file_size {
         return Err(broken!(
@@ -264,7 +264,7 @@ fn check_range(c: &Component, rules: &Rules<'_>) -> Result<()> {
 
 #[inline(always)]
 fn check_dense_size(shape: &[u64], c: &mut Component) -> Result<()> {
-    let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+    let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     let Some(block) = c.block() else { return Ok(()) };
     let expected = block.size(elements).ok_or_else(overflow)?;

@@ -355,10 +355,7 @@ fn tensor(d: &mut Decoder<'_>) -> Result<()> {
     }
     let sparse_format = custom.as_ref().and_then(|custom| custom.get("sparse_format"));
     if f.sparse && sparse_format.and_then(Value::as_text).is_none() {
-        return Err(broken!(
-            Rule::SparseFormat,
-            "its layout is sparse, but no text says the \"sparse_format\""
-        ));
+        return Err(broken!(Rule::SparseFormat, "its layout is sparse, but \"sparse_format\" is not a text"));
     }
     let encoding = f.encoding.ok_or_else(|| broken!(Rule::EncodingType, "it has no \"encoding\""))?;
     let mut component = Component::new(d.manifest.intern_role(ROLE)?, f.dtype);

@@ -56,7 +56,7 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
     }
     let whole = block.bytes;
     if src_len.checked_rem(whole) != Some(0) {
-        return Err(broken!(Rule::ElementSize, "{src_len} bytes are no multiple of an element's {whole}"));
+        return Err(broken!(Rule::ElementSize, "{src_len} bytes are not a multiple of an element's {whole}"));
     }
     let count = src_len.checked_div(width).unwrap_or(0);
     count.checked_mul(size(to)).ok_or_else(|| {

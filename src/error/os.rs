@@ -122,7 +122,7 @@ fn text(code: i32) -> Option<&'static str> {
         w::ERROR_HANDLE_EOF => "Reached the end of the file",
         w::ERROR_NOT_SUPPORTED => "The request is not supported",
         w::ERROR_NOT_LOCKED => "The segment is already unlocked",
-        w::ERROR_OFFSET_ALIGNMENT_VIOLATION => "The offset is not aligned as the file's storage wants it",
+        w::ERROR_OFFSET_ALIGNMENT_VIOLATION => "The offset is not aligned to the file's storage",
         w::ERROR_NOACCESS => "Invalid access to memory location",
         w::ERROR_IO_DEVICE => "The request could not be performed because of an I/O device error",
         w::ERROR_USER_MAPPED_FILE => {

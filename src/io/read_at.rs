@@ -71,7 +71,7 @@ fn exactly(
             Ok(0) => {
                 return Err(fail!(
                     Io,
-                    "the file ends at byte {offset}, {left} bytes early: it was cut short while open"
+                    "the file ends at byte {offset}, {left} bytes early: it was truncated while open"
                 ));
             }
             Ok(n) => {

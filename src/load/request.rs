@@ -180,7 +180,7 @@ impl<'a> Request<'a> {
         if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
             return Err(fail!(
                 InvalidArgument,
-                "what is converted has to be whole elements of {width} bytes"
+                "a converted range has to be whole elements of {width} bytes"
             ));
         }
         Ok((part, convert::converted_size(decoded, from, to)?))

@@ -283,7 +283,7 @@ impl StridedBlocks {
         let (Ok(source_size), Ok(dest_size)) = sizes else {
             return Err(fail!(
                 Limit,
-                "a slice of {} bytes is more than this machine addresses",
+                "a slice of {} bytes is larger than this machine's address space",
                 self.source_size()
             ));
         };

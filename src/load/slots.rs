@@ -162,7 +162,8 @@ fn add_oversized<'a>(
     if size > most {
         return Err(fail!(
             Limit,
-            "it takes {size} bytes, more than a slot of {slot_size} and than the {most} that may be in flight"
+            "it takes {size} bytes, more than a slot of {slot_size} and more than the {most} that in_flight \
+             allows"
         ));
     }
     // Whole elements, whatever they are.

@@ -102,7 +102,7 @@ impl<'a> ReadStrategy<'a> {
             stored_bytes: AtomicU64::new(0),
             direct_bytes: AtomicU64::new(0),
             cached_bytes: AtomicU64::new(0),
-            no_direct_reason: c"page cache: as asked",
+            no_direct_reason: c"page cache: as requested",
         }
     }
 
@@ -124,7 +124,7 @@ impl<'a> ReadStrategy<'a> {
             Direct::Auto => match direct_file()?.filter(DirectFile::is_reported) {
                 Some(file) => (file, false),
                 None => {
-                    return Ok(via_cache(c"page cache: the source does not say that it has direct reads"));
+                    return Ok(via_cache(c"page cache: the source does not report direct reads"));
                 }
             },
             Direct::Always => match direct_file()? {
@@ -132,7 +132,8 @@ impl<'a> ReadStrategy<'a> {
                 None => {
                     return Err(fail!(
                         Unsupported,
-                        "direct reads were asked for, but the file system, the platform or the source has none"
+                        "direct reads were requested, but the file system, the platform or the source has \
+                         none"
                     ));
                 }
             },

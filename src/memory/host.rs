@@ -42,7 +42,7 @@ impl HostAllocator {
             0 => Ok(memory),
             _ => Err(fail!(
                 InvalidArgument,
-                "the caller's allocator gave {:p}, which is no multiple of {alignment}",
+                "the caller's allocator gave {:p}, which is not a multiple of {alignment}",
                 memory.memory
             )),
         }

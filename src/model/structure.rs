@@ -320,7 +320,7 @@ impl QuantizedSizes<'_> {
     pub(crate) fn check(&self) -> Result<()> {
         let rule = Rule::QuantizedGeometry;
         let Some(weights) = element_count(self.shape) else {
-            return Err(broken!(rule, "the shape {:?} leaves 64 bits", self.shape));
+            return Err(broken!(rule, "the shape {:?} exceeds 64 bits", self.shape));
         };
         if let Some(zeros) = self.zero_count.filter(|zeros| (*zeros == 0) != (self.scale_count == 0)) {
             return Err(broken!(rule, "it has {} scales, but {zeros} zero points", self.scale_count));

@@ -242,14 +242,16 @@ fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<S
     if rank == 0 || !block.divides(dimension) {
         return Err(fail!(
             Unsupported,
-            "its rows of {dimension} elements are no whole number of blocks of {of}, so they cannot be separated"
+            "its rows of {dimension} elements are not a whole number of blocks of {of}, so they cannot be \
+             separated"
         ));
     }
     // A single element or none has no step.
     if !block.divides(start) || !block.divides(count) || (step != 1 && count > 0) {
         return Err(fail!(
             InvalidArgument,
-            "the last dimension's start {start}, count {count} and step {step} do not keep to blocks of {of} elements"
+            "the last dimension's start {start}, count {count} and step {step} do not match blocks of {of} \
+             elements"
         ));
     }
     let in_blocks = |numbers: &[u64]| -> Result<Vec<u64>> {

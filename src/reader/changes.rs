@@ -86,7 +86,7 @@ impl File {
         let how = match (change.to_end, old == new) {
             (false, _) => "the file around it was changed",
             (true, true) => "its bytes were written to",
-            (true, false) => "its size is another one",
+            (true, false) => "its size changed",
         };
         Err(fail!(
             Io,

@@ -144,7 +144,7 @@ impl LazyShard {
         if frame.container != expected.container {
             return Err(broken!(
                 Rule::Zt2ShardIdentity,
-                "{label} is a file of {}, but one of {} has only shards of its own kind",
+                "{label} is a file of {}, but one of {} needs shards of the same container",
                 frame.container.name(),
                 expected.container.name()
             ));
@@ -157,7 +157,7 @@ impl LazyShard {
         let Some(first) = &self.path else {
             return Err(fail!(
                 Unsupported,
-                "it is looked for beside the file that names it, which was not opened by a path"
+                "it would be beside the file that lists it, but that file was not opened by a path"
             ));
         };
         let open = |path: &Path| {
@@ -190,7 +190,8 @@ impl LazyShard {
 fn shards_disabled() -> Error {
     fail!(
         Unsupported,
-        "it is a file of its own, which is not opened here: zt_open_model opens it, and zt_open_options.shards says when"
+        "it is a separate file, which is not open: zt_open_model opens it, and zt_open_options.shards says \
+         when"
     )
 }
 
@@ -200,7 +201,7 @@ fn shards_disabled() -> Error {
 fn invalid_shard(label: &str, error: Error) -> Error {
     match error.cause() {
         Cause::Broken(_) | Cause::NotZtensor | Cause::Unsupported => {
-            broken!(Rule::Zt2ShardIdentity, "{label} is no whole file of its own: {error}")
+            broken!(Rule::Zt2ShardIdentity, "{label} is not a complete file: {error}")
         }
         _ => error.within(format_args!("{label}")),
     }

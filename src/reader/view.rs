@@ -197,7 +197,7 @@ impl<'f> Object<'f> {
     /// The parts of an object whose layout makes these groups.
     fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
         if groups.zero_point.is_none() {
-            return Err(self.wrap(fail!(Unsupported, "its zero point leaves 64 bits")));
+            return Err(self.wrap(fail!(Unsupported, "its zero point exceeds 64 bits")));
         }
         Ok(QuantizedView {
             shape: self.shape(),
@@ -258,8 +258,9 @@ impl Component<'_> {
         let block = self.known_block()?;
         let shape = self.object().shape();
         let size = self.object().element_count().and_then(|count| block.size(count));
-        let size = size
-            .ok_or_else(|| broken!(Rule::DenseSize, "the shape {shape:?} takes no whole number of bytes"))?;
+        let size = size.ok_or_else(|| {
+            broken!(Rule::DenseSize, "the shape {shape:?} does not take a whole number of bytes")
+        })?;
         // Its dtype is known if its block is.
         let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
         Ok((size, converted_size(size, from, to)?))

@@ -159,7 +159,8 @@ impl AppendSink {
             self.progress = Progress::Shared;
             return Err(fail!(
                 Io,
-                "another program has written to the file meanwhile: it has {size} bytes, not {position}; it is left so"
+                "another program wrote to the file meanwhile: it has {size} bytes, not {position}; the file \
+                 was not changed back"
             ));
         }
         self.place.check_in_place(writer.file())

@@ -162,10 +162,8 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     let given = SystemPath::new(path)?;
     match stat::of_path(&given) {
         Ok(stat) if stat.kind == Kind::Folder => Err(fail!(Io, "it is a folder")),
-        Ok(stat) if stat.kind != Kind::Regular => {
-            Err(fail!(Io, "it is there already and is no regular file"))
-        }
-        Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it is there already and is read-only")),
+        Ok(stat) if stat.kind != Kind::Regular => Err(fail!(Io, "it exists and is not a regular file")),
+        Ok(stat) if stat.permissions.readonly() => Err(fail!(Io, "it exists and is read-only")),
         Ok(_) => given.resolved().map_err(|e| Error::io("could not resolve the path", &e)),
         Err(e) if e.kind() == ErrorKind::NotFound => behind_links(path),
         Err(e) => Err(Error::io("could not look at the path", &e)),

@@ -127,7 +127,7 @@ mod platform {
             // SAFETY: as above. Pages that are not locked leave the working set, and the call fails for that.
             Advice::Release => unsafe { VirtualUnlock(address, length) },
             Advice::Sequential | Advice::Evict => {
-                return Err(unsupported(advice, "Windows has no such thing for a mapping"));
+                return Err(unsupported(advice, "Windows does not support it for mappings"));
             }
         };
         if done != 0 {
@@ -147,7 +147,7 @@ mod platform {
     pub fn advise(_map: &[u8], _range: &Range<u64>, advice: Advice) -> Result<()> {
         match advice {
             Advice::Normal => Ok(()),
-            _ => Err(unsupported(advice, "this platform has no such thing")),
+            _ => Err(unsupported(advice, "this platform does not support it")),
         }
     }
 }
@@ -185,10 +185,7 @@ pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, ad
         Advice::WillNeed | Advice::Populate => libc::POSIX_FADV_WILLNEED,
         Advice::Evict => libc::POSIX_FADV_DONTNEED,
         Advice::Release => {
-            return Err(unsupported(
-                advice,
-                "the file is read, and not mapped: this process has no page of it",
-            ));
+            return Err(unsupported(advice, "the file is read, not mapped: this process has no pages of it"));
         }
     };
     let range = match advice {
@@ -236,7 +233,7 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
     let checked = |status: libc::c_int| match status {
         -1 => Err(match IoError::last_os_error() {
             e if matches!(e.raw_os_error(), Some(libc::ENOTSUP | libc::ENOTTY)) => {
-                unsupported(advice, "the file system has no such thing")
+                unsupported(advice, "the file system does not support it")
             }
             e => failed(advice, &e),
         }),
@@ -257,13 +254,10 @@ pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, a
             }
         }
         Advice::Evict => {
-            return Err(unsupported(advice, "this platform cannot be asked to forget a file's pages"));
+            return Err(unsupported(advice, "this platform cannot evict a file's pages"));
         }
         Advice::Release => {
-            return Err(unsupported(
-                advice,
-                "the file is read, and not mapped: this process has no page of it",
-            ));
+            return Err(unsupported(advice, "the file is read, not mapped: this process has no pages of it"));
         }
     }
     Ok(())
@@ -280,7 +274,7 @@ pub fn advise_file(
 ) -> Result<()> {
     match advice {
         Advice::Normal => Ok(()),
-        _ => Err(unsupported(advice, "this platform cannot be told about a file's pages in the page cache")),
+        _ => Err(unsupported(advice, "this platform has no advice for pages in the page cache")),
     }
 }
 

@@ -37,7 +37,7 @@ pub trait ByteSource: Send + Sync {
     fn advise(&self, _range: Range<u64>, advice: Advice) -> Result<()> {
         match advice {
             Advice::Normal => Ok(()),
-            _ => Err(unsupported(advice, "the bytes are not those of a file that this library opened")),
+            _ => Err(unsupported(advice, "the bytes do not belong to a file that the library opened")),
         }
     }
 
@@ -174,6 +174,6 @@ impl ByteSource for Elsewhere {
     }
 
     fn read_at(&self, _: u64, _: &mut [u8]) -> Result<()> {
-        Err(fail!(Unsupported, "its bytes are in another file, a shard, which is not opened here"))
+        Err(fail!(Unsupported, "its bytes are in another file, a shard, which is not open"))
     }
 }

@@ -224,13 +224,11 @@ mod platform {
 
     pub fn reason(error: i32) -> &'static CStr {
         match error {
-            libc::EINVAL => c"page cache: the file system refused a direct read all the same (EINVAL)",
-            libc::EFAULT => c"page cache: the memory was refused for a direct read (EFAULT)",
-            libc::EOPNOTSUPP => {
-                c"page cache: the file system refused a direct read all the same (EOPNOTSUPP)"
-            }
+            libc::EINVAL => c"page cache: the file system rejected a direct read (EINVAL)",
+            libc::EFAULT => c"page cache: a direct read rejected the memory (EFAULT)",
+            libc::EOPNOTSUPP => c"page cache: the file system rejected a direct read (EOPNOTSUPP)",
             libc::EIO => c"page cache: a direct read failed (EIO)",
-            _ => c"page cache: the file system refused a direct read all the same",
+            _ => c"page cache: the file system rejected a direct read",
         }
     }
 }
@@ -240,7 +238,7 @@ mod platform {
     use super::CStr;
 
     pub fn reason(_error: i32) -> &'static CStr {
-        c"page cache: the file system refused a direct read all the same"
+        c"page cache: the file system rejected a direct read"
     }
 }
 

@@ -79,15 +79,12 @@ impl Writer {
         let options = WriterOptions { version, ..options.clone() }.resolved()?;
         options.check()?;
         if options.canonical {
-            return Err(fail!(
-                InvalidArgument,
-                "a file that is appended to is not in canonical form any more"
-            ));
+            return Err(fail!(InvalidArgument, "an append cannot keep the canonical form"));
         }
         let part = file.only_part("cannot be appended to or edited")?;
         let range = part.frame().manifest.clone();
         if range.is_empty() {
-            return Err(fail!(Unsupported, "the file has no manifest to which objects could be added"));
+            return Err(fail!(Unsupported, "the file has no manifest to add objects to"));
         }
         let size = usize::try_from(range.end.saturating_sub(range.start))
             .map_err(|_| fail!(Unsupported, "the manifest does not fit this process's address space"))?;

@@ -18,7 +18,7 @@ use crate::threads;
 /// An encoding that this version does not know has no codec.
 #[cold]
 pub(super) fn unwritable_encoding() -> Error {
-    fail!(InvalidArgument, "that encoding cannot be written")
+    fail!(InvalidArgument, "this encoding cannot be written")
 }
 
 /// The manifest's entry for a component, without what only its bytes give.
@@ -30,7 +30,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         Some(LogicalSpec::Known(logical)) if logical.is_block_type() => {
             return Err(fail!(
                 InvalidArgument,
-                "the type \"{}\" is not one of elements: objects of its blocks have the format \"{}/1\"",
+                "the type \"{}\" is a block type: its objects have the format \"{}/1\"",
                 logical.name(),
                 logical.name()
             ))
@@ -39,7 +39,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
             if logical.dtype() != spec.dtype {
                 return Err(fail!(
                     InvalidArgument,
-                    "the type \"{}\" goes with the dtype \"{}\", not with \"{}\"",
+                    "the type \"{}\" needs the dtype \"{}\", not \"{}\"",
                     logical.name(),
                     logical.dtype().name(),
                     spec.dtype.name()
@@ -50,10 +50,7 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
         }
         Some(LogicalSpec::Other(name)) => {
             if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some_and(|t| to.defines(t)) {
-                return Err(fail!(
-                    InvalidArgument,
-                    "the type {name:?} is a known one; give it by its number"
-                ));
+                return Err(fail!(InvalidArgument, "the type {name:?} is known; pass its number"));
             }
             to.check_logical(None, name)?;
             rare.logical = Some(writer.manifest.texts.add(name)?);
@@ -222,7 +219,7 @@ impl Writer {
             let role = self.manifest.texts.get(open.entry.role);
             return Err(fail!(
                 BufferSize,
-                "component {role:?} takes {expected} bytes, these would make {bytes_in}"
+                "component {role:?} takes {expected} bytes, with these it would have {bytes_in}"
             ));
         }
         let base = open.bytes_in;

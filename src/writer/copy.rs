@@ -157,14 +157,14 @@ impl Writer {
     fn check_bytes(&self, object: &Object<'_>, component: &Component<'_>) -> Result<()> {
         if component.dtype().is_none() && !component.file_states_sizes() {
             let name = component.dtype_name();
-            return Err(fail!(Unsupported, "the type {name:?} is unknown, and so is how many bytes it has"));
+            return Err(fail!(Unsupported, "the type {name:?} is unknown, and so is its size"));
         }
         let blocks = matches!(object.format(), Format::Blocks(_));
         if blocks && component.entry().is_big_endian() && !self.capabilities().big_endian {
             let name = object.format_name();
             return Err(fail!(
                 Unsupported,
-                "blocks of {name:?} in a big-endian file: nothing says which of their bytes to swap"
+                "blocks of {name:?} in a big-endian file: it is unknown which of their bytes to swap"
             ));
         }
         Ok(())
@@ -284,7 +284,7 @@ impl Writer {
         if self.append_base.is_some() {
             return Err(fail!(
                 Unsupported,
-                "only a new file gets shards: one that is there keeps its own table"
+                "only a new file can get shards: an existing file keeps its table"
             ));
         }
         to.check_shard_name(name)?;
@@ -292,7 +292,7 @@ impl Writer {
             let (from, to) = (file.container().name(), to.container.name());
             return Err(fail!(
                 Unsupported,
-                "it is a file of {from}; a file of {to} has only shards of its own kind"
+                "it is a file of {from}; a file of {to} needs shards of the same container"
             ));
         }
         if file.manifest_count() != 1 {
@@ -300,7 +300,7 @@ impl Writer {
         }
         let hash = self.hasher.hash_one(name.as_bytes());
         if self.shard_names.find(hash, |at| name_of(&self.manifest, *at) == name.as_bytes()).is_some() {
-            return Err(fail!(Exists, "there is a shard of that name"));
+            return Err(fail!(Exists, "a shard of that name exists"));
         }
         match self.manifest.shards.len() < MAX_SHARDS {
             true => Ok(()),
@@ -312,7 +312,7 @@ impl Writer {
     pub fn link(&mut self, object: &Object<'_>, name: &str) -> Result<()> {
         self.check_idle()?;
         let shard = self.shard_of(object.file_number()).ok_or_else(|| {
-            let what = fail!(InvalidArgument, "the file that it is of was not made a shard");
+            let what = fail!(InvalidArgument, "its file was not made a shard");
             what.within(format_args!("object {}", Quoted(object.name_bytes())))
         })?;
         let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
@@ -370,7 +370,7 @@ fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
 /// the copy.
 #[cold]
 fn gains_a_meaning(name: &str) -> Error {
-    fail!(Unsupported, "{name:?} is unknown in its file, but means something in the file that is written")
+    fail!(Unsupported, "{name:?} is unknown in its file, but has a meaning in the output file")
 }
 
 /// The name of a shard.

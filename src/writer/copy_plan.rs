@@ -227,7 +227,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         let unknown = component.digest().filter(|_| algorithm.is_none() && recode.digest.is_none());
         if let Some(digest) = unknown {
             let why = to.cannot_represent(format_args!(
-                "the digest {digest:?} of bytes that are written anew, as its algorithm is unknown"
+                "the digest {digest:?} of rewritten bytes, as its algorithm is unknown"
             ));
             self.losses.leave_out(Loss::Digest, component.wrap(why))?;
         }

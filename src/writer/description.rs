@@ -230,7 +230,7 @@ pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) ->
 
 /// Bytes that the data of a dense object must have, if the size of its elements is known.
 pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>) -> Result<Option<u64>> {
-    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} leaves 64 bits");
+    let overflow = || fail!(InvalidArgument, "the size of the shape {shape:?} exceeds 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     let block = match logical {
         None => dtype.block(),
@@ -255,7 +255,7 @@ pub fn check_final_size(
             Err(fail!(BufferSize, "it takes {expected} bytes, {size} are given"))
         }
         _ if size % unit != 0 => {
-            Err(fail!(BufferSize, "{size} bytes are no whole number of {unit}-byte elements"))
+            Err(fail!(BufferSize, "{size} bytes are not a whole number of {unit}-byte elements"))
         }
         _ => Ok(()),
     }

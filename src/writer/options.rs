@@ -97,9 +97,7 @@ impl WriterOptions {
             ("an alignment", self.alignment > step || (self.large_alignment > step)),
         ];
         match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((what, _)) => {
-                Err(fail!(InvalidArgument, "{what} is asked for, which the canonical form has not"))
-            }
+            Some((what, _)) => Err(fail!(InvalidArgument, "{what} is not possible in the canonical form")),
             None => Ok(WriterOptions {
                 alignment: step,
                 large_alignment: 0,
@@ -127,7 +125,7 @@ impl WriterOptions {
         self.check_frames(self.encoding)?;
         to.check_digest(self.digest)?;
         if to.encoding(self.encoding).is_none() || to.number.is_none() {
-            return Err(fail!(InvalidArgument, "that encoding or version cannot be written"));
+            return Err(fail!(InvalidArgument, "this encoding or version cannot be written"));
         }
         if !(-7..=22).contains(&self.zstd_level) {
             return Err(fail!(InvalidArgument, "zstd_level is {}, not from -7 to 22", self.zstd_level));
@@ -140,7 +138,7 @@ impl WriterOptions {
         let to = container::capabilities(self.version);
         let (size, most) = (self.frame_size, to.max_frame);
         match encoding != Encoding::Raw && size > most {
-            true => Err(to.cannot_represent(format_args!("frames of {size} bytes; {most} is the most"))),
+            true => Err(to.cannot_represent(format_args!("frames of {size} bytes; the maximum is {most}"))),
             false => Ok(()),
         }
     }

@@ -105,7 +105,7 @@ fn repair_file(
         // To look at it took a while, whoever writes a file anew renames it, and not every file system has
         // locks.
         if !source.is_still(&file)? {
-            return Err(fail!(Io, "it was changed meanwhile, and is left as it is"));
+            return Err(fail!(Io, "it was changed meanwhile, so it was not repaired"));
         }
         cut_back(&file, end, record)?;
     }

@@ -69,7 +69,7 @@ impl Canonical {
     pub fn check_component(&self, encoding: Encoding, digest: Option<Algorithm>) -> Result<()> {
         match (self.is_asked(), encoding, digest) {
             (false, ..) | (_, Encoding::Raw, Some(Algorithm::Xxh3)) => Ok(()),
-            _ => Err(fail!(InvalidArgument, "in canonical form it is raw and has a digest by xxh3")),
+            _ => Err(fail!(InvalidArgument, "in canonical form it has to be raw with an xxh3 digest")),
         }
     }
 
@@ -102,7 +102,8 @@ impl Canonical {
             None => Ok(()),
             Some(before) => Err(fail!(
                 InvalidArgument,
-                "in canonical form {what} comes behind those whose names are smaller, but {name:?} comes behind {before:?}"
+                "in canonical form {what} has to be in the order of names, but {name:?} comes after \
+                 {before:?}"
             )),
         }
     }

@@ -523,7 +523,7 @@ impl Writer {
 
 #[cold]
 pub(super) fn name_exists() -> Error {
-    fail!(Exists, "an object of that name is there already")
+    fail!(Exists, "an object of that name exists already")
 }
 
 /// The name of the last object.

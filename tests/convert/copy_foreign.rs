@@ -37,9 +37,9 @@ fn refusal(object: &Object<'_>) -> Option<&'static str> {
     let data = object.component("data").unwrap();
     let is_of_blocks = matches!(object.format(), Format::Blocks(_));
     match () {
-        () if data.dtype().is_none() => Some("and so is how many bytes it has"),
+        () if data.dtype().is_none() => Some("and so is its size"),
         () if is_of_blocks && data.entry().is_big_endian() => {
-            Some("nothing says which of their bytes to swap")
+            Some("it is unknown which of their bytes to swap")
         }
         () if std::str::from_utf8(object.name_bytes()).is_err() => Some("is not UTF-8"),
         () if object.name_bytes().len() > 65536 => Some(""), // its name leaves no room in the message

@@ -89,8 +89,9 @@ fn an_encoding_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
             common::written(&WriterOptions { version, ..WriterOptions::default() }, |w| {
                 failure = w.copy(made.objects().next().unwrap(), "t").err();
             });
-            let words =
-                format!("object \"t\": {encoding:?} is unknown in its file, but means something in the file that is written");
+            let words = format!(
+                "object \"t\": {encoding:?} is unknown in its file, but has a meaning in the output file"
+            );
             let expected = refused.then_some((Cause::Unsupported, words));
             let found = failure.map(|e| (e.cause(), e.message().to_owned()));
             assert_eq!(found, expected, "{encoding} {version:?}");
@@ -115,7 +116,9 @@ fn a_type_that_2_does_not_know_does_not_become_one_that_1_2_knows() {
                 failure = w.copy(made.objects().next().unwrap(), "t").err();
             });
             assert_eq!(common::open(written).object_count(), usize::from(!refused), "{name} {version:?}");
-            let words = format!("object \"t\": {name:?} is unknown in its file, but means something in the file that is written");
+            let words = format!(
+                "object \"t\": {name:?} is unknown in its file, but has a meaning in the output file"
+            );
             let words = if version == Version::V2 { unknown.clone().unwrap_or_default() } else { words };
             let expected = refused.then_some((Cause::Unsupported, words));
             let found = failure.map(|e| (e.cause(), e.message().to_owned()));

@@ -97,14 +97,14 @@ fn each_rule_that_is_broken_is_named() {
     };
     let cases: [(Vec<u8>, &str); 15] = [
         (change(&|p| p.end += STEP), "K1: the manifest is at 262144"),
-        (change(&|p| p.places[0] = 4096), "K2: its offset 4096 is no multiple of 65536: object \"a\""),
-        (change(&|p| p.places.reverse()), "K3: its offset is 131072, its place is 65536: object \"a\""),
+        (change(&|p| p.places[0] = 4096), "K2: its offset 4096 is not a multiple of 65536: object \"a\""),
+        (change(&|p| p.places.reverse()), "K3: its offset is 131072, but has to be 65536: object \"a\""),
         (
             change(&|p| {
                 p.bytes[1] = b"abc";
                 p.digest = Some(digest(b"abc"));
             }),
-            "K3: object \"b\" at 131072 has the digest of what is at 65536",
+            "K3: object \"b\" at 131072 has the same digest as the data at 65536",
         ),
         (change(&|p| p.digest = None), "K4: it has no xxh3 digest of 16 digits: object \"b\""),
         (change(&|p| p.digest = Some("sha256:00".into())), "K4: it has no xxh3 digest"),
@@ -118,17 +118,14 @@ fn each_rule_that_is_broken_is_named() {
         (change(&|p| p.object = vec![("attributes", none())]), "M4: its \"attributes\" is empty"),
         (
             change(&|p| p.manifest = vec![("note", 1.into())]),
-            "M1: it has the key \"note\", which is not known: the manifest",
+            "M1: it has the unknown key \"note\": the manifest",
         ),
-        (
-            change(&|p| p.object.push(("note", none()))),
-            "M1: it has the key \"note\", which is not known: object \"b\"",
-        ),
+        (change(&|p| p.object.push(("note", none()))), "M1: it has the unknown key \"note\": object \"b\""),
         (
             change(&|p| p.part.push(("note", "".into()))),
-            "M1: it has the key \"note\", which is not known: object \"b\", component \"data\"",
+            "M1: it has the unknown key \"note\": object \"b\", component \"data\"",
         ),
-        (change(&|p| p.part.push(("", none()))), "M1: it has the key \"\", which is not known: object \"b\""),
+        (change(&|p| p.part.push(("", none()))), "M1: it has the unknown key \"\": object \"b\""),
     ];
     for (file, why) in &cases {
         let found = violation(file);
@@ -176,7 +173,7 @@ fn parts_without_bytes_have_one_place() {
         })
     };
     assert_eq!(violation(&write(true)), None);
-    let why = "K3: its offset is 131072, its place is 65536: object \"c\", component \"data\"";
+    let why = "K3: its offset is 131072, but has to be 65536: object \"c\", component \"data\"";
     assert_eq!(violation(&write(false)).as_deref(), Some(why));
 }
 

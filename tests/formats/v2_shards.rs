@@ -158,20 +158,20 @@ fn what_is_no_shard_is_refused_with_its_name() {
     let sizes = [format!("has {} bytes", size - 1), format!("says {size}")];
     replaced(&model.b[..size - 1], &[&sizes[0], &sizes[1]]);
     replaced(&[], &["has 0 bytes"]);
-    replaced(&vec![b'x'; size], &["no whole file"]);
+    replaced(&vec![b'x'; size], &["not a complete file"]);
     let mut broken = model.b.clone();
     broken[size - 60] ^= 1;
-    replaced(&broken, &["no whole file", "hash"]);
+    replaced(&broken, &["not a complete file", "hash"]);
     let mut later = model.b.clone();
     later[size - 16] = 3;
-    replaced(&later, &["no whole file", "version 3"]);
+    replaced(&later, &["not a complete file", "version 3"]);
     let safetensors = |size: usize| {
         let mut bytes = ((size - 8) as u64).to_le_bytes().to_vec();
         bytes.extend(b"{}");
         bytes.resize(size, b' ');
         bytes
     };
-    replaced(&safetensors(size), &["only shards of its own kind"]);
+    replaced(&safetensors(size), &["needs shards of the same container"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_verification_tries_once_to_open_a_shard() {
     let file = File::open_model(folder.path("m.zt"), &OpenOptions::default()).unwrap();
     let failed = std::sync::Mutex::new(Vec::new());
     let on_failure = |object: Option<usize>, _: Option<usize>, error: &Error| {
-        assert_says(error, &["shard \"a\"", "no whole file"]);
+        assert_says(error, &["shard \"a\"", "not a complete file"]);
         failed.lock().unwrap().push(object);
         std::fs::write(folder.path("m-a.zt"), &model.a).unwrap(); // nobody looks again
         true

@@ -9,7 +9,7 @@ pub fn dense_size(shape: &[u64], element: u64) -> Checked<u64> {
         return Ok(0);
     }
     let size = shape.iter().try_fold(element, |size, d| size.checked_mul(*d));
-    size.ok_or_else(|| format!("the size of the shape {shape:?} leaves 64 bits"))
+    size.ok_or_else(|| format!("the size of the shape {shape:?} exceeds 64 bits"))
 }
 
 pub fn check(object: &Object, version: (u32, u32)) -> Checked<()> {

@@ -128,7 +128,7 @@ fn part(
     version: (u32, u32),
     ranges: &mut Vec<std::ops::Range<usize>>,
 ) -> Checked<Part> {
-    let end = entry.offset.checked_add(entry.length).ok_or("its range leaves 64 bits")?;
+    let end = entry.offset.checked_add(entry.length).ok_or("its range exceeds 64 bits")?;
     if entry.offset % 64 != 0 {
         return Err(format!("its offset is {}", entry.offset));
     }

@@ -79,7 +79,7 @@ fn what_the_layout_has_no_place_for_is_refused_by_name() {
         (codes(Dtype::F32), "packed in f32"),
         (
             QuantizedSpec { packing: Some("4_per_i32"), ..sound },
-            "\"4_per_i32\" is not that of 8 codes in each u32",
+            "\"4_per_i32\" does not match 8 codes in each u32",
         ),
         (QuantizedSpec { packing: Some("8_per_i64"), ..sound }, "\"8_per_i64\""),
         (QuantizedSpec { packing: Some("dense"), ..sound }, "\"dense\""),
@@ -93,7 +93,7 @@ fn what_the_layout_has_no_place_for_is_refused_by_name() {
             QuantizedSpec { zeros, grouping: Some(Grouping { zero_point: 8, ..grouping }), ..sound },
             "a zero point of 8 for all codes as well",
         ),
-        (along(Grouping { zeros_packed: true, ..grouping }), "zeros are packed, but there are none"),
+        (along(Grouping { zeros_packed: true, ..grouping }), "zeros are packed, but it has no zeros"),
         (along(Grouping { axis: 2, ..grouping }), "axis 2"),
         (QuantizedSpec { group_size: Some(48), ..sound }, "48"),
         (QuantizedSpec { scales: scales(Dtype::F16, None, &[1; 18]), ..sound }, "\"scales\" has 18 bytes"),

@@ -190,8 +190,8 @@ fn canonical_form_refuses_what_it_has_not() {
         assert!(error.message().contains(why), "{error}");
     };
     let dense = |name| DenseSpec::new(name, Dtype::U8, &[1], b"x");
-    refused(&|w| w.write_dense(&dense("b")), "comes behind \"m\"");
-    refused(&|w| w.write_batch(&[dense("z"), dense("y")]), "comes behind \"z\"");
+    refused(&|w| w.write_dense(&dense("b")), "comes after \"m\"");
+    refused(&|w| w.write_batch(&[dense("z"), dense("y")]), "comes after \"z\"");
     refused(&|w| w.write_dense(&dense("n\u{301}")), "normal form C");
     refused(&|w| w.set_attributes(common::pairs("{\"e\u{301}\": 1}")), "an attribute of the canonical form");
     refused(
@@ -202,7 +202,7 @@ fn canonical_form_refuses_what_it_has_not() {
         "an attribute of the canonical form",
     );
     refused(&|w| w.write_dense(&DenseSpec { encoding: Some(Encoding::Zstd), ..dense("n") }), "it is raw");
-    refused(&|w| w.write_dense(&DenseSpec { digest: Some(None), ..dense("n") }), "digest by xxh3");
+    refused(&|w| w.write_dense(&DenseSpec { digest: Some(None), ..dense("n") }), "xxh3 digest");
     refused(
         &|w| {
             w.begin(&ObjectSpec { name: "n", format: "dense", shape: &[1] }, Attributes::default())?;
@@ -255,14 +255,14 @@ fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
             "the digest crc32c",
         ),
         (&|w| w.write_dense(&DenseSpec::new("a", Dtype::U8, &[1; 65], b"x")), "rank is 65, above 64"),
-        (&|w| w.write_dense(&DenseSpec::new("a", Dtype::U8, &[u64::MAX, 2, 0], b"")), "leaves 64 bits"),
+        (&|w| w.write_dense(&DenseSpec::new("a", Dtype::U8, &[u64::MAX, 2, 0], b"")), "exceeds 64 bits"),
         (
             &|w| w.write_dense(&DenseSpec { logical: Some(Logical::F6E2m3), ..dense("a") }),
             "the type \"f6_e2m3\"",
         ),
         (&|w| begin(w, "quantized_group", &[4]), "zt.quant_group/1"),
-        (&|w| begin(w, "block_mx", &[4]), "no namespace.name/number"),
-        (&|w| begin(w, "acme.x/1", &[u64::MAX, u64::MAX]), "leaves 64 bits"),
+        (&|w| begin(w, "block_mx", &[4]), "not namespace.name/number"),
+        (&|w| begin(w, "acme.x/1", &[u64::MAX, u64::MAX]), "exceeds 64 bits"),
         (&|w| w.set_attribute("tagged", tag.get()), "has the tag 5"),
         (&|w| w.set_attribute("", tag.get()), "0 bytes; 1 to 1024"),
         (&|w| w.set_attribute("deep", deep.get()), "more than 32 arrays"),
@@ -286,7 +286,7 @@ fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
                 let logical = Some(LogicalSpec::Other("f8_e8m0"));
                 w.component(&ComponentSpec { logical, ..ComponentSpec::new("p", Dtype::U8) })
             },
-            "is a known one",
+            "is known",
         ),
     ];
     for (body, why) in cases {

@@ -68,7 +68,7 @@ def save(path: Any, tensors: list, metadata: Optional[dict[str, str]]) -> None:
         if not stat.S_ISREG(mode):
             raise OSError(f"{path}: it is there already and is not a regular file")
         if not os.access(target, os.W_OK):
-            raise PermissionError(f"{path}: it is there already and is read-only")
+            raise PermissionError(f"{path}: it exists and is read-only")
     temporary, to = _hidden(target, 0o666 if mode is None else 0o600)
     try:
         with to:

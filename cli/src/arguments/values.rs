@@ -129,7 +129,7 @@ pub fn rename(text: &str) -> Result<Rename, String> {
         (Some(old), Some(new)) if !old.1.contains('*') && !new.1.contains('*') => {
             Ok(Rename::Around(owned(old), owned(new)))
         }
-        _ => Err(String::from("there is to be one * on both sides, or none")),
+        _ => Err(String::from("use one * on both sides, or none")),
     }
 }
 

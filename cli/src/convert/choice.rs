@@ -38,7 +38,7 @@ impl<'f> Choice<'f> {
 
 /// Why an object is not written whose name is not text, and what to do.
 pub const NOT_UTF8: &str =
-    "its name, which is not UTF-8; --rename 'NAME=NEW' gives it another, with NAME as it is shown";
+    "its name, which is not UTF-8; rename it with --rename 'NAME=NEW', with NAME as shown";
 
 /// The objects that the options choose, in their order.
 pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'f>>> {
@@ -55,7 +55,7 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
                 Rename::Whole(old, _) => format!("has the name {old:?}"),
                 Rename::Around((before, behind), _) => format!("matches {:?}", format!("{before}*{behind}")),
             };
-            return Err(Failure::at(path, format!("no object {what}, which --rename replaces")));
+            return Err(Failure::at(path, format!("no object {what}; --rename needs one")));
         }
     }
     for object in input.file.objects() {

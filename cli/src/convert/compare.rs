@@ -11,7 +11,7 @@ use ztensor::reader::{Component, File, Object, VerifyOptions, VerifyReport};
 pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     let wanted = || job.choices.iter().filter(|choice| !job.is_left_out(&choice.name));
     if new.object_count() != wanted().count() {
-        let why = format!("what was written has {} objects, not {}", new.object_count(), wanted().count());
+        let why = format!("the output has {} objects, not {}", new.object_count(), wanted().count());
         return Err(job.refusal(why));
     }
     if job.arguments.verify {
@@ -34,7 +34,7 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
 
 fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>) -> Outcome<()> {
     if old.shape() != new.shape() || old.components().len() != new.components().len() {
-        return Err(Failure::Message(String::from("its shape or its components are not those of the input")));
+        return Err(Failure::Message(String::from("its shape or its components differ from the input")));
     }
     if !job.arguments.verify {
         return Ok(());
@@ -73,7 +73,7 @@ fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>) -> Outcom
     match done {
         Ok(()) if at == size => Ok(()),
         Ok(()) => Err(Failure::Message(format!("it has {size} bytes, but {at} were read"))),
-        Err(_) if !is_same => Err(Failure::Message(format!("bytes in front of byte {at} are other ones"))),
+        Err(_) if !is_same => Err(Failure::Message(format!("bytes before byte {at} differ"))),
         Err(e) => Err(job.failure(&e)),
     }
 }

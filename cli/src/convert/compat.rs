@@ -47,7 +47,7 @@ fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrup
     if !status.success() {
         return Err(match status.code() {
             Some(1) if !message.is_empty() => Failure::at(path, message),
-            _ => Failure::at(path, format!("it is {}, and reading it broke off ({status})", format)),
+            _ => Failure::at(path, format!("it is {}, and reading it failed ({status})", format)),
         });
     }
     if !message.is_empty() {
@@ -175,8 +175,8 @@ mod tests {
         for (rest, expected) in [
             ("exit 0", "Cargo.toml"),
             ("echo 'zt: no weights' >&2; exit 1", "no weights"),
-            ("exit 2", "reading it broke off"),
-            ("kill -9 $$", "reading it broke off"),
+            ("exit 2", "reading it failed"),
+            ("kill -9 $$", "reading it failed"),
         ] {
             let message = opens(rest, &none);
             assert!(message.contains(expected), "{rest}: {message}");

@@ -246,7 +246,7 @@ impl<'a> Keys<'a> {
             if is_alignment {
                 let allowed = |n: &u64| n.is_power_of_two() && *n <= MAX_ALIGNMENT;
                 let Some(number) = value.as_u64().filter(allowed) else {
-                    refused("an alignment that is no power of two up to 2^20")?;
+                    refused("an alignment that is not a power of two up to 2^20")?;
                     continue;
                 };
                 alignment = number;

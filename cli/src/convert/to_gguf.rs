@@ -108,7 +108,7 @@ fn check(tensor: &Tensor<'_>, big_endian: bool) -> Result<(), Refusal> {
         return refused(format!("rows of {row} elements in blocks of {}", block.elements));
     }
     if tensor.has_big_endian_blocks() != (big_endian && is_of_blocks(tensor)) {
-        return refused(String::from("its blocks: nothing says which of their bytes to swap"));
+        return refused(String::from("its blocks: it is unknown which of their bytes to swap"));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
     let Members { paths, mut obsolete, old_root, .. } = match parts.len() {
         1 if index_path.symlink_metadata().is_ok() => {
-            let why = "the index of an older model is there, and the folder would open as that one; remove it first";
+            let why = "the folder has the index of an older model and would open as that; remove the index first";
             return Err(Failure::at(&index_path, why));
         }
         1 => Members::alone(output)?,
@@ -126,8 +126,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
         match (key.as_text(), value.as_text()) {
             (Some(key), Some(value)) => pairs.push(format!("{}:{}", json(key), json(value))),
             _ => {
-                let why =
-                    "safetensors cannot represent what is no text; --no-attributes leaves all of them out";
+                let why = "safetensors can only represent texts; --no-attributes leaves all of them out";
                 job.leave_attribute_out(key, why)?;
             }
         }

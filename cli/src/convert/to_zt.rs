@@ -68,7 +68,7 @@ fn write_file(
         let encodes = recode.encoding.is_some() || recode.digest.is_some();
         if let (true, Some(unknown)) = (encodes, object.components().find(is_unknown)) {
             let why = format!(
-                "component {:?} has an unknown dtype or encoding, and stays as it is stored",
+                "component {:?} has an unknown dtype or encoding; its stored bytes are copied",
                 unknown.role()
             );
             job.notes.add(What::NotConverted, "object", &choice.shown_name(), why);

@@ -224,7 +224,7 @@ impl Values {
                 format!("{differ} of {of} bytes differ, the first at byte {first}")
             }
             Values::Bits => String::from(
-                "the same numbers by other bits: signs of zeros, kinds of NaN, or other bytes of true",
+                "the same numbers with other bits: signs of zeros, kinds of NaN, or other bytes of true",
             ),
             Values::Numbers { differ, of, first, pair: (a, b), largest, is_finite, per_element } => {
                 let at = match place(first / per_element, shape) {

@@ -13,7 +13,7 @@ const MAX_GENERATIONS: u32 = 1000;
 pub fn check_is_zt(path: &Path) -> Outcome<()> {
     match has_extension(path, "zt") {
         true => Ok(()),
-        false => Err(Failure::at(path, "this command writes .zt files alone; zt convert writes others")),
+        false => Err(Failure::at(path, "this command writes only .zt files; use zt convert for others")),
     }
 }
 
@@ -81,8 +81,7 @@ impl Members {
     ) -> Outcome<Members> {
         check_text(output)?;
         if root.is_symlink() {
-            let why =
-                "it is a symbolic link; name the file that it leads to, which its parts are to stand beside";
+            let why = "it is a symbolic link; name its target, because the parts are written beside it";
             return Err(Failure::at(root, why));
         }
         let old_root = identity(root); // before it is looked at
@@ -174,7 +173,7 @@ pub fn without_root(output: &Path, extension: &str, count: usize) -> Outcome<Vec
     let front = format!("{}-", stem(output, extension));
     let there = Some(output.to_owned()).filter(|path| path.symlink_metadata().is_ok());
     if let Some(there) = there.or_else(|| neighbours(output).find(|path| is_part(path, &front, extension))) {
-        let why = "it is there already, and several files do not replace it as one; choose a new folder";
+        let why = "it exists, and several files cannot replace it at once; choose a new folder";
         return Err(Failure::at(&there, why));
     }
     let name = |number| format!("{front}{}.{extension}", member_name(1, number, count));

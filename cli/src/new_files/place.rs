@@ -9,7 +9,7 @@ pub fn check_free(path: &Path, force: bool) -> Outcome<()> {
     let exists = path.as_os_str() != "-" && path.symlink_metadata().is_ok();
     match exists && !force {
         true if path.is_dir() => Err(Failure::at(path, "it is a folder")),
-        true => Err(Failure::at(path, "it is there already; --force replaces it")),
+        true => Err(Failure::at(path, "it exists; --force replaces it")),
         false => Ok(()),
     }
 }

@@ -86,7 +86,7 @@ fn of_two_commands_that_chose_names_at_once_the_second_changes_nothing() {
         let before = visible();
         assert_eq!(before.len(), 2 + usize::from(root.is_some()), "{case}");
         let why = second.publish().unwrap_err().text();
-        assert!(why.contains("another program") || why.contains("there already"), "{case}: {why}");
+        assert!(why.contains("another program") || why.contains("it exists"), "{case}: {why}");
         assert_eq!(found(), before, "{case}");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -46,7 +46,7 @@ impl Store for View<'_> {
 
     fn open(&self, path: &Path) -> Result<Opened> {
         if self.gone.contains(plain(path)) {
-            return Err(Error::new(Cause::NoFile, format_args!("it is there no more")));
+            return Err(Error::new(Cause::NoFile, format_args!("it no longer exists")));
         }
         let file = FileSource::open(self.new.get(plain(path)).map_or(path, PathBuf::as_path))?;
         let source: Box<dyn ByteSource> = match MapSource::new(file, false) {

@@ -104,11 +104,11 @@ fn objects_of_other_files_are_added_and_merged() {
     assert_same(&input, &merged, &more);
     assert_eq!(names(&merged), [before, more].concat());
     run(&[&"merge", &one, &"--force", &input, &merged]).good();
-    run(&[&"merge", &one, &input, &merged]).bad(&["there already"]);
+    run(&[&"merge", &one, &input, &merged]).bad(&["it exists"]);
     for wrong in ["a.safetensors", "a.gguf", "a.pt"] {
         let wrong = path.with_file_name(wrong);
-        run(&[&"merge", &one, &input, &wrong]).bad(&[".zt files alone", "zt convert"]);
-        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&[".zt files alone", "zt convert"]);
+        run(&[&"merge", &one, &input, &wrong]).bad(&["only .zt files", "zt convert"]);
+        run(&[&"split", &one, &wrong, &"--size", &"1K"]).bad(&["only .zt files", "zt convert"]);
     }
     run(&[&"merge", &one, &path, &merged, &"--force"]).bad(&["is also in"]);
     assert_eq!(names_in(path.parent().unwrap()), ["file.zt", "merged.zt"]);
@@ -126,7 +126,7 @@ fn a_folder_is_not_changed_and_the_line_says_what_could_be() {
         &[&"compact", &model],
     ];
     for words in cases {
-        run(words).bad(&["change-folder: it is a folder; the file in it"]);
+        run(words).bad(&["change-folder: it is a folder; name the file"]);
     }
 }
 

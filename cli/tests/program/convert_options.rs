@@ -29,8 +29,8 @@ fn tensors_are_chosen_and_renamed() {
         (&["--exclude=none"], "no object matches \"none\""),
         (&["--exclude=*.a.*", "--exclude=none"], "no object matches \"none\""),
         (&["--include=*.a.*", "--exclude=*.a.*"], "no tensor is chosen"),
-        (&["--rename=none=x"], "no object has the name \"none\", which --rename replaces"),
-        (&["--rename=*=*", "--rename=none.*=x*"], "no object matches \"none.*\", which --rename replaces"),
+        (&["--rename=none=x"], "no object has the name \"none\"; --rename needs one"),
+        (&["--rename=*=*", "--rename=none.*=x*"], "no object matches \"none.*\"; --rename needs one"),
     ] {
         convert(options).bad(&["in.safetensors: ", why]);
         assert_eq!(std::fs::read(&to).unwrap(), before, "{options:?}");
@@ -76,7 +76,7 @@ fn what_cannot_be_represented_is_named_and_nothing_is_written() {
         (&sparse, "out.gguf", &["GGUF cannot represent the format \"sparse_"]),
         (&blocks, "out.safetensors", &["safetensors cannot represent the type \"gguf."]),
         (&blocks, "out.npz", &["npz cannot represent the type \"gguf."]),
-        (&from, "out.onnx", &["the extension is none of .zt, .safetensors, .gguf and .npz", "--to"]),
+        (&from, "out.onnx", &["the extension is not .zt, .safetensors, .gguf or .npz", "--to"]),
     ];
     for (input, output, parts) in cases {
         run(&[&"convert", &input, &folder.join(output)]).bad(parts);
@@ -105,7 +105,7 @@ fn nothing_is_replaced_without_force() {
         std::fs::write(&to, "precious").unwrap();
         let options: [&dyn AsRef<std::ffi::OsStr>; 5] =
             [&"convert", &from, &to, &"--no-attributes", &"--exclude=*.bias"];
-        run(&options).bad(&["it is there already; --force replaces it"]);
+        run(&options).bad(&["it exists; --force replaces it"]);
         assert_eq!(std::fs::read(&to).unwrap(), b"precious");
         run(&[&options[..], &[&"--force"]].concat()).good();
         assert_ne!(std::fs::read(&to).unwrap(), b"precious");
@@ -201,6 +201,5 @@ fn two_tensors_of_one_name_are_refused_by_every_target() {
         run(&[&"convert", &twice, &to]).bad(&["two tensors would have the name"]);
     }
     assert!(names_in(&folder).is_empty());
-    run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")])
-        .bad(&["the extension is none of"]);
+    run(&[&"convert", &twice, &folder.join("model.safetensors.index.json")]).bad(&["the extension is not"]);
 }

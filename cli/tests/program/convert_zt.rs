@@ -211,7 +211,7 @@ fn a_file_can_be_converted_onto_itself() {
     let path = folder("convert-itself").join("model.zt");
     std::fs::copy(data().join("v0.1/py-0.1.4-1000.zt"), &path).unwrap();
     let before = listing(&path);
-    run(&[&"convert", &path, &path, &"--zstd"]).bad(&["it is there already; --force replaces it"]);
+    run(&[&"convert", &path, &path, &"--zstd"]).bad(&["it exists; --force replaces it"]);
     run(&[&"convert", &path, &path, &"--zstd", &"--force"]).good();
     assert_eq!(essence(&listing(&path)), essence(&before));
     assert_eq!(names_in(path.parent().unwrap()), ["model.zt"]);

@@ -11,7 +11,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("py-1.2.3-attributes.zt", "the name of an attribute has 0 bytes"),
     ("py-1.2.3-nul-and-empty-names.zt", "the name of an object has 0 bytes"),
     ("py-1.2.3-quantized.zt", "zt.quant_group/1"),
-    ("py-1.2.3-unknown-format.zt", "\"block_mx\" is no namespace.name/number"),
+    ("py-1.2.3-unknown-format.zt", "\"block_mx\" is not namespace.name/number"),
     ("py-1.2.3-unknown-type.zt", "cannot represent the type \"vendor.int4x2\""),
     ("rs-1.2.3-file-attributes.zt", "the name of an attribute has 0 bytes"),
 ];

@@ -55,7 +55,7 @@ fn what_cannot_be_edited_stays_as_it_is() {
     let bytes = std::fs::read(data().join("v1.2/py-1.2.3-all-dtypes.zt")).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     run(&[&"edit", &path, &"--remove", &"u8", &"--remove", &"none"]).bad(&["file.zt: ", "\"none\""]);
-    run(&[&"edit", &path, &"--rename", &"u8", &"i8"]).bad(&["\"i8\"", "there already"]);
+    run(&[&"edit", &path, &"--rename", &"u8", &"i8"]).bad(&["\"i8\"", "exists already"]);
     run(&[&"edit", &path, &"--unset", &"u8", &"none"]).bad(&["\"u8\"", "\"none\""]);
     run(&[&"edit", &path, &"--set", &"u8", &"k", &"{"]).bad(&["file.zt: "]);
     assert_eq!(run(&[&"edit", &path]).status, 2, "nothing to do");

@@ -22,7 +22,10 @@ fn a_file_has_its_digest() {
 fn a_file_that_is_not_canonical_says_why() {
     let path = data().join("v2/real/release-2.1.1-zstd.zt");
     let line = run(&[&"id", &path]).good();
-    assert!(line.contains("  not canonical: K2: its offset 8192 is no multiple of 65536: object "), "{line}");
+    assert!(
+        line.contains("  not canonical: K2: its offset 8192 is not a multiple of 65536: object "),
+        "{line}"
+    );
     let json: serde_json::Value = serde_json::from_str(&run(&[&"id", &"--json", &path]).good()).unwrap();
     assert!(json[0]["content_digest"].as_str().unwrap().starts_with("sha256:"));
 }

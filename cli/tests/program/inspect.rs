@@ -119,7 +119,7 @@ fn a_difference_is_reported_with_its_place_and_size() {
         "~ shape: shape [4] and [2, 2]",
         "~ value: 2 of 4 numbers differ, at most by 0.5, some of them to infinity or NaN, the first at [0, 1]: 2 and 2.5",
         "~ late: 1 of 1 numbers differ, at most by 1.19209e-7, the first at [0]: 1.0 and 1.0000001192092896",
-        "~ zero: the same numbers by other bits: signs of zeros, kinds of NaN, or other bytes of true",
+        "~ zero: the same numbers with other bits: signs of zeros, kinds of NaN, or other bytes of true",
         "1 object the same, 4 differ, 1 only in the first, 1 only in the second",
     ] {
         assert!(ran.out.lines().any(|l| l == line), "{line:?} is not in\n{}", ran.out);
@@ -236,9 +236,9 @@ fn extract_writes_files_that_open_and_leaves_what_is_there() {
     for several in [&[][..], &["--force"]] {
         let mut command = common::zt();
         command.arg("extract").arg(&path).arg("--to").arg(&to).args(several);
-        common::Ran::of(command.output().unwrap()).bad(&["there already", "a new folder"]);
+        common::Ran::of(command.output().unwrap()).bad(&["it exists", "a new folder"]);
     }
-    run(&[&"extract", &path, &"z", &"--to", &to]).bad(&["there already", "--force"]);
+    run(&[&"extract", &path, &"z", &"--to", &to]).bad(&["it exists", "--force"]);
     run(&[&"extract", &path, &"z", &"--to", &to, &"--force"]).good();
     run(&[&"extract", &path, &"z", &"--to", &to, &"--force", &"--raw"]).good();
     assert_eq!(std::fs::read(to.join("z.bin")).unwrap(), bytes_of(&[2.0, 3.0]));

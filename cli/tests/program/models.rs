@@ -155,9 +155,9 @@ fn what_people_have_in_place_of_a_model_is_named() {
         ("a.7z", b"7z\xbc\xaf\x27\x1c\0", &["7-Zip"]),
         ("a.h5", b"\x89HDF\r\n\x1a\n", &["HDF5", "zt convert"]),
         ("zeros.safetensors", &[0; 9000], &["zeros"]),
-        ("torn.safetensors", &torn, &["zeros", "not complete"]),
-        ("short.safetensors", &torn[..60], &["zeros", "not complete"]),
-        ("short.gguf", &torn_keys, &["zeros", "not complete"]),
+        ("torn.safetensors", &torn, &["zeros", "incomplete"]),
+        ("short.safetensors", &torn[..60], &["zeros", "incomplete"]),
+        ("short.gguf", &torn_keys, &["zeros", "incomplete"]),
         ("m.safetensors.incomplete", b"\x10\0\0\0\0\0\0\0{\"a\"", &["not complete"]),
     ];
     for (name, bytes, parts) in cases {

@@ -325,9 +325,9 @@ fn the_extension_chooses_the_container_and_another_needs_to() {
         ["m.safetensor", "m.ztensor", "m.pt", "m.bin", "m.npy", "m.json", "m", "m.zt.tmp", ".zt", "m."]
     {
         let to = folder.join(name);
-        run(&[&"convert", &input, &to]).bad(&[name, "the extension is none of", "--to"]);
-        run(&[&"merge", &input, &to]).bad(&[name, "this command writes .zt files alone"]);
-        run(&[&"split", &input, &to, &"--size=1K"]).bad(&[name, "this command writes .zt files alone"]);
+        run(&[&"convert", &input, &to]).bad(&[name, "the extension is not", "--to"]);
+        run(&[&"merge", &input, &to]).bad(&[name, "this command writes only .zt files"]);
+        run(&[&"split", &input, &to, &"--size=1K"]).bad(&[name, "this command writes only .zt files"]);
         assert_eq!(names_in(&folder), ["in.zt"], "{name}");
         run(&[&"convert", &input, &to, &"--to=gguf"]).good();
         assert!(run(&[&"info", &to]).good().contains("GGUF"), "{name}");
@@ -338,9 +338,8 @@ fn the_extension_chooses_the_container_and_another_needs_to() {
     let other = folder.join("m.safetensors");
     std::fs::copy(&input, &other).unwrap();
     let before = std::fs::read(&other).unwrap();
-    run(&[&"add", &other, &data().join("v1.2/py-1.2.3-sparse.zt")])
-        .bad(&["m.safetensors", ".zt files alone"]);
-    run(&[&"compact", &other]).bad(&["m.safetensors", ".zt files alone"]);
+    run(&[&"add", &other, &data().join("v1.2/py-1.2.3-sparse.zt")]).bad(&["m.safetensors", "only .zt files"]);
+    run(&[&"compact", &other]).bad(&["m.safetensors", "only .zt files"]);
     assert_eq!(std::fs::read(&other).unwrap(), before);
     // Several files are called as the one would be, without an extension that is another container's.
     run(&[&"convert", &input, &folder.join("m.v1"), &"--to=gguf", &"--shard-size=1"]).good();

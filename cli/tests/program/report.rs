@@ -82,7 +82,7 @@ fn two_files_are_compared_as_by_diff() {
     assert_eq!(found["diff"], expected);
     assert_eq!(found["files"].as_array().unwrap().len(), 2);
     assert_eq!(report(&path, &[other])["diff"], Value::Null);
-    run(&[&"report", &path, &"--diff", &"-o", &folder.join("page.html")]).bad(&["--diff compares two files"]);
+    run(&[&"report", &path, &"--diff", &"-o", &folder.join("page.html")]).bad(&["--diff needs two files"]);
     assert_eq!(names_in(&folder), ["half.zt", "in.safetensors"]);
 }
 
@@ -108,10 +108,10 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
     let page = folder.join("page.html");
     let out = run(&[&"report", &path, &"-o", &page]).good();
     assert!(out.contains("page.html: 1 file, "), "{out}");
-    run(&[&"report", &path, &"-o", &page]).bad(&["it is there already; --force replaces it"]);
+    run(&[&"report", &path, &"-o", &page]).bad(&["it exists; --force replaces it"]);
     run(&[&"report", &path, &"-o", &page, &"--force"]).good();
     run(&[&"report", &path, &"-o", &page, &"--force", &"missing.zt"]).bad(&["missing.zt"]);
-    run(&[&"report", &path, &"-o", &path, &"--force"]).bad(&["is one of the files that the report is about"]);
+    run(&[&"report", &path, &"-o", &path, &"--force"]).bad(&["is one of the input files"]);
     assert_eq!(names_in(&folder), ["in.safetensors", "page.html"]);
     run(&[&"ls", &path]).good();
     let model = folder.join("model");
@@ -121,8 +121,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
         std::fs::copy(sharded.join(&name), model.join(&name)).unwrap();
     }
     for name in ["model-00002-of-00003.safetensors", "model.safetensors.index.json"] {
-        run(&[&"report", &model, &"-o", &model.join(name), &"--force"])
-            .bad(&["is one of the files that the report is about"]);
+        run(&[&"report", &model, &"-o", &model.join(name), &"--force"]).bad(&["is one of the input files"]);
     }
     run(&[&"ls", &model]).good();
 }

@@ -255,10 +255,10 @@ fn attributes_that_are_not_taken_along_are_noted() {
     let b = file("b.safetensors", "b", json!({ "k": "2", "one": "" }));
     let merged = folder.join("m.zt");
     let ran = run(&[&"merge", &a, &b, &merged]);
-    assert_eq!(ran.err, "zt: left out: 1 attribute: \"k\": a file before has another value of it\n");
+    assert_eq!(ran.err, "zt: left out: 1 attribute: \"k\": an earlier file has another value\n");
     let c = file("c.safetensors", "c", json!({ "x": "1" }));
     let ran = run(&[&"add", &merged, &c]);
-    assert_eq!(ran.err, "zt: left out: 1 attribute: \"x\": attributes of the file that is added\n");
+    assert_eq!(ran.err, "zt: left out: 1 attribute: \"x\": attributes of the added file\n");
     let ran = run(&[&"extract", &c, &"--to", &folder.join("out")]);
     assert_eq!(ran.err, "zt: left out: 1 attribute: only tensors are extracted\n");
     let (digests, to) = (folder.join("d.zt"), folder.join("d.safetensors"));

@@ -151,7 +151,7 @@ impl PiecewiseDecoder {
         let at = self.consumed.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
         match code_number(code) {
             CODE_PREFIX if self.finished && self.frames > 0 => {
-                broken!(Rule::ZstdTrailing, "the stored bytes from {} on are no zstd frame", self.consumed)
+                broken!(Rule::ZstdTrailing, "the stored bytes from {} on are not a zstd frame", self.consumed)
             }
             CODE_WINDOW => fail!(
                 Unsupported,

@@ -74,7 +74,7 @@ impl Reader<'_> {
             Some(magic) if magic & !0xF == SKIPPABLE => self.skippable_frame(),
             _ if self.start > 0 => {
                 let at = self.start;
-                Err(broken!(Rule::ZstdTrailing, "the {left} stored bytes from {at} on are no zstd frame"))
+                Err(broken!(Rule::ZstdTrailing, "the {left} stored bytes from {at} on are not a zstd frame"))
             }
             Some(magic) => {
                 Err(self.corrupt(format_args!("it begins with {magic:#010x}, zstd with {MAGIC:#010x}")))
@@ -143,7 +143,7 @@ impl Reader<'_> {
         let base = 1u64.checked_shl(log).unwrap_or(u64::MAX); // 2^41 at most
         if log > MAX_WINDOW_LOG {
             return Err(
-                self.corrupt(format_args!("its window of 2^{log} bytes is larger than any decoder takes"))
+                self.corrupt(format_args!("its window of 2^{log} bytes is larger than any decoder accepts"))
             );
         }
         Ok(base.saturating_add((base >> 3).saturating_mul(byte & 7)))

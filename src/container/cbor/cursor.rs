@@ -151,7 +151,7 @@ impl<'a> Cursor<'a> {
     fn cut_short(&self, count: u64) -> crate::error::Error {
         broken!(
             Rule::CborMalformed,
-            "CBOR at offset {}: {count} bytes are promised, {} are left",
+            "CBOR at offset {}: {count} bytes are declared, {} are left",
             self.file_offset(),
             self.remaining()
         )

@@ -92,7 +92,7 @@ impl SeenKeys {
     pub fn into_unknown(self) -> Result<Option<Attributes>> {
         match &self.unknown {
             Some(unknown) if !value::keys_are_unique(unknown.iter())? => {
-                Err(broken!(Rule::CborDuplicateKey, "an unknown field stands twice in one map"))
+                Err(broken!(Rule::CborDuplicateKey, "an unknown field is twice in one map"))
             }
             _ => Ok(self.unknown),
         }
@@ -102,7 +102,7 @@ impl SeenKeys {
 #[cold]
 fn duplicate_field(key: &[u8]) -> Error {
     let key = key.escape_ascii();
-    broken!(Rule::CborDuplicateKey, "the field \"{key}\" stands twice in one map")
+    broken!(Rule::CborDuplicateKey, "the field \"{key}\" is twice in one map")
 }
 
 const DIMENSION: &str = "a dimension of \"shape\"";

@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
             let rule = Rule::MetadataTruncated;
             return Stop::Failed(broken!(
                 rule,
-                "{size} bytes are promised at offset {offset}, {left} are left"
+                "{size} bytes are declared at offset {offset}, {left} are left"
             ));
         }
         if end > self.reach.limit {
@@ -141,7 +141,9 @@ impl<'a> Cursor<'a> {
         self.encoding.narrow = version == 1;
         match version {
             1..=3 => Ok(version),
-            _ => Err(fail!(Unsupported, "it is of GGUF version {version}; 1, 2 and 3 are read here").into()),
+            _ => {
+                Err(fail!(Unsupported, "its GGUF version is {version}; the library reads 1, 2 and 3").into())
+            }
         }
     }
 
@@ -199,7 +201,7 @@ impl<'a> Cursor<'a> {
             let at = self.offset().saturating_sub(4);
             Stop::Failed(broken!(
                 Rule::ValueType,
-                "the value type at offset {at} is {number}, which GGUF has not"
+                "the value type at offset {at} is {number}, which GGUF does not have"
             ))
         })
     }
@@ -219,7 +221,7 @@ impl<'a> Cursor<'a> {
             true => Ok(()),
             false => Err(Stop::Failed(broken!(
                 Rule::MetadataTruncated,
-                "{count} {what} of at least {each} bytes are promised in front of offset {}, {} bytes are left",
+                "{count} {what} of at least {each} bytes are declared before offset {}, {} bytes are left",
                 self.offset(),
                 self.left()
             ))),

@@ -198,13 +198,13 @@ impl<'b> Decoder<'b> {
     /// All metadata was read, and ends there: the data begins at the next multiple of the alignment.
     fn finish(mut self, end: u64, file_size: u64) -> Result<(u64, Manifest)> {
         let alignment = self.keys.as_ref().map_or(1, Keys::alignment);
-        let overflow = || broken!(Rule::RangeOverflow, "the start of the data leaves 64 bits");
+        let overflow = || broken!(Rule::RangeOverflow, "the start of the data exceeds 64 bits");
         let data = end.checked_next_multiple_of(alignment).ok_or_else(overflow)?;
         for (object, component) in self.manifest.objects.iter().zip(self.manifest.components.iter_mut()) {
             let (offset, name) = (component.offset, object.name);
             component.offset = offset.checked_add(data).ok_or_else(|| {
                 let name = Quoted(self.manifest.texts.get_bytes(name));
-                broken!(Rule::RangeOverflow, "tensor {name}: its offset {offset} leaves 64 bits")
+                broken!(Rule::RangeOverflow, "tensor {name}: its offset {offset} exceeds 64 bits")
             })?;
         }
         if self.has_unknown {
@@ -246,7 +246,7 @@ fn size_of(kind: Type, info: &Info<'_>) -> Result<u64> {
         return Err(broken!(Rule::BlockRow, "its rows of {row} elements are not whole blocks of {elements}"));
     }
     let size = element_count(shape).and_then(|count| block.size(count));
-    size.ok_or_else(|| broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits"))
+    size.ok_or_else(|| broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits"))
 }
 
 /// Most dimensions of a tensor.

@@ -189,7 +189,7 @@ pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.cou
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     let integer = |key: &str| -> Result<Option<u64>> {
         let Some(value) = manifest.file_attributes().and_then(|map| map.get(key)) else { return Ok(None) };
-        let wrong = || broken!(Rule::SplitKeys, "key {key:?} is no integer from 0 on");
+        let wrong = || broken!(Rule::SplitKeys, "key {key:?} is not an integer of at least 0");
         value.as_u64().map(Some).ok_or_else(wrong)
     };
     let Some(count) = integer("split.count")?.filter(|count| *count > 1) else { return Ok(None) };
@@ -270,7 +270,7 @@ impl<'t> KeyMap<'t> {
             _ => &[],
         }));
         if let Some(key) = find_duplicate(&keys, Ord::cmp)? {
-            return Err(broken!(Rule::KeyDuplicate, "the key {} is there twice", Quoted(key)));
+            return Err(broken!(Rule::KeyDuplicate, "the key {} is in the file twice", Quoted(key)));
         }
         self.budget.give_back(sorted);
         self.map.finish()

@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
         to.begin_map(Some(items.len() as u64))?;
         for item in items.iter() {
             let Kind::Array(parts) = item.kind() else {
-                return Err(self.wrong("a pair of \"$map\" is no array"));
+                return Err(self.wrong("a pair of \"$map\" is not an array"));
             };
             let Some((key, value)) = pair(parts) else {
                 return Err(self.wrong("a pair of \"$map\" is not two values"));

@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
             (_, Some(number)) if is_whole => return Ok(number),
             _ => {}
         }
-        Err(broken!(rule, "{what} at byte {start} of {} is no integer from 0 to 2^64-1", self.what))
+        Err(broken!(rule, "{what} at byte {start} of {} is not an integer from 0 to 2^64-1", self.what))
     }
 
     /// Passes over a value of any kind, whose keys it keeps.

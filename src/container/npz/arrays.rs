@@ -226,7 +226,7 @@ fn size_of(header: &Header, dimensions: &[u64]) -> Result<Option<u64>> {
         Kind::Plain { dtype, logical, .. } => Some(unit(*dtype, *logical)),
         Kind::Unreadable { size, .. } => *size,
     };
-    let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits");
+    let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} exceeds 64 bits");
     let elements = element_count(shape).ok_or_else(overflow)?;
     unit.map(|unit| elements.checked_mul(unit).ok_or_else(overflow)).transpose()
 }

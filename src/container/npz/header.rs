@@ -145,7 +145,7 @@ fn tuple(literal: &mut Literal<'_>, dimensions: &mut Vec<u64>, budget: &Budget) 
         comma = literal.take(b',');
     }
     match rank == 1 && !comma {
-        true => Err(literal.wrong("one integer in parentheses is no tuple")),
+        true => Err(literal.wrong("one integer in parentheses is not a tuple")),
         false => Ok((start, rank)),
     }
 }

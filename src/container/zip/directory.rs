@@ -153,7 +153,7 @@ impl Directory {
             0 => directory.check_names(budget).map(|()| directory),
             left => Err(broken!(
                 Rule::ZipDirectory,
-                "{left} bytes are left of the archive's directory behind its {members} entries"
+                "{left} bytes are left of the archive's directory after its {members} entries"
             )),
         }
     }
@@ -173,7 +173,7 @@ impl Directory {
     fn entry(&mut self, fields: &mut Fields<'_>, budget: &Budget) -> Result<()> {
         let short = || broken!(Rule::ZipDirectory, "the directory ends within it");
         let Some(rest) = fields.0.strip_prefix(ENTRY) else {
-            return Err(broken!(Rule::ZipDirectory, "it does not begin as an entry does"));
+            return Err(broken!(Rule::ZipDirectory, "it does not begin like an entry"));
         };
         fields.0 = rest;
         let (member, name, extra, disk) = fixed(fields).ok_or_else(short)?;
@@ -247,7 +247,7 @@ fn check(
         return Err(fail!(Unsupported, "the archive's directory is encrypted"));
     }
     if member.is_utf8() && std::str::from_utf8(name).is_err() {
-        return Err(broken!(Rule::ZipName, "its name says that it is UTF-8 and is not"));
+        return Err(broken!(Rule::ZipName, "its name is marked as UTF-8 but is not"));
     }
     let (stored_size, size) = (member.stored_size, member.size);
     if member.header >= directory.start || stored_size > directory.start {
@@ -261,7 +261,7 @@ fn check(
     match member.method() {
         Method::Stored if stored_size != size => Err(broken!(
             Rule::ZipDirectory,
-            "it is stored as it is, but takes {stored_size} bytes and has {size}"
+            "it is not compressed, but takes {stored_size} bytes and has {size}"
         )),
         Method::Deflated if size > stored_size.saturating_mul(MAX_RATIO) => Err(broken!(
             Rule::DeflateLength,

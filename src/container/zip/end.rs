@@ -47,7 +47,7 @@ pub(super) fn read(input: &mut dyn Input, limits: &Limits) -> Result<End> {
             (wide, start)
         }
         None if is_wide(&record) => {
-            return Err(wrong("it leaves numbers to a record of 64 bits, which is not there"));
+            return Err(wrong("it refers to a 64-bit record, which is missing"));
         }
         None => (record, at),
     };
@@ -89,7 +89,7 @@ fn find(input: &mut dyn Input) -> Result<u64> {
     let bytes = input.read(start..file_size)?;
     let found = bytes.windows(END.len()).rposition(|window| window == END);
     let found = found.ok_or_else(|| {
-        wrong(format_args!("there is none: the file was cut, or bytes follow its end: {TRAILING_HELP}"))
+        wrong(format_args!("it is missing: the file was truncated, or bytes follow its end: {TRAILING_HELP}"))
     })?;
     let comment = bytes.get(found..).and_then(|record| record.get(20..22));
     let comment = comment.and_then(|size| Fields(size).u16()).map(u64::from);

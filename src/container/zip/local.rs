@@ -152,7 +152,7 @@ impl Directory {
                     let at = member.stored().end;
                     let error = broken!(
                         Rule::ZipLocalHeader,
-                        "its sizes or its CRC-32 in the directory are not those that stand behind its data at {at}"
+                        "its sizes or its CRC-32 in the directory differ from those after its data at {at}"
                     );
                     Err(self.blame(member, error))
                 }

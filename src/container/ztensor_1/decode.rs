@@ -365,11 +365,7 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
         None => (None, None),
     };
     let mismatch = |logical: &str, dtype: Dtype| {
-        broken!(
-            Rule::TypeDtypeMismatch,
-            "the type {logical:?} does not go with the dtype \"{}\"",
-            dtype.name()
-        )
+        broken!(Rule::TypeDtypeMismatch, "the type {logical:?} does not match the dtype \"{}\"", dtype.name())
     };
     match (&names.logical, dtype, implied) {
         (NamedLogical::Absent, _, Some(implied)) => Ok(LogicalType::Known(implied)),
@@ -378,7 +374,7 @@ fn resolve_logical_type(names: &TypeNames) -> Result<LogicalType> {
             let name = implied.name_in_1_1().unwrap_or_default();
             Err(broken!(
                 Rule::TypeDtypeMismatch,
-                "the type \"{}\" does not go with the dtype {name:?}",
+                "the type \"{}\" does not match the dtype {name:?}",
                 t.name()
             ))
         }

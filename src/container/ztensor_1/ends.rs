@@ -101,7 +101,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
 pub fn footer_missing(file_size: u64) -> Error {
     broken!(
         Rule::FooterMagic,
-        "the file begins like 1.x but its {file_size} bytes do not end in ZTEN1000: cut short, or not closed"
+        "the file begins like 1.x but its {file_size} bytes do not end in ZTEN1000: truncated, or not closed"
     )
 }
 

@@ -25,7 +25,7 @@ pub fn check_range(offset: u64, length: u64, file_size: u64) -> Result<()> {
     if offset < ends::PAGE || offset % ends::PAGE != 0 {
         return Err(broken!(
             Rule::Zt2BlobAlignment,
-            "its offset {offset} is no multiple of {} from {} on",
+            "its offset {offset} is not a multiple of {} from {} on",
             ends::PAGE,
             ends::PAGE
         ));

@@ -86,7 +86,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
     }
     if c.offset % CANONICAL_ALIGNMENT != 0 {
         return try_format(format_args!(
-            "K2: its offset {} is no multiple of {CANONICAL_ALIGNMENT}",
+            "K2: its offset {} is not a multiple of {CANONICAL_ALIGNMENT}",
             c.offset
         ))
         .map(Some);
@@ -97,7 +97,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         _ => *next,
     };
     if c.offset > wanted || (c.stored_size == 0 && c.offset != wanted) {
-        return try_format(format_args!("K3: its offset is {}, its place is {wanted}", c.offset)).map(Some);
+        return try_format(format_args!("K3: its offset is {}, but has to be {wanted}", c.offset)).map(Some);
     }
     if c.offset == *next && c.stored_size > 0 {
         *next = c.end().checked_next_multiple_of(CANONICAL_ALIGNMENT).unwrap_or(u64::MAX);
@@ -119,7 +119,7 @@ fn repeated(mut parts: Vec<Part<'_>>) -> Result<Option<String>> {
         Some([a, b]) => {
             let (a, b, name) = (a.component.offset, b.component.offset, Quoted(b.name));
             try_format(format_args!(
-                "K3: object {name} at {b} has the digest of what is at {a}, but is stored apart from it"
+                "K3: object {name} at {b} has the same digest as the data at {a}, but is stored separately"
             ))
             .map(Some)
         }
@@ -197,7 +197,7 @@ impl fmt::Display for Surplus<'_> {
         let key = Quoted(self.key);
         match self.is_known {
             true => write!(f, "M4: its {key} is empty, and has to be left out"),
-            false => write!(f, "M1: it has the key {key}, which is not known"),
+            false => write!(f, "M1: it has the unknown key {key}"),
         }
     }
 }

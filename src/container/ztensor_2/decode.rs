@@ -207,7 +207,7 @@ fn object(d: &mut Decoder<'_>, frame: &Frame, name: TextId) -> Result<()> {
     let component_end = table_position(d.manifest.components.len())?;
     let component_count = component_end.saturating_sub(component_start);
     if component_count == 0 {
-        return Err(broken!(Rule::Zt2Schema, "it has no \"parts\", or none in it"));
+        return Err(broken!(Rule::Zt2Schema, "its \"parts\" is missing or empty"));
     }
     let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
     layouts::check(&d.manifest, &object)?;
@@ -232,7 +232,7 @@ fn shape(d: &mut Decoder<'_>) -> Result<(u32, u32)> {
     }
     match product {
         Some(_) => d.intern_shape(shape),
-        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} leaves 64 bits")),
+        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} exceeds 64 bits")),
     }
 }
 

@@ -158,7 +158,7 @@ impl Walk<'_> {
         if argument > capacity as u64 {
             return Err(self.wrong(
                 Rule::Zt2CborSyntax,
-                format_args!("{argument} items or bytes are promised, {left} bytes are left"),
+                format_args!("{argument} items or bytes are declared, {left} bytes are left"),
             ));
         }
         if major >= 4 {
@@ -225,7 +225,7 @@ impl Walk<'_> {
         let at = self.base.saturating_add(key.start as u64);
         match order {
             Ordering::Equal => {
-                broken!(Rule::Zt2CborDuplicateKey, "CBOR at offset {at}: a key stands twice in one map")
+                broken!(Rule::Zt2CborDuplicateKey, "CBOR at offset {at}: a key is twice in one map")
             }
             _ => broken!(
                 Rule::Zt2CborDeterminism,

@@ -58,7 +58,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     let Some(footer) = tail.last_chunk::<FOOTER_BYTES>().filter(|tail| tail.ends_with(MAGIC)) else {
         return Err(broken!(
             Rule::Zt2FooterMagic,
-            "the file begins as one of zTensor 2 does but does not end with its magic"
+            "the file begins like zTensor 2 but does not end with its magic"
         ));
     };
     let Footer { manifest_offset, manifest_length, manifest_hash, version } = Footer::read(footer);
@@ -92,7 +92,7 @@ pub fn detect(Ends { file_size, head, tail }: Ends<'_>, limits: &Limits) -> Resu
     if manifest_offset < PAGE || manifest_offset % PAGE != 0 {
         return Err(broken!(
             Rule::Zt2BlobAlignment,
-            "the manifest is at {manifest_offset}, which is no multiple of {PAGE} from {PAGE} on"
+            "the manifest is at {manifest_offset}, which is not a multiple of {PAGE} from {PAGE} on"
         ));
     }
     match manifest_offset.checked_add(manifest_length).filter(|manifest_end| *manifest_end <= end) {

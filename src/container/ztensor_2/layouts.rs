@@ -92,7 +92,7 @@ fn dense(manifest: &Manifest, object: &Object) -> Result<()> {
         )));
     }
     let shape = manifest.shape(object);
-    let overflow = || broken!(Rule::Zt2DenseSize, "the size of the shape {shape:?} leaves 64 bits");
+    let overflow = || broken!(Rule::Zt2DenseSize, "the size of the shape {shape:?} exceeds 64 bits");
     let count = element_count(shape).ok_or_else(overflow)?;
     let Some(block) = data.block() else { return Ok(()) };
     let expected = block.size(count).ok_or_else(overflow)?;
@@ -164,6 +164,6 @@ fn sparse_csr(manifest: &Manifest, object: &Object) -> Result<()> {
     let size = decoded(indices);
     match (size.checked_div(width), size.checked_rem(width)) {
         (Some(nnz), Some(0)) => check_values(values, nnz),
-        _ => Err(broken_layout(format_args!("\"indices\" has {size} bytes, no multiple of {width}"))),
+        _ => Err(broken_layout(format_args!("\"indices\" has {size} bytes, not a multiple of {width}"))),
     }
 }

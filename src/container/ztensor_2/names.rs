@@ -38,7 +38,8 @@ pub fn check_shard_name(name: &[u8]) -> Result<()> {
         true => Ok(()),
         false => Err(broken!(
             Rule::Zt2ShardName,
-            "the name of the shard {} is not 1 to {MAX_SHARD_NAME} of A-Z, a-z, 0-9, ., _ and -, the first no .",
+            "the name of the shard {} has to be 1 to {MAX_SHARD_NAME} of A-Z, a-z, 0-9, ., _ and -, and not \
+             begin with a dot",
             Quoted(name)
         )),
     }

@@ -157,8 +157,9 @@ fn dtype_of(d: &mut Decoder<'_>) -> Result<Dtype> {
 fn dtype_slow(d: &mut Decoder<'_>) -> Result<Dtype> {
     let name = text(d, Rule::Zt2Schema, "\"dtype\"")?;
     let found = DTYPES.into_iter().find(|dtype| dtype.name().as_bytes() == name);
-    found
-        .ok_or_else(|| broken!(Rule::Zt2Schema, "its dtype {} is none of the 12", crate::error::Quoted(name)))
+    found.ok_or_else(|| {
+        broken!(Rule::Zt2Schema, "its dtype {} is not one of the 12", crate::error::Quoted(name))
+    })
 }
 
 #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]

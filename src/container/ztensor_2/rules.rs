@@ -79,7 +79,7 @@ fn attribute<'m>(map: Option<Value<'m>>, key: &str) -> Checked<Value<'m>> {
 fn number(map: Option<Value<'_>>, key: &str) -> Checked<u64> {
     match attribute(map, key)?.as_u64() {
         Some(number) => Ok(number),
-        None => refuse!("its attribute {key:?} is no unsigned integer"),
+        None => refuse!("its attribute {key:?} is not an unsigned integer"),
     }
 }
 
@@ -88,7 +88,7 @@ fn one_of<'t>(map: Option<Value<'_>>, key: &str, texts: &[&'t str]) -> Checked<&
     let value = attribute(map, key)?;
     match texts.iter().find(|text| value.is_text(text)) {
         Some(text) => Ok(text),
-        None => refuse!("its attribute {key:?} is none of {texts:?}"),
+        None => refuse!("its attribute {key:?} is not one of {texts:?}"),
     }
 }
 
@@ -100,7 +100,7 @@ fn dimension(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
     let shape = manifest.shape(object);
     match usize::try_from(axis).ok().and_then(|axis| shape.get(axis)) {
         Some(along) => Ok(*along),
-        None => refuse!("its axis {axis} is none of the {} dimensions", shape.len()),
+        None => refuse!("its axis {axis} is not one of its {} dimensions", shape.len()),
     }
 }
 
@@ -108,7 +108,7 @@ fn dimension(manifest: &Manifest, object: &Object, axis: u64) -> Checked<u64> {
 fn divide(what: &str, number: u64, by: u64) -> Checked<u64> {
     match (number.checked_div(by), number.checked_rem(by)) {
         (Some(quotient), Some(0)) => Ok(quotient),
-        _ => refuse!("its {what} of {number} are no multiple of {by}"),
+        _ => refuse!("its {what} of {number} are not a multiple of {by}"),
     }
 }
 
@@ -178,7 +178,7 @@ fn zero_points(attribute: Option<Value<'_>>, form: &str) -> Checked<(Option<i64>
     let value = get("value");
     let is_integer = value.is_some_and(|value| matches!(value.kind(), Kind::Unsigned(_) | Kind::Negative(_)));
     if (form == "implied") != is_integer || (form != "implied" && value.is_some()) {
-        refuse!("its \"zero_point\" has an integer \"value\" exactly where its form is \"implied\"");
+        refuse!("its \"zero_point\" needs an integer \"value\" if its form is \"implied\", and only then");
     }
     let is_packed = match form {
         "tensor" => one_of(attribute, "packing", &["same_as_data", "plain"])? == "same_as_data",
@@ -306,7 +306,7 @@ pub fn form(spec: &Quantized<'_>) -> Result<QuantizedForm> {
     let zero_form = match (spec.has_zeros, zero_point) {
         (true, 0) => "tensor",
         (true, _) => refuse!("it has zeros, and a zero point of {zero_point} for all codes as well"),
-        (false, _) if zeros_packed => refuse!("its zeros are packed, but there are none"),
+        (false, _) if zeros_packed => refuse!("its zeros are packed, but it has no zeros"),
         (false, 0) => "none",
         (false, _) => "implied",
     };
@@ -371,7 +371,7 @@ fn check_packing(spec: &Quantized<'_>, per_word: u64) -> Result<()> {
     match parse_packing(packing) {
         Some((count, dtype)) if count == per_word && word(dtype)? == word(spec.codes)? => Ok(()),
         _ => {
-            refuse!("the packing {packing:?} is not that of {per_word} codes in each {}", spec.codes.name())
+            refuse!("the packing {packing:?} does not match {per_word} codes in each {}", spec.codes.name())
         }
     }
 }
@@ -409,7 +409,7 @@ fn shape(shape: &[u64]) -> Result<()> {
     // help.
     match shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d)) {
         Some(_) => Ok(()),
-        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} leaves 64 bits")),
+        None => Err(broken!(Rule::Zt2Shape, "the product of the shape {shape:?} exceeds 64 bits")),
     }
 }
 
@@ -439,12 +439,13 @@ fn format_name(name: &str) -> Result<()> {
     match (RULES.format)(name) {
         Some(Format::QuantizedGroup) => Err(broken!(
             Rule::Zt2LayoutRule,
-            "its groups of codes are the layout \"zt.quant_group/1\", which says more than {name:?}: along which axis they lie"
+            "its groups of codes need the layout \"zt.quant_group/1\", which, unlike {name:?}, says along \
+             which axis they lie"
         )),
         Some(_) => Ok(()),
         None => match is_layout_id(name) {
             true => Ok(()),
-            false => Err(broken!(Rule::Zt2LayoutRule, "the layout {name:?} is no namespace.name/number")),
+            false => Err(broken!(Rule::Zt2LayoutRule, "the layout {name:?} is not namespace.name/number")),
         },
     }
 }
@@ -466,10 +467,10 @@ fn object(manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
         let role = manifest.texts.get(c.role);
         let in_part = |e: crate::error::Error| e.within(format_args!("component {role:?}"));
         if !c.dtype.is_some_and(parts::has_dtype) {
-            return Err(in_part(broken!(Rule::Zt2Schema, "its dtype is none of the 12")));
+            return Err(in_part(broken!(Rule::Zt2Schema, "its dtype is not one of the 12")));
         }
         if c.dtype == Some(Dtype::Bool) && c.logical != LogicalType::Absent {
-            return Err(in_part(broken!(Rule::Zt2Schema, "it is of the type bool and of another one")));
+            return Err(in_part(broken!(Rule::Zt2Schema, "it has the type bool and another one")));
         }
         if c.encoding == Encoding::Other && c.size().is_none() {
             return Err(in_part(fail!(Unsupported, "its decoded size is unknown, but has to be declared")));

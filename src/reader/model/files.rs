@@ -56,7 +56,7 @@ pub fn check_is_one_file(path: &Path) -> Result<()> {
         false => Ok(()),
         true => Err(fail!(
             Unsupported,
-            "it leads to a model of several files, which is not changed as one: change each of its files"
+            "this is a model of several files, which cannot be changed as one: change each of its files"
         )),
     }
 }

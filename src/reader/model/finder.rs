@@ -93,7 +93,7 @@ impl<'a> Finder<'a> {
                 let (count, missing) = (index.file_count(), listed(missing.iter().copied()));
                 return Ok(Found::Incomplete(fail!(
                     NoFile,
-                    "of the {count} files that the index names, these are not there: {missing}"
+                    "of the {count} files in the index, these are missing: {missing}"
                 )));
             }
         }
@@ -129,7 +129,7 @@ impl<'a> Finder<'a> {
                 let (none, last) = (numbered.name(0)?, numbered.name(numbered.count)?);
                 return Err(fail!(
                     InvalidArgument,
-                    "the parts are numbered from 0 or from 1, but {none:?} and {last:?} are both there"
+                    "the parts are numbered from 0 or from 1, but {none:?} and {last:?} both exist"
                 ));
             }
         };
