@@ -261,13 +261,13 @@ static void what_2_has_not(void)
     refused_options(o, unsupported, "a canonical form");
     o = canonical();
     o.encoding = ZT_ENCODING_ZSTD;
-    refused_options(o, invalid, "an encoding is asked for");
+    refused_options(o, invalid, "an encoding is not possible");
     o = canonical();
     o.digest = ZT_DIGEST_SHA256;
     refused_options(o, invalid, "a digest other than xxh3");
     o = canonical();
     o.alignment = 1 << 17;
-    refused_options(o, invalid, "an alignment is asked for");
+    refused_options(o, invalid, "an alignment is not possible");
     o = spec_2();
     o.canonical = 2;
     refused_options(o, invalid, "canonical");

@@ -81,7 +81,7 @@ pub(crate) fn is_lower_case(text: &[u8]) -> bool {
     })
 }
 
-/// The value of a digest: that of a manifest, or a computed one.
+/// The value of a digest, from a manifest or computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
     /// A CRC-32C as the number.
@@ -212,7 +212,7 @@ impl std::fmt::Display for QuotedDigest<'_> {
 /// Computes a digest piece by piece.
 pub(crate) struct Hasher(RunningHash);
 
-/// An XXH3 that asks for no memory: it borrows these bytes of the usual secret.
+/// An XXH3 that does not allocate: it borrows these bytes of the default secret.
 type Xxh3 = RawHasher<&'static [u8; 192]>;
 
 /// The running value.
@@ -245,7 +245,7 @@ impl Hasher {
         }
     }
 
-    /// Takes the next bytes, in order.
+    /// Hashes the next bytes, in order.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             RunningHash::Crc32c(value) => *value = crc32c::crc32c_append(*value, bytes),

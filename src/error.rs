@@ -1,9 +1,9 @@
 //! What can go wrong, in one place: a [`Cause`] for the program, one English line for the reader.
 //!
-//! A broken rule of the format is a [`Rule`]; everything else is another [`Cause`]. The numbers of
-//! the C interface are not known here. Messages grow from the inside out: the place that sees the
-//! bad number writes the detail, each caller puts what it knows in front of it (component, object,
-//! path). Building a message never aborts: where memory is short the line is cut.
+//! A broken rule of the format is a [`Rule`]; everything else is another [`Cause`]. The numbers of the C
+//! interface are not known here. Messages grow from the inside out: the place that finds the wrong number
+//! writes the detail, each caller adds its context before it (component, object, path). Building a message
+//! never aborts: without memory the line is cut.
 
 #[allow(unsafe_code)] // one pointer, to the heap or to what is there without memory
 mod data;
@@ -104,7 +104,7 @@ impl Error {
         }
     }
 
-    /// The failure with another rule: the container has a name of its own for what is broken.
+    /// The failure with another rule: the container has its own name for it.
     #[must_use]
     #[cold]
     pub fn called(mut self, rule: Rule) -> Self {

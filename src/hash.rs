@@ -1,5 +1,5 @@
-//! Hashing that is seeded anew for each table, so that nobody can choose names that collide, and that asks
-//! for no memory: foldhash's own random seed does, in a way that ends the process where there is none.
+//! Hashing with a new seed for each table, so that an attacker cannot choose names that collide. It does not
+//! allocate: foldhash's own random seed does, and ends the process if that fails.
 
 use foldhash::fast::SeedableRandomState;
 use foldhash::SharedSeed;

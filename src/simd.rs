@@ -16,8 +16,8 @@ pub enum Half {
 /// out of them, and be read from memory before it is overwritten. It is heeded where `dst` is at a multiple
 /// of [`STREAM_ALIGNMENT`].
 ///
-/// `half` has the instruction for f16, too, but calls it for each eight anew, and asks each time whether it
-/// is there.
+/// `half` has the instruction for f16, too, but calls it for each eight elements, and checks each time
+/// whether the processor has it.
 #[cfg(target_arch = "x86_64")]
 pub fn widen(kind: Half, src: &[u8], dst: &mut [u8], past_cache: bool) -> usize {
     use std::arch::is_x86_feature_detected as has;
@@ -63,7 +63,7 @@ mod x86 {
             let eights = $src.chunks_exact(EIGHT.0).zip($dst.chunks_exact_mut(EIGHT.1));
             if $past_cache {
                 for (from, to) in eights {
-                    // SAFETY: so many bytes are there; only the write has to be aligned, and is.
+                    // SAFETY: the bytes exist; only the write has to be aligned, and is.
                     unsafe {
                         let value: __m256 = $wider(_mm_loadu_si128(from.as_ptr().cast()));
                         _mm256_stream_ps(to.as_mut_ptr().cast(), value);

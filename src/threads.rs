@@ -23,7 +23,7 @@ pub use hooks::{is_worker, ThreadHooks};
 use hooks::{mark_worker, MAX_THREADS};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The number of threads for an option of the caller: 0 means as many as there are processors.
+/// The number of threads for an option of the caller: 0 means one per processor.
 pub fn count(wanted: usize) -> usize {
     match wanted {
         0 => platform::processors().clamp(1, 16),

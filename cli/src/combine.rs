@@ -282,8 +282,8 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     Ok(())
 }
 
-/// The alignments of a file's components, below 1 MiB and from there on, for the writer's options. At most
-/// that of a huge page: a single component at 2^40 would ask for as much padding.
+/// The writer's alignment options from a file's components below 1 MiB and above. At most the size of a huge
+/// page: otherwise one component at 2^40 would need that much padding.
 fn alignments(file: &File) -> (u64, u64) {
     const LARGE_SIZE: u64 = 1 << 20;
     const MAX_ALIGNMENT_BITS: u32 = 21;

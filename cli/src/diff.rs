@@ -29,7 +29,7 @@ enum Difference {
     Values { role: String, values: Values },
 }
 
-/// An object of the first file, and that of the second one.
+/// An object of the first file and its counterpart in the second one.
 type Pair<'f> = (Object<'f>, Object<'f>);
 
 pub fn run(arguments: &Diff) -> Outcome<()> {
@@ -206,8 +206,8 @@ fn roles(object: &Object<'_>) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Attributes that only one has, or that have other values. What a file was made from is none of its own, nor
-/// is which part of a model it is, or what the type of an object says as well.
+/// Attributes that only one has, or that differ. Attributes about a file's origin do not count, nor the part
+/// number of a model, nor attributes that repeat an object's type.
 fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Difference>> {
     let texts = |map: Option<Value<'_>>| -> Result<Vec<(String, String)>> {
         let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();

@@ -35,8 +35,8 @@ impl Failure {
         }
     }
 
-    /// A failure of a copy: the message as it is if it begins with either path, else with the path of the
-    /// output.
+    /// A failure of a copy. The message is unchanged if it begins with either path, else it begins with the
+    /// path of the output.
     pub fn at_either(input: &Path, output: &Path, message: impl Display) -> Failure {
         let message = message.to_string();
         let path = if begins_with(&message, input) { input } else { output };

@@ -13,7 +13,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, Object, OpenOptions};
 
-/// What is found of a file; of a digest, why there is none.
+/// The result for a file: its digest, or the reason why it has none.
 struct Found {
     digest: Result<String, String>,
     /// Why the file is not canonical.

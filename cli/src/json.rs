@@ -108,7 +108,7 @@ fn text(text: &str) -> Result<String> {
     container::json::write(OwnedValue::text(text)?.get())
 }
 
-/// Attributes that are not there are none.
+/// Missing attributes are an empty map.
 fn attributes(value: Option<Value<'_>>) -> Result<String> {
     value.map_or(Ok(String::from("{}")), container::json::write)
 }

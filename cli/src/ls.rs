@@ -89,7 +89,7 @@ fn tree(objects: &[Object<'_>], depth: usize) -> Tree {
     tree
 }
 
-/// How much there is of each type.
+/// The bytes of each type.
 fn by_type(objects: &[Object<'_>]) -> Table {
     let right = |heading| (heading, Align::Right);
     let mut table =

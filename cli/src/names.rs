@@ -19,8 +19,8 @@ pub fn of_bytes(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name as JSON has it: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that no two names are
-/// one text. What JSON escapes by itself stands as it is.
+/// A name in JSON: a backslash is `\\`, a byte that is not UTF-8 is `\xNN`, so that different names are
+/// different texts. Characters that JSON escapes are not changed.
 pub fn in_json(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(name) if name.contains('\\') => Cow::Owned(name.replace('\\', "\\\\")),

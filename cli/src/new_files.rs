@@ -82,9 +82,9 @@ impl NewFiles {
         })
     }
 
-    /// Gives all their names, the root last. Where one cannot have its own, those that have theirs go again.
-    /// Only a root or a single file takes the place of another file, and a root only that of the one that was
-    /// there at the beginning. Other programs that do the same in the folder wait meanwhile.
+    /// Gives all files their names, the root last. If one fails, the others lose their names again. Only a
+    /// root or a single file may replace a file, and a root only the one that existed at the beginning. Other
+    /// programs that do the same in the folder wait.
     pub fn publish(self) -> Outcome<()> {
         let is_one = self.count() == 1;
         let all: Vec<&NewFile> = self.files.iter().chain(&self.root).collect();

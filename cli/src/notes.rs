@@ -159,8 +159,7 @@ impl Note {
     }
 }
 
-/// What commands say of damaged bytes: they do not agree with a checksum of their file, or are none of their
-/// type.
+/// Notes about damaged bytes: they do not match a checksum of their file, or are invalid for their type.
 pub mod damage {
     use crate::failure::Failure;
 

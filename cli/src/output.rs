@@ -30,7 +30,7 @@ impl Output {
         Output { writer, is_terminal, coloured: is_terminal && !plain }
     }
 
-    /// Text as it is.
+    /// Unescaped text.
     pub fn put(&mut self, text: &str) -> Outcome<()> {
         self.writer.write_all(text.as_bytes()).map_err(Failure::output)
     }
@@ -45,7 +45,7 @@ impl Output {
         self.put(&text::json(json))
     }
 
-    /// A text of a file, as it is; on a terminal, which it must not control, what is harmful is escaped.
+    /// A text of a file, unescaped; on a terminal control characters are escaped.
     pub fn text(&mut self, text: &str) -> Outcome<()> {
         match self.is_terminal {
             true => self.put(&text::lines(text)),

@@ -132,11 +132,12 @@ mod library {
     }
 
     fn load() -> Option<Library> {
-        // What it is linked to, which lies next to it: where it is loaded, the system looks no further for
-        // it.
+        // The library that it is linked to, in the same folder: once this is loaded, the system does not
+        // search for it.
         open_library(&NAME.replace("_remote", ""));
         let library = open_library(NAME)?;
-        // SAFETY: an open library, a NUL-ended name; also of what it is linked to.
+        // SAFETY: an open library and a NUL-terminated name; the same holds for the library that it is linked
+        // to.
         let find =
             |name: &CStr| Some(unsafe { dlsym(library, name.as_ptr()) }).filter(|found| !found.is_null());
         let (source_near, url_text) = (find(c"zt_remote_source_beside")?, find(c"zt_remote_url_text")?);

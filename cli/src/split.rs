@@ -1,4 +1,4 @@
-//! `zt split`: a file of zTensor 2 whose bytes are in shards next to it, each of which is a file by itself.
+//! `zt split`: writes a zTensor 2 file whose data is in shards next to it. Each shard is a complete file.
 
 use crate::arguments::Split;
 use crate::elements::{self, group_by_size, stored_size};

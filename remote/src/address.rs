@@ -19,7 +19,7 @@ pub struct Address {
     pub service: Service,
     /// The bucket or container; of HTTP scheme, user and host: "https://name:word@host:81".
     pub root: String,
-    /// The key of the object; of HTTP the path, as it is in the URL, without the first '/'.
+    /// The key of the object; for HTTP the URL's path without the first '/'.
     pub key: String,
     /// The query of an HTTP address, with its '?'.
     pub query: String,

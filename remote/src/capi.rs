@@ -1,5 +1,5 @@
-//! The functions of ztensor_remote.h. The header's words are the doc comments here; a test makes it anew and
-//! compares.
+//! The functions of ztensor_remote.h. The doc comments here become the header's; a test generates it again
+//! and compares.
 
 use crate::address::Address;
 use crate::connect::Client;
@@ -15,14 +15,14 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null;
 use std::sync::Once;
 
-/// How a service is asked. All zero but struct_size is the defaults. Strings are NUL-ended and copied; what
-/// is NULL is looked up where the tools of the service do: environment, profile, web identity, the machine's
-/// own metadata.
+/// How requests are sent. Zero is the default of all fields but struct_size. Strings are NUL-terminated and
+/// copied. If a string is NULL, its value is looked up like the service's own tools do: environment, profile,
+/// web identity, the machine's metadata.
 #[repr(C)]
 pub struct zt_remote_options {
     /// sizeof (zt_remote_options)
     pub struct_size: usize,
-    /// URL of the service where it is not the provider's own: MinIO, Ceph, an emulator.
+    /// URL of the service, if it is not the provider's: MinIO, Ceph, an emulator.
     pub endpoint: *const c_char,
     /// S3: the region of the bucket.
     pub region: *const c_char,
@@ -32,26 +32,24 @@ pub struct zt_remote_options {
     pub secret: *const c_char,
     /// S3: the session's token. Google, Azure, HTTP: a bearer token.
     pub token: *const c_char,
-    /// What servers are told is asking; NULL for libztensor_remote and its version.
+    /// The user agent; NULL for libztensor_remote and its version.
     pub user_agent: *const c_char,
-    /// Certificates of authorities, in PEM, that are trusted beside the system's: for servers of a network of
-    /// one's own.
+    /// Certificates of authorities, in PEM, that are trusted in addition to the system's: for servers of a
+    /// private network.
     pub root_certificates: *const c_char,
-    /// Milliseconds without a byte after which an attempt has failed; ten times that for all of it. 0:
-    /// 30,000.
+    /// Milliseconds without a byte until an attempt fails; ten times that for the whole attempt. 0: 30,000.
     pub timeout_ms: u32,
-    /// Later attempts of a request that got 429 or 5xx, timed out or was cut. 0: 4; ZT_REMOTE_NO_RETRIES:
+    /// Retries of a request after 429 or 5xx, a timeout or a cut connection. 0: 4; ZT_REMOTE_NO_RETRIES:
     /// none.
     pub retries: u32,
-    /// Requests under way at once, for all parts of a model; at most 256. 0: 16.
+    /// Concurrent requests, for all parts of a model; at most 256. 0: 16.
     pub concurrency: u32,
-    /// Bytes of an object's end that opening asks for, where a manifest is there. 0: 1 MiB.
+    /// Bytes that opening reads from an object's end, for formats with a manifest there. 0: 1 MiB.
     pub tail: u32,
-    /// 1: the endpoint may be http://. A URL that begins with http:// says so by itself. A redirect from
-    /// https:// to http:// is refused in any case, and one to another host or port takes no credentials
-    /// along.
+    /// 1: the endpoint may be http://. A URL that begins with http:// needs no permission. A redirect from
+    /// https:// to http:// is always rejected. A redirect to another host or port carries no credentials.
     pub allow_http: u32,
-    /// 1: nothing is signed, and no credentials are looked for.
+    /// 1: requests are not signed, and no credentials are looked up.
     pub anonymous: u32,
 }
 
@@ -86,7 +84,7 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `body`; a failure or a panic becomes a status, and its text what zt_last_error says.
+/// Runs `body`; a failure or a panic becomes a status, and its text the thread's last error.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
     quiet_hook();
     INSIDE.set(INSIDE.get() + 1);
@@ -111,7 +109,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
     }
 }
 
-/// A panic of this library prints nothing; those of others go where they went before.
+/// A panic of this library prints nothing; other panics go to the previous hook.
 fn quiet_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -136,19 +134,17 @@ unsafe fn files(url: *const c_char, options: *const zt_remote_options) -> Result
     Ok(Files::new(Client::new(address, settings).map_err(|e| e.within(&shown))?))
 }
 
-/// Opens a file or a model in a bucket or on a web server, as zt_open_model opens one on this system: a file,
-/// an index (*.index.json) with the files that it names, one of several numbered files, a folder (its URL
-/// ends in '/').
+/// Opens a file or a model in a bucket or on a web server, like zt_open_model does on disk. The URL names a
+/// file, an index (*.index.json), one of several numbered files, or a folder (it ends in '/').
 ///
-/// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path; NUL-ended.
-/// A query, as of a presigned URL, is sent and never shown. Folders of HTTP cannot be listed. A URL whose
-/// host programs read differently is ZT_ERROR_INVALID_ARGUMENT: one with a backslash, a host that is not
-/// ASCII, an address without all of its numbers, an '@', '/', '?' or '#' in a password that is not written as
-/// %XX. options: NULL for the defaults. open_options, file: as zt_open_model.
-/// Returns what zt_open_model returns: ZT_ERROR_NO_FILE where there is no such object, ZT_ERROR_IO where a
-/// server fails or gives wrong bytes; zt_last_error says which. The file's reads ask that it is the object
-/// that was opened: one that was replaced is ZT_ERROR_IO, never bytes of both.
-/// Threads: any.
+/// url: s3://bucket/key, gs://bucket/key, az://container/key, https://host/path, http://host/path;
+/// NUL-terminated. A query, as in a presigned URL, is sent and never shown. HTTP folders cannot be listed.
+/// ZT_ERROR_INVALID_ARGUMENT for URLs that programs may read differently: with a backslash, a host that is
+/// not ASCII, an address with missing numbers, an '@', '/', '?' or '#' in a password that is not written as
+/// %XX. options: NULL for the defaults. open_options, file: as in zt_open_model. Returns the statuses of
+/// zt_open_model. ZT_ERROR_NO_FILE if the object does not exist; ZT_ERROR_IO if a server fails or sends wrong
+/// bytes; zt_last_error has the details. If the object was replaced after it was opened, reads return
+/// ZT_ERROR_IO; they never mix old and new bytes. Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_open(
     url: *const c_char,
@@ -172,7 +168,7 @@ pub unsafe extern "C" fn zt_remote_open(
             open: Some(store::open),
             list: Some(store::list),
         };
-        // SAFETY: a store that is there during the call; the rest is the caller's.
+        // SAFETY: a store that lives during the call; the rest is the caller's.
         opened = unsafe { zt_open_model_from(&raw const functions, name.as_ptr(), open_options, file) };
         files.opened_all();
         Ok(())
@@ -184,12 +180,11 @@ pub unsafe extern "C" fn zt_remote_open(
     }
 }
 
-/// One object as a zt_source, for zt_open_source or functions of your own. Asks for both of its ends, which
-/// it keeps until it is closed.
+/// Makes a zt_source of one object, for zt_open_source or your own functions. It reads both ends of the
+/// object and keeps them until it is closed.
 ///
-/// url, options: as zt_remote_open. source: set struct_size; filled. zt_open_source takes it over; else call
-/// its close. Statuses: as zt_remote_open.
-/// Threads: any; those of source, too.
+/// url, options: as in zt_remote_open. source: set struct_size; filled. zt_open_source takes ownership;
+/// otherwise call its close. Statuses: as zt_remote_open. Threads: any; those of source, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_source(
     url: *const c_char,
@@ -206,11 +201,11 @@ pub unsafe extern "C" fn zt_remote_source(
     })
 }
 
-/// Another object of the service that a URL is of, with the credentials and the query of that URL: a shard, a
-/// part.
+/// Like zt_remote_source, for another object of the same service, with the credentials and the query of url:
+/// a shard, a part.
 ///
-/// url, options, source: as zt_remote_source. name: the object's URL as zt_remote_url_text shows it;
-/// NUL-ended. Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name is of another service.
+/// url, options, source: as in zt_remote_source. name: the object's URL as zt_remote_url_text shows it;
+/// NUL-terminated. Statuses: as zt_remote_open; ZT_ERROR_INVALID_ARGUMENT if name belongs to another service.
 /// Threads: any; those of source, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_source_beside(
@@ -232,11 +227,9 @@ pub unsafe extern "C" fn zt_remote_source_beside(
 
 /// The URL as messages show it: without user, password, query and fragment.
 ///
-/// url: NUL-ended. text, size: as zt_value_to_json: receives it, NUL-ended, if there is room. needed: may be
-/// NULL; receives the bytes that it takes with its NUL.
-/// Returns ZT_ERROR_INVALID_ARGUMENT for what zt_remote_open refuses as such, ZT_ERROR_UNSUPPORTED for
-/// another scheme, ZT_ERROR_BUFFER_SIZE if there is no room.
-/// Threads: any.
+/// url: NUL-terminated. text, size: as in zt_value_to_json: receives the text with its NUL. needed: may be
+/// NULL; receives the bytes of the text with its NUL. ZT_ERROR_INVALID_ARGUMENT as in zt_remote_open,
+/// ZT_ERROR_UNSUPPORTED for another scheme, ZT_ERROR_BUFFER_SIZE if size is too small. Threads: any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_remote_url_text(
     url: *const c_char,

@@ -44,7 +44,7 @@ pub fn refused(error: &object_store::Error) -> Failure {
 }
 
 impl Client {
-    /// The client of the service that `address` is of.
+    /// The client for the service of `address`.
     pub fn new(address: Address, settings: Settings) -> Result<Client, Failure> {
         runtime::pool()?; // has TLS ready, too
         let host = match Bucket::open(&address, &settings)? {

@@ -47,8 +47,7 @@ impl Failure {
                 Failure::new(status::IO, format_args!("access was refused ({answer})"))
             }
             _ if last.code.is_some_and(|code| (200..300).contains(&code)) => {
-                // What the server answered was wrong, or ended early: this text is of numbers and header
-                // names.
+                // The server's answer was wrong or ended early: this text has numbers and header names.
                 Failure::new(status::IO, explain(innermost(error)))
             }
             _ if last.code.is_some() || last.kind.is_some() => Failure::new(status::IO, answer),

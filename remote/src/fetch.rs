@@ -13,7 +13,7 @@ use std::sync::{mpsc, Arc};
 
 /// The largest gap between two wanted ranges that is read rather than skipped.
 pub const MAX_READ_GAP: u64 = 256 << 10;
-/// Bytes of a request, where more are wanted than fit one; none is of twice as many.
+/// Bytes of one request, if more are wanted than fit; no request has twice as many.
 pub const REQUEST: u64 = 8 << 20;
 
 /// Bytes that are wanted, and where they go.
@@ -48,7 +48,7 @@ impl Version {
         self.e_tag.as_ref().filter(|e_tag| !e_tag.starts_with("W/"))
     }
 
-    /// Whether an answer is of this version.
+    /// Whether an answer belongs to this version.
     pub fn is_of(&self, meta: &ObjectMeta) -> bool {
         let same_time = meta.last_modified == self.modified.last_modified;
         self.size == meta.size && meta.e_tag == self.e_tag && (self.strong().is_some() || same_time)
@@ -188,7 +188,7 @@ impl Target {
     }
 }
 
-/// Bytes of an object, and what it is.
+/// Bytes of an object, and the object's version.
 pub struct Part {
     pub meta: ObjectMeta,
     pub range: Range<u64>,

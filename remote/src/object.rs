@@ -40,7 +40,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Asks for both ends at once; what is there then says how large the object is, and which.
+    /// Requests both ends at once. The answers give the size and the version of the object.
     pub fn open(client: &Arc<Client>, key: &str) -> Result<Object, Failure> {
         let shown = client.address.show(key);
         let (store, path) = client.place(key)?;
@@ -118,7 +118,7 @@ impl Object {
         })
     }
 
-    /// Fills what is there of pieces; what is left of them.
+    /// Fills the pieces that are available; returns the rest.
     fn fill_from_ends(&self, pieces: &[Piece]) -> Result<Vec<Piece>, Failure> {
         let mut missing = Vec::new();
         let no_memory = |_| Failure::new(status::OUT_OF_MEMORY, "could not allocate a list of ranges");

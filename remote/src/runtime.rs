@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 const MAX_THREADS: usize = 4;
 
 static POOL: OnceLock<Result<Runtime, String>> = OnceLock::new();
-/// The process that the pool is of; 0: of none yet.
+/// The process that owns the pool; 0: no process yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Refused in a child that was forked: it has none of the pool's threads, and locks that these held stay

@@ -206,7 +206,7 @@ impl SourceOut {
     pub fn fill(self, made: zt_source) {
         let made = zt_source { struct_size: self.size, ..made };
         let known = self.size.min(size_of::<zt_source>());
-        // SAFETY: source is of that size.
+        // SAFETY: source has that size.
         unsafe {
             std::ptr::write_bytes(self.source.cast::<u8>(), 0, self.size);
             std::ptr::copy_nonoverlapping((&raw const made).cast::<u8>(), self.source.cast::<u8>(), known);

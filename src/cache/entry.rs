@@ -179,7 +179,7 @@ pub struct List {
 impl List {
     pub const EMPTY: List = List { first: NONE, last: NONE, count: 0 };
 
-    /// Puts an entry behind another one, or in front of all if `before` is [`NONE`].
+    /// Inserts an entry after another one, or first if `before` is [`NONE`].
     pub fn insert_after<S>(&mut self, entries: &mut Entries<S>, before: u32, at: u32) {
         let after = match before {
             NONE => std::mem::replace(&mut self.first, at),

@@ -8,9 +8,8 @@
 //! policy     what is evicted                                             policy.rs
 //! ```
 //!
-//! What a slice is and how it is read is the caller's [`slice::Slice`]. Slices are read and dropped without
-//! the lock; after `Cache::new` the cache asks for no memory but what a read takes while it lasts, and a
-//! message of a failure.
+//! The caller's [`slice::Slice`] defines slices and how to read them. Slices are read and dropped without the
+//! lock. After `Cache::new` the cache only allocates during reads, and for error messages.
 
 mod entry;
 mod get;
@@ -34,7 +33,7 @@ use table::Table;
 
 /// Where the slots are.
 pub enum Memory {
-    /// The library's own: slots and tables together take at most so many bytes.
+    /// The library's memory: at most this many bytes for slots and tables together.
     Budget(u64),
     /// The caller's, with these slots.
     OfCaller(SlotMemory, Vec<Slot>),
@@ -50,7 +49,7 @@ const MAX_SLOTS: u64 = 1 << 24;
 const FIXED_OVERHEAD: u64 = 4096;
 
 impl<S: Slice> Cache<S> {
-    /// A cache whose slots have `slot_size` bytes, with so many threads that read ahead.
+    /// A cache with slots of `slot_size` bytes and this many threads that read ahead.
     pub fn new(
         memory: Memory,
         slot_size: usize,

@@ -8,7 +8,7 @@ use super::entry::{Entries, List, NONE};
 pub struct Policy {
     /// A slice is protected once it was got so often since it was read.
     uses: u64,
-    /// So many slots of five have protected slices, at most: others must be able to become it.
+    /// At most this many of five slots have protected slices: others need a chance to become protected.
     fifths: usize,
 }
 

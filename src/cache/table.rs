@@ -52,7 +52,7 @@ pub struct Table<S> {
     unused: List,
     /// Queued slices that threads wait for; they are read first.
     waited: List,
-    /// Queued slices that nobody waits for.
+    /// Queued slices without a waiting thread.
     prefetches: List,
     unpinned: Unpinned,
     free_slots: Vec<Slot>,
@@ -189,7 +189,7 @@ impl<S: Slice> Table<S> {
         slice
     }
 
-    /// Takes the slice out of its entry, for the thread that reads it.
+    /// Moves the slice out of its entry, for the thread that reads it.
     pub fn begin(&mut self, at: u32) -> (Key, Option<S>) {
         let entry = self.entries.get_mut(at);
         let (key, slice) = (entry.key, entry.slice.take());
@@ -283,7 +283,7 @@ impl<S: Slice> Table<S> {
         self.queued() > 0
     }
 
-    /// The queued slice to read next, and whether nobody waits for it.
+    /// The queued slice to read next, and whether no thread waits for it.
     pub fn first_queued(&self) -> Option<(u32, bool)> {
         let of = |list: &List, is_prefetch| (list.first != NONE).then_some((list.first, is_prefetch));
         of(&self.waited, false).or_else(|| of(&self.prefetches, true))

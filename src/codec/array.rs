@@ -45,7 +45,7 @@ pub(crate) struct Array<'f> {
 /// The order of an array's elements.
 #[derive(Clone, Copy)]
 pub(crate) enum Order<'f> {
-    /// Row-major, compressed with what is in front of them.
+    /// Row-major, compressed together with the bytes before them.
     RowMajor(Codec),
     /// With strides, compressed or not.
     Strided { shape: &'f [u64], strides: &'f [u64], codec: Option<Codec> },
@@ -207,7 +207,7 @@ mod tests {
     /// Of each plane the columns follow each other.
     const STRIDES: [u64; 3] = [200, 1, 10];
 
-    /// The elements of two bytes, each its place in row-major order, as they are stored.
+    /// Elements of two bytes, in stored order; each has its row-major index as its value.
     fn stored() -> Vec<u8> {
         let mut stored = vec![0; 40_000];
         for at in 0..20_000_u16 {

@@ -56,7 +56,7 @@ const SCRATCH: usize = 128 << 10;
 /// If a part of a frame up to this size is wanted, all of it is decoded: quicker than streaming.
 const SMALL_FRAME: u64 = 1 << 20;
 
-/// Decodes the bytes from `offset` on of the `decoded_size` that there are, as many as `dst` has.
+/// Decodes bytes from `offset` on, as many as `dst` has, out of `decoded_size`.
 ///
 /// `start` is what the index of these frames gives for it, and `stored` has what that needs. Frames that say
 /// their size and are not touched are passed over. If a part of a frame is wanted, the frame is decoded up to
@@ -121,7 +121,7 @@ struct FramePart<'f> {
     header: &'f Header,
     /// Decoded bytes of the whole frame.
     content: u64,
-    /// Decoded bytes in front of the part.
+    /// Decoded bytes before the part.
     skip: u64,
     /// Bytes of the part.
     take: usize,
@@ -167,8 +167,8 @@ fn known_part<F: FrameFormat>(
     Ok(())
 }
 
-/// Decodes a frame to the front of `out`, which has room for what its header promises. Returns how many bytes
-/// it was.
+/// Decodes a frame to the start of `out`, which has memory for the size in its header. Returns the number of
+/// bytes.
 fn decode_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,
@@ -195,8 +195,8 @@ fn broken_promise(codec: Codec, header: &Header) -> Error {
     in_frame(codec, header, broken!(codec.corrupt_rule(), "it holds more bytes than its header promises"))
 }
 
-/// Decodes a frame into new memory. The walk has checked that its blocks can hold `content` bytes, or
-/// its table says so.
+/// Decodes a frame into new memory. Either the walk has checked that its blocks can hold `content` bytes, or
+/// the table gives that size.
 fn whole_frame<F: FrameFormat>(
     codec: Codec,
     decoder: &mut F::FrameDecoder,

@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// A stream of blocks that are stored as they are.
+    /// A stream of uncompressed blocks.
     fn stored_blocks(bytes: &[u8], block: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut blocks = bytes.chunks(block).peekable();

@@ -44,7 +44,7 @@ pub(super) trait FrameDecoder: Sized {
 
 /// The outcome of decoding a frame.
 pub(super) enum Decoded {
-    /// All of it was decoded, to so many bytes.
+    /// All of it was decoded, to this many bytes.
     Size(usize),
     /// It holds more than `out`.
     TooLarge,
@@ -67,8 +67,8 @@ pub(super) trait StreamDecoder: Sized {
     fn check_end(&self) -> Result<()>;
 }
 
-/// Compresses blocks of bytes, each into one frame that can be decoded by itself. The same bytes at
-/// the same level give the same frame, whatever was compressed before.
+/// Compresses each block of bytes into one frame that can be decoded independently. Equal bytes at the same
+/// level always give an equal frame.
 pub(super) trait FrameEncoder: Send {
     /// Bytes that a frame of `size` bytes takes at most.
     fn frame_bound(&self, size: usize) -> usize;
@@ -78,7 +78,7 @@ pub(super) trait FrameEncoder: Send {
     fn encode_to(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
 }
 
-/// Puts the frame in front of what is wrong with it.
+/// Puts the frame before the error's message.
 #[cold]
 pub(super) fn in_frame(codec: Codec, header: &Header, error: Error) -> Error {
     error.within(format_args!("{} frame at byte {} of the stored bytes", codec.name(), header.stored.start))

@@ -12,7 +12,7 @@ pub(super) struct Header {
     pub(super) stored: Range<usize>,
     /// The size it decodes to, if its header declares it; 0 for a skippable frame.
     pub(super) content: Option<u64>,
-    /// The most bytes it can decode to: `content`, or what its blocks can hold.
+    /// The most bytes it can decode to: `content`, or the capacity of its blocks.
     pub(super) max_size: u64,
     /// How far it refers back: what a streaming decoder must keep.
     pub(super) window: u64,
@@ -22,7 +22,7 @@ pub(super) struct Header {
     pub(super) entries: EntryRange,
 }
 
-/// All frames of a component, of which a walk looks at the headers.
+/// All frames of a component, found by walking their headers.
 pub(crate) trait Stored {
     /// How many bytes there are.
     fn size(&self) -> usize;
@@ -42,7 +42,7 @@ impl<B: AsRef<[u8]> + ?Sized> Stored for &B {
     }
 }
 
-/// Stored bytes from the beginning of a frame on: to the end, or as far as they are needed.
+/// Stored bytes from the beginning of a frame on: to the end, or as far as needed.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredPart<'a> {
     pub(crate) bytes: &'a [u8],

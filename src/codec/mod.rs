@@ -1,8 +1,8 @@
 //! The codecs: how stored bytes become decoded ones and back, for each encoding that this version knows.
 //!
-//! Who reads or writes asks for a [`Coding`] first. An encoding that is unknown has none, so that its stored
-//! bytes are never taken for decoded ones. One that is added gets a row in `model::encoding`, and the
-//! compiler asks for its [`FrameFormat`] here.
+//! Readers and writers get a [`Coding`] first. An unknown encoding has none, so its stored bytes are never
+//! taken for decoded ones. A new encoding gets a row in `model::encoding`; then the compiler requires its
+//! [`FrameFormat`] here.
 
 #![cfg_attr(
     not(test),

@@ -14,7 +14,7 @@ const FIRST_WORD: u64 = 0x184D_2A5E;
 const LAST_WORD: u64 = 0x8F92_EAB1;
 /// Bytes behind the entries: their number, the flags, the magic number.
 const END_SIZE: usize = 9;
-/// Bytes in front of the entries: the magic number and the size.
+/// Bytes before the entries: the magic number and the size.
 const HEAD_SIZE: usize = 8;
 /// Bytes at the end that are read together.
 const END_READ: usize = 4 << 10;
@@ -62,8 +62,8 @@ fn wrong(what: std::fmt::Arguments<'_>) -> Error {
     broken!(Rule::ZstdCorrupt, "its seek table: {what}")
 }
 
-/// Appends the table of frames of those stored bytes, each of which decodes to `frame` bytes, the last one to
-/// what is left of `size`.
+/// Appends the table of frames of those stored bytes. Each frame decodes to `frame` bytes, the last one to
+/// the rest of `size`.
 pub(crate) fn encode(frames: &[u32], frame: u64, mut size: u64, out: &mut Vec<u8>) -> Result<()> {
     let too_many = || fail!(Limit, "a table of {} frames passes 2^32 bytes", frames.len());
     let entries = u32::try_from(frames.len()).ok().and_then(|count| count.checked_mul(8));

@@ -47,7 +47,7 @@ impl Gather {
         self.dims.get(at).copied().unwrap_or((1, 0))
     }
 
-    /// The last dimension, and the one in front of it.
+    /// The last dimension, and the one before it.
     fn plane(&self) -> ((u64, u64), (u64, u64)) {
         let last = self.rank.saturating_sub(1);
         (last.checked_sub(1).map_or((1, 0), |at| self.dim(at)), self.dim(last))
@@ -99,7 +99,7 @@ impl Gather {
                 _ => return Err(fail!(Internal, "gathered elements are empty")),
             };
             let left = dst.len() as u64;
-            // A part of a row, or whole rows as far as they are evenly spaced.
+            // A part of a row, or as many whole rows as are evenly spaced.
             let (rows, columns) = match within == 0 && left >= row_size {
                 true => {
                     let in_plane = plane_rows.saturating_sub(row.checked_rem(plane_rows).unwrap_or(0));

@@ -23,9 +23,9 @@ pub(super) struct Walk<'s, F> {
 enum Table<'s> {
     /// Not looked for so far.
     Unread,
-    /// There is none.
+    /// There is no frame.
     None,
-    /// It says where they are.
+    /// The place of the frames.
     Read(SeekTable),
     /// These of its entries say where the frames of a part are.
     Part(Entries<'s>),

@@ -1,5 +1,5 @@
-//! What a container can represent, which rules its files keep, and what it asks of what is written. Whoever
-//! asks what may be done with a file asks here, and never which version it is.
+//! What a container can represent, which rules its files keep, and what it requires of written objects. Code
+//! that needs to know what a file supports uses this, never the version.
 
 use crate::digest::{Algorithm, DigestOf};
 use crate::error::{broken, Cause, Error, Result, Rule};
@@ -33,9 +33,9 @@ pub enum LogicalTypes {
     None,
     /// Only types that are dtypes of their own.
     InDtype,
-    /// Any, by a field of its own.
+    /// Any, in its own field.
     Any,
-    /// Any, by a field of its own; these mean something.
+    /// Any, in its own field; these have a meaning.
     Registered(&'static [Logical]),
 }
 
@@ -113,7 +113,7 @@ pub struct Capabilities {
     pub container: Container,
     /// Its number in `zt_spec`, by which files of it are written; none if none are.
     pub number: Option<u32>,
-    /// Its version: what its files say, where they say one.
+    /// The version in its files, if they have one.
     pub name: &'static str,
     /// Whether files say a version of three numbers.
     pub says_three_numbers: bool,
@@ -157,13 +157,13 @@ pub struct Capabilities {
     pub padding_rule: Option<Rule>,
     /// The rules of layouts that are not checked at open; see [`CheckLayout`].
     pub check_layout: CheckLayout,
-    /// What its own rules call what the rest of the library finds to be wrong with its files.
+    /// The container's names for rules that the rest of the library checks.
     pub rule_of: fn(Cause) -> Option<Rule>,
     /// Which encodings a component has beside raw.
     pub encodings: Encodings,
-    /// The one of them that is written where zstd is asked for.
+    /// The one that is written for zstd.
     pub zstd: Encoding,
-    /// What its digests are of.
+    /// The bytes that its digests cover.
     pub digest_of: DigestOf,
     /// The digest of components if the caller asks neither for one nor for none.
     pub usual_digest: Option<Algorithm>,
@@ -224,7 +224,7 @@ pub(crate) const FOREIGN: Capabilities = Capabilities {
 /// lacks some of it is not judged.
 pub type CheckLayout = fn(&Manifest, &Object, bool) -> Result<LayoutCheck>;
 
-/// For a container that has no layouts of its own.
+/// For a container without its own layouts.
 pub(crate) fn no_layout(_: &Manifest, _: &Object, _: bool) -> Result<LayoutCheck> {
     Ok(LayoutCheck::Unknown)
 }
@@ -243,7 +243,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether components may share a part of their bytes: then no page is known to be that of one alone.
+    /// Whether components may share a part of their bytes: then no page is known to belong to one component.
     pub fn has_views(&self) -> bool {
         self.shared_bytes == SharedBytes::Any
     }
@@ -306,7 +306,7 @@ pub struct WriteRules {
     pub quantized: fn(&Quantized<'_>) -> Result<QuantizedForm>,
 }
 
-/// The rules of a container that allows whatever the library does.
+/// The rules of a container that allows everything the library allows.
 pub(crate) const NO_RULES: WriteRules = WriteRules {
     name: |_, _| Ok(()),
     shard_name: None,

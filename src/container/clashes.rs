@@ -7,8 +7,7 @@ use crate::memory::{bytes_of, Budget};
 use crate::model::manifest::{table_position, Manifest, TextId};
 use crate::model::sort::sort_by;
 
-/// Marks the objects whose names clash: "a", "a#2", "a#3". A marked name that is there already is passed
-/// over.
+/// Marks the objects whose names clash: "a", "a#2", "a#3". Skips marked names that exist already.
 pub fn mark_objects(manifest: &mut Manifest, budget: &Budget) -> Result<()> {
     let names = |at: usize| {
         let object = manifest.objects.get(at);

@@ -10,7 +10,7 @@ use crate::model::manifest::{element_count, Component, Format, Manifest, Object}
 use crate::model::structure::{check_bools, parse_packing, LayoutCheck, QuantizedSizes};
 use crate::model::value::Value;
 
-/// What is checked of the decoded bytes of a component, whatever the other components hold.
+/// The check of a component's decoded bytes that does not need the other components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElementCheck {
     bools: bool,
@@ -66,8 +66,8 @@ pub enum Positions {
 }
 
 impl Capabilities {
-    /// What is checked of the bytes of a component of that type; `count` is the number of its elements, if
-    /// that is known. `strict` knows no other bools than 0 and 1, whatever the container.
+    /// The check for bytes of a component of that type; `count` is the number of its elements, if that is
+    /// known. `strict` allows only 0 and 1 as bools, in any container.
     pub fn element_check(
         &self,
         dtype: Option<Dtype>,
@@ -85,8 +85,8 @@ impl Capabilities {
         ElementCheck { bools, padding }
     }
 
-    /// How many elements a component has by its object's layout, if that is known. `nnz` is that of a sparse
-    /// object.
+    /// How many elements a component has by its object's layout, if that is known. `nnz` is the count of a
+    /// sparse object.
     pub fn count_by_layout(
         &self,
         manifest: &Manifest,
@@ -105,8 +105,8 @@ impl Capabilities {
         }
     }
 
-    /// Checks that the parts of an object, whose sizes are known, make up what its format says. Returns what
-    /// its positions are checked against. `part` finds a component by its role.
+    /// Checks that the parts of an object, whose sizes are known, match its format. Returns the bounds for
+    /// its positions. `part` finds a component by its role.
     pub fn check_parts(
         &self,
         format: Format,
@@ -242,7 +242,7 @@ fn size_of(entry: &Component) -> u64 {
     entry.size().unwrap_or(entry.stored_size)
 }
 
-/// How many elements of its dtype it has; an error if its size is no whole number of them.
+/// How many elements of its dtype it has; an error if its size is not a multiple of the element size.
 pub fn storage_count(entry: &Component) -> Result<u64> {
     let Some(width) = entry.element_size() else { return Err(fail!(Unsupported, "its dtype is unknown")) };
     let size = size_of(entry);

@@ -19,7 +19,7 @@ use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;
 use std::fmt;
 
-/// Bytes of a file's end that [`detect`] wants to see.
+/// Bytes of a file's end that [`detect`] needs.
 pub(crate) const END_BYTES: usize = 40;
 
 /// Decides by what is seen of a file: what the first row says that knows it, if the caller allows that
@@ -41,7 +41,7 @@ pub fn detect(table: &[&Row], ends: Ends<'_>, limits: &Limits) -> Result<Detecte
     Err(not_read(table, ends))
 }
 
-/// Refuses a container that the caller did not ask for; it is one of those of `bits`.
+/// Rejects a container that the caller did not allow; `bits` are the allowed ones.
 pub fn check_allowed(container: Container, bits: u32, limits: &Limits) -> Result<()> {
     match limits.containers == 0 || limits.containers & bits != 0 {
         true => Ok(()),
@@ -105,7 +105,7 @@ fn unknown(table: &[&Row], head: &[u8]) -> Error {
     )
 }
 
-/// The names of those that are read, for a message.
+/// The names of the readable ones, for a message.
 struct Read<'a>(&'a [&'a Row]);
 
 impl fmt::Display for Read<'_> {

@@ -1,5 +1,5 @@
-//! Where the parts of a file are, and what a manifest is decoded from: the bytes of a file, as far as they
-//! are asked for.
+//! Where the parts of a file are, and the input of manifest decoders: the bytes of a file that were
+//! requested.
 
 use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::Container;
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Components start at multiples of this (0.1 section 3.2, 1.1 part I.2, 1.2 section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
-/// Bytes in front of everything else: the magic.
+/// Bytes before everything else: the magic.
 pub(crate) const HEADER_SIZE: u64 = 8;
 /// The specs' own limit on a manifest (1.1 part IV.1.4, 1.2 section 5.4).
 pub(crate) const MANIFEST_LIMIT: u64 = 1 << 30;
@@ -18,7 +18,7 @@ pub(crate) const MAX_SHARDS: usize = 1 << 16;
 /// A container and where its manifest stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is as far as its ends show: 1.2 for 1.1, too.
+    /// The container as far as the file's ends show: 1.1 and 1.2 look the same.
     pub container: Container,
     /// The manifest's bytes.
     pub manifest: Range<u64>,
@@ -35,7 +35,7 @@ pub struct Frame {
 pub struct Ends<'a> {
     /// Bytes of the file.
     pub file_size: u64,
-    /// Its first ones: `HEAD_BYTES`, or as many as were asked for, or all there are.
+    /// Its first bytes: `HEAD_BYTES`, the requested number, or all.
     pub head: &'a [u8],
     /// Its last ones: `END_BYTES`, or all there are.
     pub tail: &'a [u8],
@@ -48,8 +48,8 @@ pub enum Detected {
     Other,
     /// It is this one, and its manifest stands there: nowhere, where only decoding it tells.
     Frame(Frame),
-    /// It is this one, but so many bytes of its front have to be seen to tell where the manifest ends. More
-    /// than there were, and no more than the file has.
+    /// It is this container, but this many bytes of its front are needed to find the end of the manifest.
+    /// More than were given, and at most the file's size.
     NeedsHead(u64),
 }
 
@@ -97,7 +97,7 @@ impl Frame {
         self.manifest.end.saturating_sub(self.manifest.start)
     }
 
-    /// The frame of a `.zt` file: the data is in front of the manifest.
+    /// The frame of a `.zt` file: the data is before the manifest.
     pub fn with_data_first(container: Container, manifest: Range<u64>, file_size: u64) -> Frame {
         Frame { container, data: ALIGNMENT..manifest.start, manifest, file_size, manifest_hash: None }
     }
@@ -118,7 +118,7 @@ impl Frame {
     }
 }
 
-/// The frame of a manifest of `size` bytes in front of a footer, where `capacity` bytes have room.
+/// The frame of a manifest of `size` bytes before a footer, with space for `capacity` bytes.
 pub(super) fn frame(
     container: Container,
     file_size: u64,

@@ -10,7 +10,7 @@ use crate::model::manifest::{table_position, Container, Manifest};
 use crate::model::value::{Attributes, OwnedValue, Value};
 use std::ops::Range;
 
-/// Whether a file is of the container. What can only be one and breaks its rules is an error.
+/// Whether a file has this container. If it can only be this one but breaks its rules, this is an error.
 pub type Detect = fn(Ends<'_>, &Limits) -> Result<Detected>;
 
 /// The manifest of a file that was detected to be framed so. Sets the frame where detection does not know it.
@@ -47,8 +47,7 @@ pub struct OriginOf<'a> {
     pub frame: &'a Frame,
     /// Reads its bytes.
     pub read: ReadAt<'a>,
-    /// Whether the manifest is that of this file alone, with all that it has: else places in it are of no
-    /// use.
+    /// Whether the manifest is this file's own and complete: otherwise its offsets cannot be used.
     pub is_whole: bool,
 }
 
@@ -72,7 +71,7 @@ pub struct EndSearch {
     pub header: &'static [u8],
     /// Bytes by which a place is known: windows have to overlap by one less.
     pub size: usize,
-    /// Gives the places in a window, which begins so many bytes into the file.
+    /// Returns the places in a window that begins this many bytes into the file.
     pub find: FindEnds,
     /// Whether the last of several is the one: each append leaves the end before it where it is. Otherwise
     /// only one that is alone is, in a file whose gaps are zero.
@@ -109,7 +108,7 @@ pub struct Canonical {
 pub struct Row {
     /// What it can represent, and its name.
     pub capabilities: Capabilities,
-    /// Whether a file is of it; none if another row detects its files.
+    /// Whether a file has this container; `None` if another row detects its files.
     pub detect: Option<Detect>,
     /// The other containers that a file which is detected as this one may be of; its manifest decides.
     pub may_be: &'static [Container],
@@ -133,7 +132,7 @@ pub struct Row {
     pub canonical: Option<Canonical>,
 }
 
-/// Attributes that are taken away and set. A key that is there keeps its place; others come last.
+/// Attributes to remove and to set. An existing key keeps its place; others come last.
 #[derive(Debug, Default)]
 pub struct AttributeEdits {
     /// Keys that are taken away; they may be set again.
@@ -148,7 +147,7 @@ impl AttributeEdits {
         self.removed.is_empty() && self.set.is_empty()
     }
 
-    /// Whether what is there under that key is taken away.
+    /// Whether the existing value of that key is removed.
     pub fn removes(&self, key: Value<'_>) -> bool {
         key.as_text().is_some_and(|key| self.removed.iter().any(|removed| removed == key))
     }
@@ -165,7 +164,7 @@ pub struct ObjectEdit {
     pub attributes: AttributeEdits,
 }
 
-/// The edits of the objects that the file has; most have none, and stay as they are encoded.
+/// The edits of the file's objects; most have none, and keep their encoded form.
 #[derive(Debug, Default)]
 pub struct ObjectEdits {
     /// For each object the number of its edit, counted from 1; nothing at all while there is no edit.

@@ -91,7 +91,7 @@ macro_rules! containers {
                 }
             }
 
-            /// What its constant in C is called, behind `ZT_CONTAINER_`.
+            /// The name of its C constant after `ZT_CONTAINER_`.
             pub const fn constant(self) -> &'static str {
                 match self {
                     $(Container::$name => $constant,)*
@@ -119,11 +119,11 @@ containers! {
     V1_2 = 4, "ZT_1_2", c"zTensor 1.2", &ztensor_1::ROW_1_2;
     /// zTensor 2.
     V2 = 5, "ZT_2", c"zTensor 2", &ztensor_2::ROW;
-    /// A JSON header in front of the data.
+    /// A JSON header before the data.
     Safetensors = 6, "SAFETENSORS", c"safetensors", &safetensors::ROW;
     /// ggml's file.
     Gguf = 7, "GGUF", c"GGUF", &gguf::ROW;
-    /// A zip archive of NumPy arrays, or one of them.
+    /// A zip archive of NumPy arrays, or one array.
     Npz = 8, "NPZ", c"npz", &npz::ROW;
     /// A zip archive that PyTorch saved.
     Torch = 9, "TORCH", c"PyTorch", &torch::ROW;
@@ -145,7 +145,7 @@ fn row(container: Container) -> Option<&'static Row> {
     TABLE.into_iter().find(|row| row.capabilities.container == container)
 }
 
-/// Which container a file is of which that is seen, and where its manifest stands.
+/// The container of a file whose ends were read, and the place of its manifest.
 pub fn detect(ends: Ends<'_>, limits: &Limits) -> Result<Detected> {
     detect::detect(&TABLE, ends, limits)
 }

@@ -66,7 +66,7 @@ impl Capabilities {
         self.write_rules.object.is_some()
     }
 
-    /// Refuses an object whose components do not make up what its format says.
+    /// Rejects an object whose components do not match its format.
     pub fn check_object(&self, manifest: &Manifest, object: &Object, complete: bool) -> Result<()> {
         let check = self.write_rules.object.map_or(Ok(()), |check| check(manifest, object, complete));
         check.map_err(|e| self.refusal(e))
@@ -99,7 +99,7 @@ impl Capabilities {
         }
     }
 
-    /// The encoding that is most like that of another container.
+    /// The encoding closest to another container's encoding.
     pub fn similar_encoding(&self, encoding: Encoding) -> Option<Encoding> {
         match encoding {
             Encoding::ZstdSeekable => Some(self.zstd),
@@ -184,12 +184,12 @@ impl Capabilities {
             .map_err(|e| self.refusal(e).within(format_args!("attribute {key:?}")))
     }
 
-    /// Refuses an object's attributes of which it cannot represent one.
+    /// Rejects an object's attributes if it cannot represent one of them.
     pub fn check_attributes(&self, attributes: &Attributes) -> Result<()> {
         attributes.iter().try_for_each(|(key, value)| self.check_attribute(key.as_text(), value))
     }
 
-    /// Refuses attributes of the file of which it cannot represent one.
+    /// Rejects attributes of the file if it cannot represent one of them.
     pub fn check_all_file_attributes(&self, attributes: &Attributes) -> Result<()> {
         attributes.iter().try_for_each(|(key, value)| self.check_file_attribute(key.as_text(), value))
     }
@@ -214,7 +214,7 @@ impl Capabilities {
         }
     }
 
-    /// Refuses an object of so many components.
+    /// Rejects an object with this many components.
     pub fn check_component_count(&self, count: usize) -> Result<()> {
         match self.roles {
             Roles::Only(_) if count != 1 => {
@@ -228,7 +228,7 @@ impl Capabilities {
     pub fn check_logical(&self, known: Option<Logical>, name: &str) -> Result<()> {
         let represented = match self.logical_types {
             LogicalTypes::Any => true,
-            // Nobody reads elements of an unknown type there, nor checks them.
+            // Elements of an unknown type are never read or checked there.
             LogicalTypes::Registered(types) => known.is_some_and(|known| types.contains(&known)),
             LogicalTypes::InDtype => known.is_some_and(|t| t.name_in_1_1().is_some()),
             LogicalTypes::None => false,

@@ -9,8 +9,8 @@ use std::fmt::Display;
 /// The least that a table grows by.
 const MIN_GROWTH: usize = 64;
 
-/// Charges a table that grows from `capacity` entries; both tables are there while one is copied to the
-/// other.
+/// Charges the memory of a table that grows from `capacity` entries. Old and new table exist while one is
+/// copied to the other.
 #[cold]
 fn growing<T>(
     budget: &Budget,

@@ -11,8 +11,8 @@ use crate::model::manifest::{element_count, Component, Encoding, Format, Manifes
 use crate::model::sort::{find_duplicate, sort};
 use std::ops::Deref;
 
-/// A manifest that keeps every rule which it can show by itself. `validate` makes one, and a container that
-/// has all of its own rules. The default is for a model without files.
+/// A manifest that keeps every rule which it can show without data. Made by `validate`, or by a container
+/// that checks its own rules. The default is for a model without files.
 #[derive(Debug, Default)]
 pub struct Validated(Manifest);
 
@@ -32,7 +32,7 @@ impl Validated {
         &mut self.0.components
     }
 
-    /// Room for what [`Validated::append`] adds of those manifests.
+    /// Reserves memory for the objects that [`Validated::append`] adds from those manifests.
     pub(crate) fn reserve_for<'m>(
         &mut self,
         parts: impl Iterator<Item = &'m Validated> + Clone,
@@ -40,7 +40,7 @@ impl Validated {
         self.0.reserve_for(parts.map(|part| &part.0))
     }
 
-    /// Adds the objects of another file that are shown; each keeps to the rules of its own file.
+    /// Adds the visible objects of another file; each keeps the rules of its own file.
     pub(crate) fn append(
         &mut self,
         part: &Validated,

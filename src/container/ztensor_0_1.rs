@@ -145,7 +145,7 @@ pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>
     manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
 }
 
-/// Encodes what is in front of the first tensor.
+/// Encodes the bytes before the first tensor.
 fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     if manifest.file_attributes().is_some_and(|a| a.pairs().len() > 0) {
         to.check_file_attributes()?;

@@ -162,7 +162,7 @@ fn round_off(value: u64, count: u32) -> u64 {
 pub(super) fn round(value: f64) -> f64 {
     const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
     let shift = WHOLE.copysign(value);
-    // NaN and larger numbers stay as they are.
+    // NaN and larger numbers do not change.
     if value.abs() < WHOLE {
         (value + shift) - shift
     } else {

@@ -169,7 +169,7 @@ fn pairs(
 }
 
 impl Conversion {
-    /// Adds elements and what they became, of which `lost` numbers were lost.
+    /// Adds elements and their converted values; `lost` of them lost their number.
     pub(crate) fn add(
         &mut self,
         src: &[u8],

@@ -153,7 +153,7 @@ fn each<const M: usize, const N: usize>(src: &[u8], dst: &mut [u8], convert: imp
 /// 16-bit floats to f32, by the processor's own instructions where it has them.
 fn wider(kind: Half, src: &[u8], dst: &mut [u8], total: u64) {
     let past_cache = total >= MIN_NONTEMPORAL;
-    // Elements in front of the first address from which the result can be written around the caches.
+    // Elements before the first address from which the result can be written around the caches.
     let lead = dst.as_ptr().addr().wrapping_neg() % STREAM_ALIGNMENT;
     let lead = if past_cache && lead % 4 == 0 { lead / 4 } else { 0 };
     let (first, src) = src.split_at(src.len().min(lead.saturating_mul(2)));

@@ -9,7 +9,7 @@ pub(super) struct ErrorData {
     pub(super) cause: Cause,
     /// The rule as the file's container calls it, where the cause does not say that.
     pub(super) called: Option<Rule>,
-    /// The number of the operating system's error; 0 if it is none of its.
+    /// The number of the operating system's error; 0 if it is not a system error.
     pub(super) os: i32,
     pub(super) text: String,
 }
@@ -20,7 +20,7 @@ impl ErrorData {
     }
 }
 
-/// What a failure is for which there is no memory. The first stands for what is not here.
+/// Preallocated errors for when allocating one fails. The first is for causes without their own entry.
 static BARE: [ErrorData; 17] = [
     ErrorData::bare(Cause::OutOfMemory),
     ErrorData::bare(Cause::InvalidArgument),
@@ -44,7 +44,7 @@ static BARE: [ErrorData; 17] = [
 /// A pointer to one, on the heap or in [`BARE`].
 pub(super) struct ErrorPointer(NonNull<ErrorData>);
 
-// SAFETY: it is owned like a box, or a shared reference to what nobody changes.
+// SAFETY: it is owned like a box, or is a shared reference to constant data.
 unsafe impl Send for ErrorPointer {}
 // SAFETY: likewise.
 unsafe impl Sync for ErrorPointer {}
@@ -68,11 +68,11 @@ impl ErrorPointer {
     }
 
     pub(super) fn get(&self) -> &ErrorData {
-        // SAFETY: it is there as long as this is, and changed by `get_mut` alone.
+        // SAFETY: it lives as long as this, and only `get_mut` changes it.
         unsafe { self.0.as_ref() }
     }
 
-    /// To change it; `None` for one of which there was no memory.
+    /// For changes; `None` for an error that could not be allocated.
     pub(super) fn get_mut(&mut self) -> Option<&mut ErrorData> {
         let is_bare = BARE.as_ptr_range().contains(&self.0.as_ptr().cast_const());
         match is_bare {

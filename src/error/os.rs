@@ -1,6 +1,6 @@
-//! What a failed call of the operating system says, and whether the system refused it. The standard library
-//! asks for memory to say it, in a way that ends the process where there is none, and the C library says it
-//! in the host's language; here it is a table.
+//! Texts of operating system errors, and whether the system rejected a call. The standard library allocates
+//! these texts and ends the process if that fails. The C library returns them in the host's language. So they
+//! are a table here.
 
 use std::{fmt, io};
 

@@ -167,7 +167,7 @@ pub enum Cause {
     NoFile,
     /// No such object, component or attribute.
     NotFound,
-    /// The file is of no container that is read here, by its content.
+    /// The content is not in a format that the library reads.
     NotZtensor,
     /// The file breaks this rule of the format.
     Broken(Rule),

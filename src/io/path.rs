@@ -92,7 +92,7 @@ mod platform {
             let mode: libc::c_uint = if access == Access::CreatePrivate { 0o600 } else { 0o666 };
             // SAFETY: a NUL-ended string that lives here.
             let fd = uninterrupted(|| unsafe { open(self.as_ptr(), flags | libc::O_CLOEXEC, mode) })?;
-            // SAFETY: just opened, and nobody else's.
+            // SAFETY: just opened, and owned by nobody else.
             Ok(unsafe { File::from_raw_fd(fd) })
         }
 
@@ -135,10 +135,10 @@ mod platform {
             }
         }
 
-        /// The path without symbolic links, of a file that is there.
+        /// The path of an existing file without symbolic links.
         pub fn resolved(&self) -> std::io::Result<PathBuf> {
-            // SAFETY: a NUL-ended string that lives here; the answer is in memory that the C library asks
-            // for, or NULL.
+            // SAFETY: a NUL-terminated string that lives here; the result is NULL or memory that the C
+            // library allocates.
             let found = unsafe { libc::realpath(self.as_ptr(), std::ptr::null_mut()) };
             if found.is_null() {
                 return Err(Error::last_os_error());
@@ -146,19 +146,20 @@ mod platform {
             // SAFETY: not NULL, and NUL-ended.
             let text = unsafe { CStr::from_ptr(found) };
             let copied = copy(Path::new(OsStr::from_bytes(text.to_bytes())));
-            // SAFETY: from realpath, and nobody has it any more.
+            // SAFETY: from realpath, and not used any more.
             unsafe { libc::free(found.cast()) };
             copied.map_err(|_| ErrorKind::OutOfMemory.into())
         }
 
-        /// Where a symbolic link leads, as it says; none if the path is no link.
+        /// The target of a symbolic link, unresolved; `None` if the path is not a link.
         pub fn link_target(&self) -> std::io::Result<Option<PathBuf>> {
             const MAX_LINK_SIZE: usize = libc::PATH_MAX as usize;
             let mut found: Vec<u8> = Vec::new();
             found.try_reserve_exact(MAX_LINK_SIZE).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
             found.resize(MAX_LINK_SIZE, 0); // within what was reserved
 
-            // SAFETY: a NUL-ended string that lives here, and room for as many bytes as it is asked to write.
+            // SAFETY: a NUL-terminated string that lives here, and memory for as many bytes as the call may
+            // write.
             let size = unsafe { libc::readlink(self.as_ptr(), found.as_mut_ptr().cast(), MAX_LINK_SIZE) };
             match usize::try_from(size).ok().and_then(|size| found.get(..size)) {
                 Some(target) if target.len() < MAX_LINK_SIZE => copy(Path::new(OsStr::from_bytes(target)))
@@ -210,9 +211,9 @@ mod platform {
             &self.0
         }
 
-        /// Gives it another name, also where that is taken. The standard library asks Windows for what POSIX
-        /// says, which replaces a file that others have open, too; of 1.85 it asks for nothing else where a
-        /// file system does not know that.
+        /// Renames it, also over an existing file. On Windows the standard library uses POSIX semantics,
+        /// which also replace a file that others have open. In 1.85 it has no fallback if a file system does
+        /// not support that.
         pub fn rename_to(&self, to: &SystemPath) -> std::io::Result<()> {
             match std::fs::rename(&self.0, &to.0) {
                 #[cfg(windows)]
@@ -231,12 +232,12 @@ mod platform {
             std::fs::remove_file(&self.0)
         }
 
-        /// The path without symbolic links, of a file that is there.
+        /// The path of an existing file without symbolic links.
         pub fn resolved(&self) -> std::io::Result<PathBuf> {
             self.0.canonicalize()
         }
 
-        /// Where a symbolic link leads, as it says; none if the path is no link.
+        /// The target of a symbolic link, unresolved; `None` if the path is not a link.
         pub fn link_target(&self) -> std::io::Result<Option<PathBuf>> {
             match self.0.symlink_metadata() {
                 Ok(meta) if meta.is_symlink() => std::fs::read_link(&self.0).map(Some),
@@ -270,7 +271,7 @@ mod windows {
         error.raw_os_error().is_some_and(|number| UNKNOWN.contains(&(number as u32)))
     }
 
-    /// Gives `from` the name of `to`, which nobody may have open where that is taken.
+    /// Renames `from` to `to`. If `to` exists, nobody may have it open.
     pub fn move_over(from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (wide(from)?, wide(to)?);
         // SAFETY: NUL-ended strings that live here.

@@ -21,7 +21,7 @@ pub enum Kind {
 
 /// What the system says of a file.
 pub struct Stat {
-    /// What it is.
+    /// The kind of file.
     pub kind: Kind,
     /// Its bytes.
     pub size: u64,
@@ -105,7 +105,7 @@ mod platform {
         kind_of(meta.mode())
     }
 
-    /// Its device, and its number there, which no other file has as long as it is open.
+    /// Its device and its number there. No other file has both while it is open.
     pub fn number(file: &File) -> Option<(u64, u64)> {
         file.metadata().ok().map(|meta| (meta.dev(), meta.ino()))
     }
@@ -140,7 +140,7 @@ mod platform {
         }
     }
 
-    /// Its volume, and its number there, which no other file has as long as it is open.
+    /// Its volume and its number there. No other file has both while it is open.
     #[cfg(windows)]
     pub fn number(file: &File) -> Option<(u64, u64)> {
         use std::os::windows::io::AsRawHandle;

@@ -152,7 +152,7 @@ impl Batch<'_, '_> {
 /// A thread of a batch.
 struct Worker<'w, 'r, 'b> {
     batch: &'w Batch<'r, 'b>,
-    /// Bytes of the job that goes on which were reported.
+    /// Bytes of the current job that were reported.
     of_job: Cell<u64>,
 }
 
@@ -224,10 +224,9 @@ pub fn run_one(
 
 /// Where in the source the part begins, and the memory that it fills, if the fast path is for it.
 ///
-/// Fast path: bytes that are stored as they are read, all of a component or a range that it has, are one read
-/// into their place. It spares half of the instructions of a short read; where bytes have to be byte-swapped,
-/// looked at, decoded, gathered or converted, it does not apply, nor where they do not fit: then the jobs say
-/// why.
+/// Fast path: raw bytes, a whole component or a valid range, are read with one call to their destination. It
+/// saves half of the instructions of a short read. It does not apply if bytes have to be swapped, checked,
+/// decoded, gathered or converted, or if they do not fit: then the jobs report the error.
 fn plain_range<'d>(
     component: &StoredComponent<'_>,
     part: &Part,

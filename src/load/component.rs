@@ -15,7 +15,7 @@ use crate::source::{change_since_open, for_each_chunk, with_range, ByteSource, C
 use crate::threads::ThreadHooks;
 use std::ops::Range;
 
-/// The file that a component is of.
+/// The file of a component.
 pub(crate) trait Owner: Sync {
     /// An error, with the words that name the component.
     fn named(&self, component: &StoredComponent<'_>, error: Error) -> Error;
@@ -184,8 +184,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Refuses what so many decoded bytes may not take, if it is an array: that of frames is checked where
-    /// they are looked for.
+    /// Rejects this number of decoded bytes if an array cannot have it. For frames this is checked when they
+    /// are found.
     pub(super) fn check_array_size(&self, wanted: u64) -> Result<()> {
         let stored_size = self.entry.stored_size;
         let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
@@ -195,8 +195,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Before anything is allocated or decoded for a claim of so many bytes: can the stored bytes have that
-    /// many, which are `known` to have so many or at most so many, and is it allowed?
+    /// Checks a claimed decoded size before anything is allocated or decoded for it. `known` is the size, or
+    /// the largest size, that the stored bytes can have. The size must be possible and within the limit.
     pub fn check_size(&self, codec: Codec, known: KnownSize) -> Result<()> {
         let (size, stored_size) = (self.size, self.entry.stored_size);
         let (KnownSize::Exact(most) | KnownSize::AtMost(most)) = known;
@@ -285,7 +285,7 @@ impl StoredComponent<'_> {
         }
     }
 
-    /// What its elements are, for a conversion.
+    /// The form of its elements, for a conversion.
     pub(super) fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
         match (self.entry.dtype, self.entry.logical) {
             (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
@@ -309,7 +309,7 @@ impl StoredComponent<'_> {
     }
 }
 
-/// What the digest of a component is of.
+/// The data that the digest of a component covers.
 pub fn digest_of(entry: &Component) -> DigestOf {
     match entry.has_digest_of_decoded() {
         true => DigestOf::Decoded,

@@ -43,7 +43,7 @@ impl<'a> RowsMut<'a> {
         self.length
     }
 
-    /// Bytes from the beginning of a row to that of the next.
+    /// Bytes from the start of a row to the start of the next.
     pub fn stride(&self) -> usize {
         self.stride
     }
@@ -71,10 +71,10 @@ impl<'a> Iterator for RowsMut<'a> {
         self.left = self.left.checked_sub(1)?;
         let row = self.next;
         if self.left > 0 {
-            // SAFETY: the next row, which is there.
+            // SAFETY: the next row, which exists.
             self.next = unsafe { row.add(self.stride) };
         }
-        // SAFETY: a row that is lent, and given out once.
+        // SAFETY: a borrowed row, handed out once.
         Some(unsafe { std::slice::from_raw_parts_mut(row.as_ptr(), self.length) })
     }
 }
@@ -87,7 +87,7 @@ pub struct Ring<'a> {
     base: NonNull<u8>,
     slot_size: usize,
     slots: usize,
-    /// Where they are the ring's own; not looked at while `base` is there.
+    /// Their place in the ring's own memory; not used while `base` is set.
     _own: Option<AlignedBuffer>,
     _given: PhantomData<&'a mut [u8]>,
 }
@@ -104,7 +104,7 @@ impl<'a> Ring<'a> {
         PAGE as u64
     }
 
-    /// Slots in memory of its own.
+    /// Slots in the library's memory.
     pub fn new(slot_size: usize, slots: usize) -> Result<Ring<'a>> {
         let too_large = || fail!(InvalidArgument, "{slots} slots of {slot_size} bytes do not fit in memory");
         let slot_size = slot_size.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
@@ -130,11 +130,11 @@ impl<'a> Ring<'a> {
         self.slot_size
     }
 
-    /// Where a byte of a slot is, if `size` bytes are there.
+    /// The place of a byte of a slot, if it has `size` bytes.
     pub fn address(&self, slot: usize, at: usize, size: usize) -> Option<NonNull<u8>> {
         let end = at.checked_add(size)?;
         let start = slot.checked_mul(self.slot_size)?.checked_add(at)?;
-        // SAFETY: within the memory, as the slot is one of those and ends within itself.
+        // SAFETY: within the memory, because the slot exists and the bytes end inside it.
         (slot < self.slots && end <= self.slot_size).then(|| unsafe { self.base.add(start) })
     }
 

@@ -1,5 +1,4 @@
-//! The queue of jobs, and the step by which a thread takes the next ones and does them. All reads but those
-//! of `run_one` go through it.
+//! The queue of jobs. A thread takes the next jobs and runs them. All reads but those of `run_one` use it.
 
 use super::coalesce::{adjacent, fetch, Extent};
 use super::destination::Destination;
@@ -16,8 +15,8 @@ use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// Reads past the page cache that are under way at once, where the caller leaves it to us: a disk wants more
-/// of them than there may be processors.
+/// Number of concurrent direct reads, if the caller does not set it: a disk needs more of them than there may
+/// be processors.
 const MIN_DIRECT_THREADS: usize = 4;
 
 /// What the threads of one batch or load share.
@@ -44,10 +43,10 @@ pub struct SourceStats {
 
 /// Is called when a thread's jobs make progress.
 pub trait Listener {
-    /// So many more bytes of a job that is not done were read.
+    /// This many more bytes of a running job were read.
     fn on_progress(&self, bytes: u64);
 
-    /// A job of the request of that number, of so many bytes, ended.
+    /// A job of the request with this number and size ended.
     fn on_job_done(
         &mut self,
         number: u32,
@@ -110,7 +109,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// How many threads read, if the caller wants `wanted`; 0 if the library is to say.
+    /// The number of reading threads if the caller wants `wanted`; 0 lets the library decide.
     pub fn threads(&self, wanted: usize) -> usize {
         match self.options.threads {
             few if wanted == 0
@@ -134,8 +133,8 @@ impl<'a> Executor<'a> {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
     }
 
-    /// Adds the jobs that fill `dst` with what the request of that number asks for. Where that fails they
-    /// count as one, which is to fail.
+    /// Adds the jobs that fill `dst` for the request with this number. If this fails, they count as one
+    /// failing job.
     pub fn add_jobs(
         &self,
         jobs: &mut Vec<Job<'a>>,
@@ -182,7 +181,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Sets the jobs, the first of which is done first.
+    /// Sets the jobs; the first one runs first.
     pub fn set_jobs(&mut self, mut jobs: Vec<Job<'a>>) {
         jobs.reverse();
         self.queue = Mutex::new(jobs);
@@ -212,8 +211,7 @@ impl<'a> Executor<'a> {
         bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 
-    /// Does the next job, and those that may be done with it; false if there is none. Calls `listener` for
-    /// each.
+    /// Runs the next job and those that may run with it; false if none is left. Calls `listener` for each.
     pub fn step(
         &self,
         requests: &[Request<'a>],
@@ -266,7 +264,7 @@ impl<'a> Executor<'a> {
         Ok(true)
     }
 
-    /// Takes the next job, and those that may be done with it, into `scratch`.
+    /// Moves the next job, and those that may run with it, into `scratch`.
     fn take_next(&self, scratch: &mut Scratch<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
         let mut queue = self.queue.lock();
         let Some(first) = queue.last() else { return Ok(None) };
@@ -281,8 +279,8 @@ impl<'a> Executor<'a> {
         Ok(Some((strategy, extent)))
     }
 
-    /// Whether reads went past the page cache, and why or why not. Of several sources, that of one whose
-    /// reads did.
+    /// Whether reads bypassed the page cache, and why or why not. With several sources, the result of one
+    /// that did.
     pub fn route_taken(&self) -> (bool, &'static CStr) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
         let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);

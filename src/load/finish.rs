@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Decoded between two steps.
 const DECODED_STEP: u64 = 4 << 20;
 
-/// Called with the bytes that came since the last call while a job goes on; an error stops it.
+/// Called with new bytes while a job runs; an error stops it.
 pub type Step<'p> = dyn Fn(u64) -> Result<()> + 'p;
 
 impl Finish {
@@ -125,7 +125,7 @@ pub fn with_entries<T>(
     with_range(component.source, start..end, |bytes| body(entries.read(bytes)))
 }
 
-/// The digest of stored bytes that are checked: whoever made the job has seen that there is one.
+/// The digest of checked stored bytes: the code that made the job has checked that it exists.
 pub fn declared_digest(component: &StoredComponent<'_>) -> Result<Digest> {
     let digest = component.expected_digest()?;
     digest.ok_or_else(|| fail!(Internal, "a request checks a digest that it does not have"))
@@ -149,7 +149,7 @@ pub fn take_blocks(
     component.finish(dst, |at| window.place(at))
 }
 
-/// Decodes the request's part. `decode` fills what it is given with the decoded bytes from a place on.
+/// Decodes the request's part. `decode` fills its buffer with the decoded bytes from an offset on.
 pub fn decode_part(
     request: &Request<'_>,
     dst: &mut [u8],
@@ -166,7 +166,7 @@ pub fn decode_part(
     take_part(request, start, &mut whole, dst)
 }
 
-/// Takes the part out of the decoded bytes that cover it; they begin at `start` of the component.
+/// Cuts the part from the decoded bytes that cover it; they begin at `start` of the component.
 fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
     let component = &request.component;
     let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);

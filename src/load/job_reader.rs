@@ -165,8 +165,8 @@ impl JobReader<'_, '_> {
         Ok(())
     }
 
-    /// Gives `body` some of a component's stored bytes, where they are or in temporary memory, of which
-    /// `body` takes `extra_memory` bytes more.
+    /// Gives `body` some of a component's stored bytes, in place or in temporary memory. `body` itself needs
+    /// `extra_memory` more bytes.
     fn with_stored<T>(
         &mut self,
         component: &StoredComponent<'_>,
@@ -248,7 +248,7 @@ impl JobReader<'_, '_> {
         request.wanted.convert.map_or(Ok(()), |to| refuse_loss(lost, to, request.wanted.lossy))
     }
 
-    /// Fills `dst` with all that a request without rows asks for, on this thread.
+    /// Fills `dst` for a request without rows, on this thread.
     fn read_whole(&mut self, request: &Request<'_>, dst: &mut [u8]) -> Result<()> {
         let has_digest = checks_digest(request, &ONE_THREAD)?;
         match request.wanted.convert {
@@ -296,7 +296,7 @@ impl<'a> Oversized<'a> {
         Oversized { request, state: Mutex::new(WholeBytes { bytes: None, left: pieces, failure: None }) }
     }
 
-    /// All of its bytes, which are counted as long as they are there.
+    /// All of its bytes; they count as long as they exist.
     fn make(&self, reader: &mut JobReader<'_, '_>) -> Result<AlignedBuffer> {
         let size = self.request.size();
         let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
@@ -369,7 +369,7 @@ struct Used {
     by_jobs: u64,
     /// By what is handed out piece by piece, which no job may wait for.
     held: u64,
-    /// Jobs that wait. While there are none nobody is notified: that is a call of the system, whoever waits.
+    /// Waiting jobs. If no job waits, nobody is notified, because a notification is always a system call.
     waiting: usize,
 }
 
@@ -379,7 +379,7 @@ impl Budget {
         Budget { limit, used: Mutex::new(used), freed: Condvar::new() }
     }
 
-    /// Waits until so many bytes may be used; none are nothing to wait for.
+    /// Waits until this many bytes may be used; 0 returns at once.
     #[inline]
     pub fn reserve(&self, bytes: u64) -> Option<Reservation<'_>> {
         (bytes > 0).then(|| self.wait_for(bytes))

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The progress of a request.
 pub struct Task {
-    /// Which of the sources of its batch it is of.
+    /// The index of its source in the batch.
     pub source: u32,
     /// Jobs that are not done yet.
     left: AtomicUsize,
@@ -45,7 +45,7 @@ impl Task {
         Task { source, left, failed, has_digest: AtomicBool::new(false) }
     }
 
-    /// Sets what it is cut into: so many jobs, and whether they check its digest.
+    /// Sets the number of its jobs, and whether they check its digest.
     pub fn set_jobs(&self, count: usize, has_digest: bool) {
         self.left.store(count, Ordering::Relaxed);
         self.has_digest.store(has_digest, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Task {
     /// Counts a job that ended.
     #[inline]
     pub fn job_ended(&self, outcome: &Result<()>) -> JobEnd {
-        // The failure in front of the count: who does the last job has to see it.
+        // The failure comes before the count: the thread with the last job has to see it.
         let is_first_failure = outcome.is_err() && !self.failed.swap(true, Ordering::Relaxed);
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
         let is_failed = self.failed.load(Ordering::Relaxed);
@@ -84,16 +84,16 @@ pub enum Work<'a> {
 
 /// What stored bytes that were read become.
 pub enum Finish {
-    /// Decoded bytes, as they are.
+    /// Unchanged decoded bytes.
     Copy,
     /// A whole raw component whose digest is checked.
     Hash,
     /// Evenly spaced blocks that are read together and taken apart.
     Strided(StridedBlocks),
-    /// The decoded bytes of some frames of a compressed component: so many stored bytes, and what a table has
-    /// of them.
+    /// The decoded bytes of some frames of a compressed component: its stored bytes, and their rows of the
+    /// table.
     Frames { codec: Codec, stored: u64, entries: EntryRange, decoded_start: u64, borrowed: bool },
-    /// The request's part, which is decoded out of so many stored bytes; whether their digest is checked.
+    /// The request's part, which is decoded from these stored bytes; and whether their digest is checked.
     Decode { stored: u64, borrowed: bool, has_digest: bool },
 }
 
@@ -273,12 +273,12 @@ pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bo
     }
 }
 
-/// Whether its bytes are stored as they are, one after the other.
+/// Whether its bytes are stored unchanged and contiguous.
 fn is_plain(request: &Request<'_>) -> bool {
     request.component.decoding == Decoding::Raw
 }
 
-/// Each row by itself: the reads of those that lie near each other are joined later.
+/// Each row separately: reads of nearby rows are joined later.
 fn row_jobs<'a>(
     request: &Request<'a>,
     rows: RowsMut<'a>,
@@ -482,7 +482,7 @@ pub fn frame_runs(
 mod tests {
     use super::{aligned_chunks, SourceNumbers};
 
-    /// Each source comes twice, and a linear search through so many would take minutes.
+    /// Each source comes twice. A linear search through this many would take minutes.
     #[test]
     fn sources_are_numbered_in_the_order_in_which_they_come() {
         const SOURCES: usize = 300_000;

@@ -9,9 +9,9 @@
 //! finish     hash, decode, take apart, swap to the host's order, check         finish.rs, component.rs
 //! ```
 //!
-//! Three ways lead through it. [`run_one`] (blocking.rs) does the jobs of one request as they are cut,
-//! without a queue or memory. [`run`] (blocking.rs) does many requests, of one file or of several, and
-//! returns when all are done. A [`Load`] (streaming.rs) delivers what is done while the rest is read:
+//! There are three ways to use it. [`run_one`] (blocking.rs) runs the jobs of one request as they are cut,
+//! without a queue or memory. [`run`] (blocking.rs) runs many requests, from one file or several, and returns
+//! when all are done. A [`Load`] (streaming.rs) delivers finished pieces while the rest is read:
 //!
 //! ```text
 //! pieces     what is larger than a slot is cut; what is begun first            slots.rs

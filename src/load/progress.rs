@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct Event {
     /// The caller's name for the request.
     pub tag: u64,
-    /// Why there are no bytes, if there are none.
+    /// The error, if there are no bytes.
     pub outcome: Result<()>,
     /// Their address.
     pub address: usize,
@@ -63,7 +63,7 @@ pub struct Pending {
     is_event_taken: bool,
     /// Nothing is reported any more.
     is_closed: bool,
-    /// How many threads work; if there are none, the consumers do.
+    /// The number of working threads; if it is 0, the consumers work.
     pub threads: usize,
     pub stats: BatchStats,
 }
@@ -113,8 +113,8 @@ impl Pending {
         self.is_closed = true;
     }
 
-    /// Stops the load, and returns whether there was something to stop: events that nobody has taken count,
-    /// too, unless the load is `ending`.
+    /// Stops the load, and returns whether there was something to stop. Events that were not taken count,
+    /// unless the load is `ending`.
     pub fn cancel(&mut self, ending: bool) -> bool {
         let stops = !self.is_done() || (!ending && !self.events.is_empty());
         if stops {
@@ -137,7 +137,7 @@ impl Pending {
             .is_some_and(|next| !self.free.is_empty() || self.place_in_open_slot(ring, next).is_some())
     }
 
-    /// Whether the next piece is of an oversized request, while another has the temporary memory.
+    /// Whether the next piece belongs to an oversized request while another one uses the temporary memory.
     fn waits_for_oversized(&self) -> bool {
         let next = self.order.get(self.started).and_then(|piece| self.pieces.get(*piece as usize));
         next.filter(|next| next.oversized.is_some())
@@ -149,8 +149,8 @@ impl Pending {
         place_in_slot(ring, slot as usize, used, request).map(|at| (slot, at))
     }
 
-    /// Gives the next pieces a place in the ring, as many as there is space for and as fit the capacity of
-    /// `placed`; false if there is none. The caller makes their jobs, and calls [`Pending::staging_ended`].
+    /// Gives the next pieces a place in the ring: as many as there is space for and as fit the capacity of
+    /// `placed`. False if no piece fits. The caller makes their jobs, and calls [`Pending::staging_ended`].
     pub fn give_places(
         &mut self,
         ring: &Ring<'_>,
@@ -205,7 +205,7 @@ impl Pending {
         Some((slot, at))
     }
 
-    /// Takes the next event.
+    /// Returns the next event.
     pub fn next_event(&mut self, requests: &[Request<'_>]) -> Option<Event> {
         let (number, failure) = self.events.pop_front()?;
         self.is_event_taken = true;

@@ -25,7 +25,7 @@ pub enum Direct {
 /// How to read a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchOptions {
-    /// Threads; 0 for as many as there are processors.
+    /// Threads; 0 for one per processor.
     pub threads: usize,
     /// Whether to go past the page cache.
     pub direct: Direct,
@@ -121,7 +121,7 @@ impl Part {
     }
 }
 
-/// What a request wants beside its bytes.
+/// The options of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     /// Converts the elements to this dtype.
@@ -129,7 +129,7 @@ pub struct Wanted {
     /// The conversion may lose numbers: finite ones become infinite, integers the nearest one that the type
     /// has.
     pub lossy: bool,
-    /// Checks the digest, whatever the options say; only of what is read whole.
+    /// Checks the digest, even if the options do not; only for a whole component.
     pub verify: bool,
     /// The caller's name for it.
     pub tag: u64,
@@ -216,7 +216,7 @@ impl<'a> Request<'a> {
         Request { in_ring: true, ..Request::of(whole.component, Part::Whole, size, wanted, &mut []) }
     }
 
-    /// Takes the memory that it fills: rows, or as many bytes as it has.
+    /// Returns the memory that it fills: rows, or as many bytes as it has.
     pub(super) fn take_destination(&mut self) -> Result<Destination<'a>> {
         match std::mem::replace(&mut self.dst, Destination::Bytes(&mut [])) {
             Destination::Bytes(dst) => {

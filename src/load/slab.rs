@@ -132,7 +132,7 @@ impl Slab {
         Ok(Slab { outer: Vec::new(), inner, base: offset, block: row_length, size: taken })
     }
 
-    /// Takes the next dimension outwards; `outer` is innermost first until it is complete.
+    /// Adds the next outer dimension; `outer` is innermost first until it is complete.
     #[allow(clippy::arithmetic_side_effects, reason = "spans of the array, whose size does not overflow")]
     fn add(&mut self, dim: Dim, contiguous: &mut bool) {
         if *contiguous && dim.stride == self.block {
@@ -190,7 +190,7 @@ impl Slab {
         })
     }
 
-    /// Evenly spaced blocks, as many as possible in each: what a reader fetches with the gaps or without.
+    /// Evenly spaced blocks, as many as possible in each: a reader fetches them with the gaps or without.
     pub(crate) fn windows(&self) -> impl Iterator<Item = StridedBlocks> + '_ {
         (0..self.window_count()).map_while(|index| self.window(index))
     }
@@ -275,7 +275,7 @@ impl StridedBlocks {
         self.source_offset + at / self.block * self.stride + at % self.block
     }
 
-    /// Takes the blocks out of the bytes that cover them; `source` begins at `source_offset`.
+    /// Copies the blocks from the bytes that cover them; `source` begins at `source_offset`.
     ///
     /// `dst` has exactly `dest_size` bytes, `source` at least `source_size`.
     pub(crate) fn gather(&self, source: &[u8], dst: &mut [u8]) -> Result<()> {

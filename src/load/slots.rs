@@ -16,7 +16,7 @@ pub enum Order {
     /// As disks like it: by file, and by place in it.
     #[default]
     Position,
-    /// As they are given.
+    /// In the given order.
     Given,
     /// The largest first.
     Largest,
@@ -52,7 +52,7 @@ const MIN_ALIGNED: u64 = 64 << 10;
 const MIN_PIECE: u64 = 64 << 10;
 
 /// The largest first piece; each next one is about as large as all before it. The consumer is idle until the
-/// first is there.
+/// first one is ready.
 const FIRST_PIECE: u64 = 512 << 10;
 
 /// Pieces of an oversized request begin at multiples of this in its temporary memory.
@@ -98,8 +98,8 @@ pub fn split_requests<'a>(
     Ok(SplitRequests { requests, pieces, oversized })
 }
 
-/// The requests of a load, split to pieces: each is a request of its own, of which `pieces` has the state.
-/// `oversized` are those that are read whole into temporary memory first.
+/// The requests of a load, split to pieces. Each piece is a separate request with its state in `pieces`.
+/// `oversized` requests are first read completely into temporary memory.
 pub struct SplitRequests<'a> {
     pub requests: Vec<Request<'a>>,
     pub pieces: Vec<Piece>,
@@ -166,7 +166,7 @@ fn add_oversized<'a>(
              allows"
         ));
     }
-    // Whole elements, whatever they are.
+    // Whole elements of any kind.
     let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
     requests.try_reserve(count)?;

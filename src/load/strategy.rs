@@ -26,8 +26,8 @@ const MIN_DIRECT_READ: u64 = 128 << 10;
 /// takes.
 const MAX_COALESCED: usize = 512;
 
-/// Most short reads that are coalesced for a slow source, where a request takes longer than a look at so many
-/// jobs.
+/// Most short reads that are coalesced for a slow source: there a request takes longer than checking this
+/// many jobs.
 const MAX_COALESCED_SLOW: usize = 4096;
 
 /// How many places of a large batch are sampled to estimate how much of it is in memory. Of a small batch it
@@ -154,8 +154,8 @@ impl<'a> ReadStrategy<'a> {
         Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
-    /// The limits for coalesced reads by one of so many threads, whose bounce buffer has `capacity` bytes.
-    /// None if coalescing is no use.
+    /// The limits for coalesced reads by one of this many threads, with a bounce buffer of `capacity` bytes.
+    /// `None` if coalescing does not help.
     pub fn coalescing(&self, capacity: usize, threads: usize) -> Option<Coalescing> {
         let profile = self.source.profile();
         let Profile { gap: max_gap, largest_request, read_many, .. } = profile;
@@ -323,8 +323,8 @@ impl<'a> ReadStrategy<'a> {
         bounce.part(place)
     }
 
-    /// Reads the bytes from `offset` on into the bounce, whose [`Bounce::capacity`] they fit, and returns
-    /// where they are there.
+    /// Reads bytes from `offset` on into the bounce buffer; they fit its [`Bounce::capacity`]. Returns where
+    /// they are in it.
     pub fn fetch_place(
         &self,
         route: Route<'_>,

@@ -42,7 +42,7 @@ pub enum Next {
 pub struct Load<'a> {
     // Declared before the ring, so that it is dropped first: its jobs point into the ring's memory.
     executor: Executor<'a>,
-    /// Pieces, each a request of its own.
+    /// Pieces; each is a separate request.
     requests: Vec<Request<'a>>,
     ring: Option<Ring<'a>>,
     wanted_threads: usize,
@@ -210,7 +210,7 @@ impl<'a> Load<'a> {
         self.stop(false);
     }
 
-    /// Stops when the load is dropped: events that nobody took do not make it a cancelled load.
+    /// Stops when the load is dropped: it does not count as cancelled if events were not taken.
     pub fn end(&self) {
         self.stop(true);
     }
@@ -297,7 +297,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Makes jobs of the next pieces for which there is space in the ring; false if there are none.
+    /// Makes jobs of the next pieces that fit in the ring; false if none does.
     fn stage(&self, ring: &Ring<'a>) -> Result<bool> {
         let mut placed = Vec::new();
         placed.try_reserve_exact(MAX_STAGED.min(self.requests.len()))?;

@@ -163,7 +163,7 @@ impl Default for DecodedCache {
     }
 }
 
-/// Borrows for as long as the cache is there.
+/// Borrows as long as the cache exists.
 ///
 /// # Safety
 /// `buffer` is in the cache that is borrowed for `'s`.
@@ -181,7 +181,7 @@ impl DecodedCache {
         self.buffers.lock()
     }
 
-    /// The bytes of that number, if they are there.
+    /// The bytes with that number, if they exist.
     #[allow(unsafe_code)]
     pub fn get(&self, number: usize) -> Option<&[u8]> {
         // SAFETY: it is in this cache.

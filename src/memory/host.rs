@@ -4,7 +4,7 @@ use crate::error::{fail, Error, Result};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Gives so many bytes at a multiple of the alignment; NULL if there are none.
+/// Allocates this many bytes with this alignment; NULL on failure.
 pub type AllocateCallback =
     unsafe extern "C" fn(context: *mut c_void, size: usize, alignment: usize) -> *mut c_void;
 /// Takes back what the other one gave, with the same size and alignment.
@@ -26,8 +26,8 @@ unsafe impl Sync for HostAllocator {}
 
 impl HostAllocator {
     /// # Safety
-    /// Both may be called with `context` from any thread, several at once, as long as a copy of this or
-    /// memory of it is there. Neither unwinds. What `allocate` gives is nobody else's until `free` has it.
+    /// Any thread may call both with `context`, several at once, as long as a copy of this or its memory exists.
+    /// Neither unwinds. Nobody else uses the result of `allocate` until `free`.
     pub unsafe fn new(context: *mut c_void, allocate: AllocateCallback, free: FreeCallback) -> HostAllocator {
         HostAllocator { context, allocate, free }
     }

@@ -1,4 +1,4 @@
-//! One block of memory in slots of the same size, each of which has one owner.
+//! One block of memory in slots of equal size. Each slot has one owner.
 
 use super::buffer::{AlignedBuffer, ALIGNMENT};
 use crate::error::{fail, Error, Result};
@@ -16,7 +16,7 @@ pub struct SlotMemory {
     _own: Option<AlignedBuffer>,
 }
 
-// SAFETY: its bytes are reached through slots alone, of which each has one owner.
+// SAFETY: the bytes are only reached through slots, and each slot has one owner.
 unsafe impl Send for SlotMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SlotMemory {}
@@ -33,7 +33,7 @@ impl SlotMemory {
         slot_size.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Error::out_of_memory(slot_size))
     }
 
-    /// Fresh memory for `count` slots; large memory takes pages of the system as they are written.
+    /// Fresh memory for `count` slots; large memory gets pages from the system when it is written.
     pub fn allocate(stride: usize, count: usize) -> Result<(SlotMemory, Vec<Slot>)> {
         let size = stride.checked_mul(count).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
         let mut own = AlignedBuffer::zeroed(size)?;
@@ -44,8 +44,8 @@ impl SlotMemory {
     /// Memory of the caller's for `count` slots.
     ///
     /// # Safety
-    /// `first` has `stride * count` writable bytes that nobody else touches until this is dropped, but what
-    /// the caller of [`SlotMemory::address`] may.
+    /// `first` has `stride * count` writable bytes. Until this is dropped, only this and the caller of
+    /// [`SlotMemory::address`] use them.
     pub unsafe fn of_caller(
         first: NonNull<u8>,
         stride: usize,
@@ -71,7 +71,7 @@ impl SlotMemory {
         Ok((SlotMemory { first, stride, count, id, _own: own }, slots))
     }
 
-    /// The address of a slot. Reads there have to be ordered with what its owner writes.
+    /// The address of a slot. Reads there must be ordered with the owner's writes.
     pub fn address(&self, slot: &Slot) -> NonNull<u8> {
         assert!(slot.memory == self.id && slot.number < self.count, "a slot of another memory");
         // SAFETY: within the memory, as the slot is one of it.
@@ -80,8 +80,8 @@ impl SlotMemory {
 
     /// A slot's bytes, to be written. What they hold is undefined.
     pub fn bytes<'a>(&'a self, slot: &'a mut Slot) -> &'a mut [u8] {
-        // SAFETY: as many bytes are there, and they are reached through this slot alone, which is borrowed.
-        // What they held does not matter: memory that came from C counts as initialised here.
+        // SAFETY: the bytes exist, and are only reached through this borrowed slot. Their content does not
+        // matter: memory from C counts as initialised here.
         unsafe { std::slice::from_raw_parts_mut(self.address(slot).as_ptr(), self.stride) }
     }
 }

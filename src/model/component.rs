@@ -104,7 +104,7 @@ impl Component {
         self.dtype.is_some_and(|dtype| dtype.swaps(self.is_big_endian()))
     }
 
-    /// The type of its elements if they are integers; an f8 is none, though it is stored as u8.
+    /// The type of its elements if they are integers. An f8 is not an integer, though it is stored as u8.
     pub fn integer_dtype(&self) -> Option<Dtype> {
         self.dtype.filter(|dtype| dtype.is_integer() && self.known_logical().is_none())
     }
@@ -142,12 +142,12 @@ impl Component {
         self.set_flag(BIG_ENDIAN, is);
     }
 
-    /// Its digest is of its decoded bytes, not of its stored ones.
+    /// Its digest covers the decoded bytes, not the stored ones.
     pub fn has_digest_of_decoded(&self) -> bool {
         self.flags & DIGEST_OF_DECODED != 0
     }
 
-    /// Sets whether its digest is of its decoded bytes.
+    /// Sets whether its digest covers the decoded bytes.
     pub fn set_digest_of_decoded(&mut self, is: bool) {
         self.set_flag(DIGEST_OF_DECODED, is);
     }
@@ -214,8 +214,8 @@ pub(crate) const MAX_RANK: usize = 64;
 pub struct Checksum {
     /// The sum.
     pub crc32: u32,
-    /// The first byte of the file that it is of; of a compressed component it is of the decoded bytes, all of
-    /// them.
+    /// The offset in the file of the first byte that it covers. For a compressed component it covers all
+    /// decoded bytes.
     pub start: u64,
     /// How many.
     pub size: u64,

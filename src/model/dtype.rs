@@ -15,7 +15,7 @@ struct DtypeRow {
     class: Class,
 }
 
-/// Which container a logical type is of.
+/// The container that defines a logical type.
 #[derive(Clone, Copy)]
 enum Origin {
     /// The table of spec 1.2, and the name that spec 1.1 has for it as a dtype.
@@ -36,7 +36,7 @@ struct LogicalRow {
     block: Block,
     /// DLDataTypeCode, where DLPack has it; its bits are those of an element.
     dlpack_code: Option<u8>,
-    /// What its elements are converted as.
+    /// How its elements are converted.
     numbers: Numbers,
 }
 
@@ -100,7 +100,7 @@ macro_rules! types {
                 $kind::ALL.into_iter().find(|kind| kind.number() == number)
             }
 
-            /// Its name: that of spec 1.2, if it has one.
+            /// Its name; the name in spec 1.2, if it has one.
             pub const fn name(self) -> &'static str {
                 self.row().name.text
             }
@@ -110,7 +110,7 @@ macro_rules! types {
                 self.row().name.c
             }
 
-            /// What it is, in a sentence; "" where its name says all.
+            /// A sentence about it; "" if its name is enough.
             pub const fn about(self) -> &'static str {
                 match self {
                     $($kind::$variant => concat!($($doc),*),)*
@@ -240,7 +240,7 @@ impl Dtype {
         Block { elements: 1, bytes: self.size() as u64 }
     }
 
-    /// What its bits mean.
+    /// The meaning of its bits.
     pub const fn class(self) -> Class {
         self.row().class
     }
@@ -334,7 +334,7 @@ impl Logical {
         self.row().dlpack_code
     }
 
-    /// What its elements are converted as.
+    /// How its elements are converted.
     pub const fn numbers(self) -> Numbers {
         self.row().numbers
     }
@@ -408,7 +408,7 @@ pub enum Numbers {
     None,
 }
 
-/// A float of 8 bits. What its codes mean is in `convert`.
+/// An 8-bit float. The meaning of its codes is in `convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the logical types of the same names are described
 pub enum Float8 {

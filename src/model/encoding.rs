@@ -22,8 +22,8 @@ struct EncodingWithCodec {
     codec: CodecRow,
 }
 
-/// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the
-/// table. A row without a codec stores bytes as they are. The comment of a row is the header's.
+/// Turns a list of rows into the enum with its C numbers, the list of all values, and the table. A row
+/// without a codec stores bytes unchanged. The comment of a row becomes the header's.
 macro_rules! encodings {
     ($($(#[doc = $about:literal])* $variant:ident = $number:literal, $name:literal $(, $codec:expr)?;)*) => {
         /// How stored bytes become the component's bytes. The values are the numbers in C.
@@ -59,7 +59,7 @@ macro_rules! encodings {
                 }
             }
 
-            /// What it is, in a sentence.
+            /// A sentence about it.
             pub const fn about(self) -> &'static str {
                 match self {
                     $(Encoding::$variant => concat!($($about),*),)*

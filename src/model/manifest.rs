@@ -55,7 +55,7 @@ pub enum Format {
     SparseCoo,
     /// Quantized groups.
     QuantizedGroup,
-    /// Blocks of that type, of which the shape counts the elements.
+    /// Blocks of that type; the shape counts their elements.
     Blocks(Logical),
     /// A name that this version does not know; a 0.1 layout that is not dense.
     Other(TextId),
@@ -66,13 +66,13 @@ impl Format {
     pub(crate) const KNOWN: [Format; 4] =
         [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
 
-    /// By its name in spec 1.1 and 1.2, or by that of a block type.
+    /// By its name in spec 1.1 and 1.2, or by the name of a block type.
     pub fn from_name(name: &str) -> Option<Format> {
         let blocks = || Logical::ALL.into_iter().map(Format::Blocks);
         Format::KNOWN.into_iter().chain(blocks()).find(|format| format.name() == Some(name))
     }
 
-    /// Whether it is one array of which a part can be cut out.
+    /// Whether it is one array that can be sliced.
     pub const fn is_array(self) -> bool {
         matches!(self, Format::Dense | Format::Blocks(_))
     }
@@ -295,7 +295,7 @@ impl Manifest {
         }
     }
 
-    /// Forgets what came after `checkpoint`.
+    /// Removes everything after `checkpoint`.
     pub fn rollback(&mut self, checkpoint: &Checkpoint) {
         self.texts.truncate(checkpoint.texts);
         self.dimensions.truncate(checkpoint.dimensions);

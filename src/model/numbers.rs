@@ -15,7 +15,7 @@ pub(crate) fn array(dtype: Dtype, bytes: &[u8], to: &mut ValueBuilder<'_>) -> Re
     }
 }
 
-/// Puts a number as one of `dtype`; an error if the dtype cannot hold it exactly.
+/// Writes a number as `dtype`; an error if the dtype cannot hold it exactly.
 pub(crate) fn state(number: Value<'_>, dtype: Dtype, to: &mut ValueBuilder<'_>) -> Result<()> {
     let Some(element) = element(number, dtype) else {
         return Err(fail!(InvalidArgument, "{} cannot hold {} exactly", dtype.name(), Shown(number)));
@@ -40,7 +40,7 @@ pub(crate) fn read(value: Value<'_>, dtype: Dtype, dst: &mut [u8]) -> Result<()>
     Ok(())
 }
 
-/// Copies the elements without the byte in front of each.
+/// Copies the elements without the byte before each.
 fn untag_each<const SIZE: usize>(records: &[u8], dst: &mut [u8]) {
     for (record, place) in records.chunks_exact(SIZE.saturating_add(1)).zip(dst.chunks_exact_mut(SIZE)) {
         place.copy_from_slice(record.get(1..).unwrap_or_default());

@@ -1,6 +1,6 @@
-//! Our own sort: the standard library's is compiled for each type and order anew, which was 230 KB of the
-//! library, and may panic if an order contradicts itself. This one sorts in place, without memory, in one
-//! copy of the code for all types. Beside it, what finds items that are there twice.
+//! Our own sort. The standard library's is compiled again for each type and order, which was 230 KB of the
+//! library, and may panic if an order contradicts itself. This one sorts in place, without memory, with one
+//! copy of the code for all types. This file also finds duplicates.
 
 use crate::error::Result;
 use std::cmp::Ordering;

@@ -179,7 +179,7 @@ impl RowOrder {
 pub(crate) struct Cells(Vec<u64>);
 
 impl Cells {
-    /// For so many entries.
+    /// For this many entries.
     pub(crate) fn new(count: usize) -> Result<Cells> {
         let mut cells = Vec::new();
         cells.try_reserve_exact(count)?;
@@ -236,7 +236,7 @@ pub(crate) fn check_bools(bytes: &[u8], place: impl FnOnce(u64) -> u64) -> Resul
     }
 }
 
-/// An index for a message; the largest number stands for a negative one.
+/// An index for a message; a negative one is the largest number.
 struct IndexValue(u64);
 
 impl std::fmt::Display for IndexValue {
@@ -298,7 +298,7 @@ pub(crate) struct QuantizedSizes<'a> {
     pub shape: &'a [u64],
     pub bits: Option<u64>,
     pub group_size: Option<u64>,
-    /// How many weights one element of which dtype packs.
+    /// How many weights one element packs, and the dtype of that element.
     pub packing: Option<(u64, Dtype)>,
     pub packed_dtype: Option<Dtype>,
     pub packed_size: u64,

@@ -12,13 +12,13 @@ pub struct TextId {
 }
 
 impl TextId {
-    /// How many bytes stand in front of it.
+    /// How many bytes are before it.
     #[inline]
     pub fn start(&self) -> usize {
         self.start as usize
     }
 
-    /// The text after `by` bytes were put in front of its arena.
+    /// The text after `by` bytes were inserted at the start of its arena.
     pub fn moved(self, by: u32) -> Option<TextId> {
         Some(TextId { start: self.start.checked_add(by)?, ..self })
     }
@@ -108,7 +108,7 @@ impl TextArena {
     }
 }
 
-/// A position in a table; none takes no memory of its own.
+/// A position in a table; an empty value takes no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(NonZeroU32);
 

@@ -11,7 +11,7 @@ const fn shift_of(state: u64) -> u64 {
 
 /// Between characters.
 const WHOLE: u64 = 0;
-/// The text is not UTF-8, whatever follows.
+/// The text is not UTF-8, no matter what follows.
 const WRONG: u64 = 1;
 /// One, two or three more bytes of a character follow.
 const ONE: u64 = 2;
@@ -60,11 +60,11 @@ static ROWS: [u64; 256] = {
 
 /// Whether it is UTF-8.
 ///
-/// A fast path for short texts: the standard library looks for long runs of ASCII and branches at each byte,
-/// which costs 110 instructions and several wrong guesses for a token of a vocabulary, of ten bytes. Here
-/// each byte is a row of a table that says which state follows which, and a shift picks it. A GGUF file with
-/// 536,000 such texts opens in two thirds of the time. It does not apply to long texts, of which the standard
-/// library checks more at once.
+/// A fast path for short texts. The standard library looks for long runs of ASCII and branches at each byte.
+/// For a vocabulary token of ten bytes this costs 110 instructions and several wrong branch predictions. Here
+/// each byte selects a row of a table with the next states, and a shift selects the state. A GGUF file with
+/// 536,000 such texts opens 1.5x as fast. It does not apply to long texts: the standard library checks more
+/// of their bytes at once.
 #[inline]
 pub fn is_utf8(text: &[u8]) -> bool {
     if text.len() > MAX_SHORT {

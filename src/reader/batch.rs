@@ -13,7 +13,7 @@ use crate::model::dtype::Block;
 use crate::source::{is_callback_source, ByteSource, Change};
 use crate::threads::ThreadHooks;
 
-/// From so many bytes on a slab is worth several threads.
+/// From this many bytes on, several threads read a slab.
 const MIN_THREADED: usize = 1 << 20;
 
 /// In each dimension `count` elements from `start`, `step` apart.

@@ -133,7 +133,7 @@ impl<'f> Component<'f> {
         self.known_decoding().ok_or_else(unknown)
     }
 
-    /// [`Component::decoding`], whatever its elements are; none if its encoding is unknown.
+    /// [`Component::decoding`] for elements of any type; `None` if its encoding is unknown.
     pub(super) fn known_decoding(&self) -> Option<Decoding> {
         let coding = Coding::of(self.entry.encoding)?;
         Some(self.array().map_or(coding.into(), |_| Decoding::Array))
@@ -191,12 +191,12 @@ impl<'f> Component<'f> {
         Ok(StoredBytes { source: self.source()?, start: self.entry.offset, size: self.entry.stored_size })
     }
 
-    /// Lends the bytes where they are.
+    /// Borrows the bytes in place.
     pub fn borrow(&self) -> Result<&'f [u8]> {
         self.borrow_inner().map_err(|e| self.wrap(e))
     }
 
-    /// Refuses a component that is not stored as it is in memory.
+    /// Rejects a component whose stored form differs from its form in memory.
     fn check_lendable(&self) -> Result<()> {
         match self.decoding()? {
             Decoding::Raw => {}
@@ -284,7 +284,7 @@ impl<'f> Component<'f> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_decoded(body)))
     }
 
-    /// As [`Component::for_each_decoded`], with its elements converted to `to`, whatever that loses.
+    /// Like [`Component::for_each_decoded`], with elements converted to `to`, also if numbers are lost.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.for_each_pair(to, &mut |_, converted, _| body(converted))
     }
@@ -328,7 +328,7 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Copies its stored bytes as they are, of an unknown encoding, too.
+    /// Copies its stored bytes unchanged, also of an unknown encoding.
     pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
         let size = self.entry.stored_size;
         let capacity = dst.len();
@@ -376,8 +376,7 @@ impl<'f> Component<'f> {
         Ok(is_sha256 && self.is_raw() && of.has_form(text))
     }
 
-    /// The algorithm of its digest; none where there is no digest, or it is of one that this version does not
-    /// know.
+    /// The algorithm of its digest; `None` if it has no digest or the algorithm is unknown.
     pub(crate) fn digest_algorithm(&self) -> Option<Algorithm> {
         self.parse_digest(self.digest()?).ok()?.algorithm()
     }
@@ -387,7 +386,7 @@ impl<'f> Component<'f> {
         digest::parse_of(text, digest_of(self.entry))
     }
 
-    /// Gives `body` the bytes that its digest is of, front to back.
+    /// Gives `body` the bytes that its digest covers, front to back.
     pub(super) fn for_each_hashed(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.entry.has_digest_of_decoded() && self.entry.encoding != Encoding::Raw {
             true => self.blob()?.for_each_decoded_byte(body),
@@ -406,8 +405,8 @@ impl<'f> Component<'f> {
         self.file.manifest.layout(self.entry)?.checksum
     }
 
-    /// Checks the CRC-32 of an archive: by decoding a compressed component, else by reading the bytes that it
-    /// is of.
+    /// Checks the CRC-32 of an archive: decodes a compressed component, else reads the bytes that the CRC-32
+    /// covers.
     fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
         if self.entry.encoding.is_compressed() {
             return self.blob()?.for_each_decoded(&mut |_| Ok(()));
@@ -441,7 +440,7 @@ fn not_borrowed(why: &str) -> Error {
 /// Receives decoded bytes, what they were converted to, and how many numbers that lost.
 type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
-/// What is lent for an empty component: aligned, and not NULL.
+/// The pointer for an empty component: aligned, and not NULL.
 #[repr(align(64))]
 struct Aligned([u8; 64]);
 static EMPTY: Aligned = Aligned([0; 64]);

@@ -130,7 +130,7 @@ impl File {
         }
     }
 
-    /// Whether a later manifest of the file has, below the old end, nothing but what is there.
+    /// Whether all of a later manifest's data below the old end was there before.
     fn is_carried_over(&self, part: &FilePart, later: &Manifest) -> Result<bool> {
         let end = part.size();
         let old = self.manifest.components.get(part.components.clone()).unwrap_or_default();

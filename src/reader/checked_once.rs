@@ -181,9 +181,8 @@ impl Verified {
         self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
-    /// Whether the numbers in each run are below the bound of the run, of which `bounds` has one each.
-    /// `largest` finds the largest of each run. None if no other component shares the bytes, so that it is no
-    /// use to keep the largest.
+    /// Whether the numbers in each run are below the run's bound in `bounds`. `largest` finds the largest of
+    /// each run. `None` if no other component shares the bytes: then the largest numbers need not be kept.
     pub fn all_below(
         &self,
         component: &Component<'_>,
@@ -243,7 +242,7 @@ impl Component<'_> {
         };
         match checked {
             None => {}
-            // Nobody can decode the bytes, so nobody can check a digest of decoded bytes.
+            // The bytes cannot be decoded, so a digest of decoded bytes cannot be checked.
             Some(Err(e)) if e.cause() == Cause::Unsupported => {}
             Some(outcome) => return outcome,
         }
@@ -266,7 +265,7 @@ impl Component<'_> {
         self.blob().and_then(|blob| blob.for_each_decoded_byte(body)).map_err(|e| self.wrap(e))
     }
 
-    /// Whether a digest `of` a copy covers the bytes as they are stored.
+    /// Whether a digest `of` a copy covers the stored bytes.
     pub(crate) fn digests_stored_bytes(&self, of: DigestOf) -> bool {
         of == DigestOf::Stored || self.entry.encoding == Encoding::Raw
     }
@@ -279,7 +278,7 @@ impl Component<'_> {
 }
 
 impl Error {
-    /// Whether it says that bytes are not those that were written.
+    /// Whether it reports that bytes differ from those that were written.
     pub fn is_damage(&self) -> bool {
         matches!(self.cause(), Cause::Broken(_) | Cause::DigestMismatch)
     }

@@ -1,5 +1,5 @@
-//! An open file: what its manifest says, where its bytes come from, and what tells it from others. A model of
-//! several files is one, too.
+//! An open file: its manifest, the source of its bytes, and its identity. A model of several files is one,
+//! too.
 
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
@@ -61,12 +61,12 @@ impl std::fmt::Debug for File {
 }
 
 impl File {
-    /// What it is; of a model, what its first part is.
+    /// The container; for a model its first part's.
     pub fn container(&self) -> Container {
         self.parts.first.container()
     }
 
-    /// What its container can represent; of a model, that of its first part.
+    /// The capabilities of its container; for a model its first part's.
     pub fn capabilities(&self) -> &'static Capabilities {
         self.parts.first.capabilities()
     }
@@ -191,7 +191,7 @@ impl File {
 }
 
 impl Mode {
-    /// The mode that a source is of.
+    /// The mode of a source.
     pub(super) fn of(source: &dyn ByteSource) -> Mode {
         match (source.slice(0..0), source.borrow(0..0)) {
             (Some(_), _) => Mode::Map,

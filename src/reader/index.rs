@@ -15,8 +15,8 @@ pub struct NameIndex {
 }
 
 impl NameIndex {
-    /// Bytes of memory for so many names: positions in a table of a power of two, at most seven eighths full,
-    /// and a byte beside each.
+    /// Bytes of memory for this many names: positions in a table with a power-of-two size, at most 7/8 full,
+    /// and one byte for each.
     pub fn size(names: usize) -> u64 {
         let places =
             (names as u64).saturating_mul(8).div_ceil(7).checked_next_power_of_two().unwrap_or(u64::MAX);

@@ -1,5 +1,5 @@
-//! What a manifest is decoded from: a source, both ends of which are read first, and then what a container
-//! asks for, in as few reads as possible.
+//! The input of manifest decoders: a source. Both ends are read first, then the ranges that a container
+//! requests, in as few reads as possible.
 
 use crate::container::{self, Detected, Frame, Input, Limits, OnRange, END_BYTES, HEAD_BYTES};
 use crate::error::{fail, Result};

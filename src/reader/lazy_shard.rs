@@ -1,5 +1,4 @@
-//! A shard: a file that a manifest names and that has no objects of its own. It is opened when it is first
-//! read.
+//! A shard: a file that a manifest lists and that has no objects itself. It is opened when it is first read.
 
 use super::input::ReadEnds;
 use super::manifest::read_after_ends;

@@ -51,7 +51,7 @@ impl<'f> Object<'f> {
         self.file.manifest.texts.get(self.entry.name)
     }
 
-    /// Its name as text, or an error where it is none.
+    /// Its name as text, or an error if the name is not UTF-8.
     pub fn text_name(&self) -> Result<&'f str> {
         let is_text = !self.name().is_empty() || self.name_bytes().is_empty();
         let not =

@@ -78,7 +78,7 @@ impl File {
         File::from_source(try_box(MemorySource::new(bytes))?, options, label)
     }
 
-    /// Opens whatever can be read at an offset; `label` is what messages call it.
+    /// Opens anything that can be read at an offset; `label` is its name in messages.
     pub fn from_source(source: Box<dyn ByteSource>, options: &OpenOptions, label: String) -> Result<File> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
@@ -114,7 +114,7 @@ impl File {
         File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
     }
 
-    /// The file whose parts were read, and whose manifest is that of all of them.
+    /// The file with these parts; the manifest covers all of them.
     pub(super) fn of_parts(
         parts: Parts,
         label: Option<String>,
@@ -260,7 +260,7 @@ struct Looks<'l> {
 type Found = Result<(Frame, Validated, Option<u64>)>;
 
 impl<'l> Looks<'l> {
-    /// After so many looks at a file that goes on changing, the open fails.
+    /// If a file still changes after this many tries, the open fails.
     const MAX: u32 = 24;
     /// From this look on there is a pause before each.
     const UNPAUSED: u32 = 4;

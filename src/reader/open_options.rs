@@ -18,7 +18,7 @@ pub enum Mode {
     Read,
     /// Mapped where that can be done and the file is on this machine; else read on demand.
     Auto,
-    /// Mapped, and the caller may change the bytes that it is lent: copied on write, which nobody else sees.
+    /// Mapped, and the caller may change the borrowed bytes: copy on write, invisible to others.
     Private,
 }
 
@@ -72,7 +72,7 @@ pub struct OpenOptions {
     pub shard_folder: Option<PathBuf>,
     /// Whether bytes that follow the end of a file's content are passed over.
     pub allow_trailing: bool,
-    /// Open the file at the path alone, whatever it is a part of.
+    /// Open only the file at the path, even if it is a part of a model.
     pub part: bool,
     /// Include tensors that the files of a model hold and its index does not name.
     pub include_unlisted: bool,

@@ -5,7 +5,7 @@ use crate::container::{self, OriginOf};
 use crate::error::{fail, Result};
 use crate::model::value::{Attributes, OwnedValue, Value};
 
-/// What a note says of the keys alone. The rest is of places in the file.
+/// The part of a note that describes only keys. The rest has offsets in the file.
 const OF_KEYS: [&str; 4] = ["container", "version", "byte_order", "keys"];
 
 impl File {
@@ -16,8 +16,8 @@ impl File {
     /// Under this key that attribute says of how many files it speaks, where these were written as one model.
     pub const ORIGIN_PARTS: &'static str = "parts";
 
-    /// What that attribute is: of a file of another container what it would be, where there is anything to
-    /// say. Of a model it is that of its first file.
+    /// The value of that attribute. For a file of another container, it is the value that a copy would get,
+    /// if there is any. For a model it comes from the first file.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
         if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
@@ -54,7 +54,7 @@ impl File {
         container::origin(&of).map_err(|e| part.named(e))
     }
 
-    /// All that a copy of the file has as its attributes: its own, and what it says beside them.
+    /// All attributes of a copy of the file: its own, and the note about its origin.
     pub fn attributes_to_copy(&self) -> Result<Attributes> {
         let mut attributes = Attributes::of(self.attributes())?;
         let is_noted = attributes.get(Self::ORIGIN).is_some();
@@ -86,7 +86,7 @@ impl File {
         }
     }
 
-    /// Whether a note, or the lack of one, speaks of as many files as these are.
+    /// Whether a note, or the lack of one, matches the number of these files.
     fn is_of_all(&self, noted: Option<Value<'_>>) -> bool {
         let parts = noted.and_then(|noted| noted.get(Self::ORIGIN_PARTS)?.as_u64()).unwrap_or(1);
         parts == self.manifest_count() as u64

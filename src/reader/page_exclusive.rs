@@ -38,7 +38,7 @@ fn mark(components: &mut [Component], pages: &Pages) -> Result<()> {
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();
-        // Itself, and whoever stands at the very same bytes, which is sharing too.
+        // The component itself, and all with identical ranges, which also share.
         let within = sharers.iter().take_while(|s| **s < page_end(component)).take(2).count();
         component.set_page_exclusive(within == 1);
     }
@@ -83,7 +83,7 @@ mod tests {
     use crate::model::text::TextArena;
     use crate::source::{file::FileSource, ByteSource};
 
-    /// Components of pages that nobody else has, byte by byte of what a page holds.
+    /// Components with exclusive pages, computed byte by byte.
     fn alone(placed: &[(u64, u64)], base: u64, limit: u64, page: u64) -> Vec<bool> {
         let of = |(offset, size): (u64, u64)| (base + offset) / page..(base + offset + size).div_ceil(page);
         let is_alone = |n: usize| {

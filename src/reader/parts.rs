@@ -19,7 +19,7 @@ pub struct FilePart {
     pub(super) file: OpenedFile,
     /// As its manifest says it.
     pub(super) container: Container,
-    /// The version that it says, among the texts of the joint manifest.
+    /// Its version, among the texts of the joint manifest.
     pub(super) version: Option<TextId>,
     /// How its file was when a call found that it has not only grown by an append.
     pub(super) refused: Mutex<Option<Change>>,
@@ -45,7 +45,7 @@ pub struct Parts {
 }
 
 impl FilePart {
-    /// A file of its own.
+    /// A separate file.
     pub(super) fn new(file: OpenedFile, container: Container) -> FilePart {
         FilePart {
             file,
@@ -72,12 +72,12 @@ impl FilePart {
         self.file.frame.file_size
     }
 
-    /// What it is.
+    /// Its container.
     pub fn container(&self) -> Container {
         self.container
     }
 
-    /// What its container can represent.
+    /// The capabilities of its container.
     pub fn capabilities(&self) -> &'static Capabilities {
         container::capabilities(self.container)
     }
@@ -128,7 +128,7 @@ impl FilePart {
         self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
     }
 
-    /// Where the record is of an append that is under way and that keeps this file as it is; empty without
+    /// The place of the record of an append that is under way and keeps this file unchanged; empty without
     /// one.
     pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
         if self.source().page_cache().is_none() || self.capabilities().old_ends_stay {
@@ -300,7 +300,7 @@ impl Parts {
         Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
     }
 
-    /// The one that a source is of.
+    /// The part of a source.
     pub fn of_source(&self, source: &dyn ByteSource) -> &FilePart {
         self.iter().find(|part| std::ptr::addr_eq(part.source(), source)).unwrap_or(&self.first)
     }

@@ -1,15 +1,15 @@
 //! Finds where a file that has no valid footer ended before: an append was killed, or is under way.
 //!
-//! An append of this library writes an [`AppendRecord`] into the file's head, where no appended byte can be.
-//! If there is a record, it decides, whatever the file ends in. Files without a record (cut short, or left by
-//! writers that keep none) are searched for places where a whole file could end. Such a place may be in the
-//! data, every byte of which somebody may have chosen. So a place is the answer only if it is the only one in
-//! the file, and all bytes that its manifest has no use for are zero; in every other case the caller decides.
-//! Some containers keep every old end when they are appended to: they have no record, and the last place is
-//! the answer.
+//! An append of this library writes an [`AppendRecord`] into the file's head, which appended bytes cannot
+//! reach. If there is a record, it decides, and the end of the file does not matter. Files without a record
+//! (cut short, or left by writers that keep none) are searched for places where a complete file could end.
+//! Such a place may be inside the data, which an attacker may have chosen. So a place is the answer only if
+//! it is the only one in the file, and all bytes that its manifest does not use are zero. In every other case
+//! the caller decides. Some containers keep every old end when they are appended to. They have no record, and
+//! the last place is the answer.
 //!
-//! Whether bytes in front of such a place are one CBOR map is found without decoding them: by the heads of
-//! items only, up to the first one that shows that they are not.
+//! Whether the bytes before such a place are one CBOR map is checked without decoding: only the heads of
+//! items are read, up to the first one that cannot belong to it.
 
 use super::index::NameIndex;
 use super::manifest;
@@ -33,8 +33,8 @@ pub struct Location {
 /// How far back from the end of a file an open looks. A repair looks everywhere.
 const SEARCH_LIMIT: u64 = 256 << 20;
 
-/// Whether a failure can come from a tail that is no tail: there is no footer, or the last bytes happen to be
-/// the footer's magic, and the size or the manifest before them is none.
+/// Whether a failure can come from a broken tail. Either there is no footer, or the last bytes happen to be
+/// the footer's magic without a valid size or manifest before them.
 fn is_tail_error(error: &Error) -> bool {
     match error.cause() {
         Cause::Limit => true, // the manifest size may be no size
@@ -212,8 +212,8 @@ impl fmt::Display for Search {
     }
 }
 
-/// Looks for places where a whole file ends, behind `from` and in front of the end of `source`. Takes time in
-/// proportion to the file, whatever it holds.
+/// Searches for places where a complete file ends, after `from` and before the end of `source`. The time is
+/// proportional to the file size for any content.
 fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
     let mut search = Search { first: Vec::new(), last: None, last_wins: false, count: 0, is_complete: true };
     let size = source.size();
@@ -282,7 +282,7 @@ fn whole_file_at(
     }
 }
 
-/// Whether all bytes in front of that end that its manifest has no use for are zero.
+/// Whether all bytes before that end that its manifest does not use are zero.
 fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location) -> Result<bool> {
     let prefix = Prefix { source, size: location.end };
     let (frame, manifest) = read_manifest(&prefix, limits)?;

@@ -86,8 +86,8 @@ pub(super) type Decoding = (Encoding, Option<u64>);
 /// right.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Their digests, and for digests of decoded bytes how they are decoded. Two different digests of one
-    /// algorithm and one decoding cannot both be here, as one of them fails.
+    /// Their digests, and for digests of decoded bytes their decoding. Two different digests of one algorithm
+    /// and one decoding cannot both be here, because one of them fails.
     pub(super) digests: Vec<(Digest, Option<Decoding>)>,
     /// The sizes that they decode to, and whether their bools were checked.
     pub(super) contents: Vec<(Encoding, u64, bool)>,
@@ -159,7 +159,7 @@ mod tests {
         let (first, second) = (Some(0), Some(1));
         assert_eq!(found, [first, second, first, None, None, None, second, first, None]);
         assert_eq!(aliases.count(), 2);
-        // Of three files, (64, 8) is there twice in the first, and the others each have a range of their own.
+        // Of three files, the first has (64, 8) twice, and the others have different ranges.
         let aliases = Aliases::of(&manifest.components, |at| at / 3).unwrap();
         let found: Vec<_> = (0..8).map(|at| aliases.range(at)).collect();
         assert_eq!(found, [first, None, first, None, None, None, None, None]);

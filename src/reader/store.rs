@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Opened {
     /// Its bytes.
     pub source: Box<dyn ByteSource>,
-    /// What messages call it; its path where that is none.
+    /// Its name in messages; the path if that is empty.
     pub label: Option<String>,
     /// The path that C is told, with a NUL; empty where it has none.
     pub path: Vec<u8>,
@@ -46,7 +46,7 @@ pub trait Store: Sync {
         }
     }
 
-    /// Where the symbolic link at a path leads, as it says; none if the path is no link.
+    /// The unresolved target of a symbolic link; `None` if the path is not a link.
     fn link_target(&self, _path: &Path) -> Result<Option<PathBuf>> {
         Ok(None)
     }
@@ -56,16 +56,16 @@ pub trait Store: Sync {
         false
     }
 
-    /// Threads that open the files where the caller did not say how many, of so many files.
+    /// Threads that open this many files by default.
     fn threads(&self, files: usize) -> usize;
 }
 
 /// Threads that open parts where the caller left it to us.
 const DEFAULT_THREADS: usize = 4;
-/// From so many parts on they are worth a thread.
+/// From this many parts on, opening uses threads.
 const MIN_THREADED: usize = 8;
 
-/// Threads that open so many files, where the caller wants so many or leaves it to us (0).
+/// Threads that open this many files, if the caller wants this number or 0 (default).
 pub fn threads_to_open(store: &dyn Store, wanted: usize, files: usize) -> usize {
     match wanted {
         _ if threads::is_worker() => 1,
@@ -118,7 +118,7 @@ impl Store for FileSystem {
     }
 }
 
-/// The bytes of a file as they are to be reached.
+/// How the bytes of a file are accessed.
 pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSource>> {
     let auto = mode == Mode::Auto;
     if mode == Mode::Read || (auto && is_remote(file.parts().0)) {
@@ -172,7 +172,7 @@ pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -
     let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // a small file has its header in front
     let ends_in_zeros = with_range(source, start..size, |end| Ok(is_zero(end)));
     match ends_in_zeros {
-        Ok(true) => error.within(format_args!("it ends in zeros, as a download does that is not complete")),
+        Ok(true) => error.within(format_args!("it ends in zeros, like an incomplete download")),
         _ => error,
     }
 }

@@ -42,7 +42,7 @@ impl<'f> Component<'f> {
         Ok(entry)
     }
 
-    /// How many elements of its dtype it has; an error if its size is no whole number of them.
+    /// How many elements of its dtype it has; an error if its size is not a multiple of the element size.
     pub(super) fn storage_count(&self) -> Result<u64> {
         contents::storage_count(&self.sized_entry()?)
     }
@@ -124,7 +124,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// Checks that its parts make up what its format says; returns what its positions are checked against.
+    /// Checks that its parts match its format; returns the bounds for its positions.
     pub(super) fn check_parts(&self) -> Result<Positions> {
         let Some(first) = self.components().next() else { return Ok(Positions::None) };
         let part = |role: &str| match self.component(role) {
@@ -154,8 +154,8 @@ impl<'f> Object<'f> {
         Ok(CooGeometry { values: self.required("values")?, coords: self.required("coords")?, nnz })
     }
 
-    /// Checks how the parts of an object belong together. What the verification knows of shared bytes is not
-    /// checked again.
+    /// Checks how the parts of an object belong together. Skips checks of shared bytes that the verification
+    /// has already done.
     pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
         self.check_layout(self.file.strict)?;
         match self.format() {

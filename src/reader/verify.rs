@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Called for each failure, with the position of its object and, among all components of the file, of its
-/// component; none where the failure is of neither. False stops. One thread at a time calls it.
+/// component; `None` if the failure belongs to neither. False stops. One thread at a time calls it.
 pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
 
 /// What the threads of one verification share.
@@ -217,7 +217,7 @@ impl<'a> VerifyState<'a> {
         })
     }
 
-    /// Reports that so many more stored bytes were verified.
+    /// Reports that this many more stored bytes were verified.
     fn advance(&self, file: &File, bytes: u64) -> Result<()> {
         let mut done = self.done_bytes.lock();
         *done = done.saturating_add(bytes);
@@ -248,7 +248,7 @@ impl<'a> VerifyState<'a> {
         Err(error)
     }
 
-    /// Calls `on_failure`, and returns whether it goes on; none if there is no `on_failure`.
+    /// Calls `on_failure` and returns whether to continue; `None` without an `on_failure`.
     fn continues(&self, object: Option<usize>, component: Option<usize>, error: &Error) -> Option<bool> {
         let on_failure = self.on_failure?;
         let _reporting = self.reporting.lock();
@@ -492,7 +492,7 @@ pub struct VerifyOptions {
     pub shards: bool,
     /// Refuse padding that is not zero.
     pub padding: bool,
-    /// Threads; 0 for as many as there are processors.
+    /// Threads; 0 for one per processor.
     pub threads: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What an object holds as arrays: its parts as they are, lent if possible, or its numbers as elements of
+//! An object as arrays: its parts unchanged and without a copy if possible, or its numbers as elements of
 //! another dtype.
 
 use super::borrowed_or_read::Loaded;
@@ -78,7 +78,7 @@ pub struct QuantizedView<'f> {
     pub packing: Option<Text<'f>>,
     /// Weights in an element of `packed_weight`, if declared.
     pub weights_per_element: Option<u64>,
-    /// What else the layout says, where it says more than that.
+    /// The layout's other properties, if it has any.
     pub groups: Option<Groups>,
     /// The packed weights.
     pub packed_weight: ViewPart<'f>,
@@ -253,7 +253,7 @@ impl<'f> Object<'f> {
 }
 
 impl Component<'_> {
-    /// Bytes that the shape of its object takes, as they are and as elements of `to`.
+    /// Bytes for the shape of its object, unchanged and as elements of `to`.
     fn sizes_as(&self, to: Dtype) -> Result<(u64, u64)> {
         let block = self.known_block()?;
         let shape = self.object().shape();

@@ -1,8 +1,8 @@
 //! An existing file that grows behind its end, such that no kill and no power cut loses it.
 //!
-//! What the file ends in while an append is under way is made by whoever appends, so nothing is read from it.
-//! A record in the file's head, where no component can be, says that an append is under way and where the
-//! file ended before. The steps, each on the disk before the next one begins:
+//! An append chooses the bytes at the file's end, so these bytes are not trusted. Instead a record in the
+//! file's head, where no component can be, says that an append runs and where the file ended before. Each of
+//! these steps is on the disk before the next one begins:
 //!
 //! | step | what is on the disk then | what the file is after a kill or a power cut |
 //! |---|---|---|
@@ -15,14 +15,14 @@
 //! before its footer is, and until then the file ends in no footer, so that a repair cuts it back to the last
 //! one that is whole.
 //!
-//! A disk may write in any order between two syncs. Within step 1 nothing but the record changes, and the
-//! file still ends in its old footer, whatever part of the record is there. Within step 2 the record is
-//! whole. Within step 3 nothing but the record changes, and the file ends in its new footer. Steps 1 to 3 are
-//! synced whether or not the append is to be durable; step 4 is if it is.
+//! A disk may write in any order between two syncs. In step 1 only the record changes, and the file still
+//! ends in its old footer, for any part of the record. In step 2 the record is complete. In step 3 only the
+//! record changes, and the file ends in its new footer. Steps 1 to 3 are always synced; step 4 only if the
+//! append is durable.
 //!
-//! The file is locked as long as the sink lives. That nobody has changed or replaced it is checked before
-//! step 1, and again before the new end counts: at the end of step 2, or, without a record, before the footer
-//! is written.
+//! The file is locked as long as the sink exists. The sink checks before step 1, and again before the new end
+//! becomes valid, that nobody has changed or replaced the file. The second check is at the end of step 2, or,
+//! without a record, before the footer is written.
 //!
 //! Taking an append back: cut the file to its old end, sync, then put back what stood in the record's place.
 //! Where a file cannot be cut (Windows, while it is mapped) it is ended validly: zeros for what was added,
@@ -78,7 +78,7 @@ enum Progress {
 enum FileEnd {
     /// What the append has written.
     AsItWas,
-    /// Nothing that counts: the record, or that there is no footer, says so.
+    /// Its content does not matter: the record, or the missing footer, marks the append.
     Unfinished,
     /// Its old manifest.
     Old,
@@ -271,8 +271,8 @@ fn put_back(file: &File, offset: u64, before: &[u8]) -> Result<()> {
     write_at(file, offset, before).map_err(|e| e.within(format_args!("could not clear the append record")))
 }
 
-/// Gives a file that is as it was the time that it had, so that whoever has it open sees no change. Where
-/// that is refused it has a new time.
+/// Restores the modification time of an unchanged file, so that readers see no change. If that fails, the
+/// file has a new time.
 fn set_modified(file: &File, nanoseconds: i64) {
     if let Some(since) = u64::try_from(nanoseconds).ok().filter(|since| *since > 0) {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(since));

@@ -1,12 +1,12 @@
 //! A file that is written front to back: small writes are gathered in a buffer, large ones go directly, in
 //! calls of 4 MiB.
 //!
-//! The page cache keeps a file in pages as large as the calls that wrote it, up to what the processor maps
-//! with one entry, where they begin at multiples of their size. Whoever maps the file later pays for each of
-//! them: 2 GB that came in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24, of 8 KiB
-//! in 82. So large calls end at multiples of 4 MiB in the file. What is gathered ends at multiples of 1 MiB:
-//! 200 MB in tensors of 4 KiB then took 49 ms, with 256 KiB 55, and with 4 MiB, which leave the processor's
-//! cache before they are written, 50.
+//! The page cache stores a file in pages as large as the calls that wrote it, if they begin at multiples of
+//! their size, up to the processor's largest page. Mapping the file later costs time for each page: 2 GB
+//! written in calls of 4 MiB are mapped and touched in 14 ms, in calls of 1 MiB in 24 ms, of 8 KiB in 82 ms.
+//! So large calls end at multiples of 4 MiB in the file. Collected small writes end at multiples of 1 MiB:
+//! 200 MB in tensors of 4 KiB took 49 ms this way, 55 ms with 256 KiB, and 50 ms with 4 MiB, which exceed the
+//! processor's cache.
 
 use super::write_all::{write_all, WithoutFileSizeSignal};
 use crate::error::Result;

@@ -95,7 +95,7 @@ impl DirectSink {
         self.take_back(pending.into_inner())
     }
 
-    /// Takes all of `bytes`. Returns which of them, and of those that waited, are to be written now.
+    /// Adds all of `bytes`. Returns which of them, and of the waiting ones, to write now.
     fn take_in<'b>(&mut self, bytes: &'b [u8], threads: usize) -> Result<PendingWrites<'b>> {
         let (block, memory) = (self.direct.block, self.direct.memory);
         let refused = self.refused.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Where a written file goes. A new file grows under another name beside its destination and takes
-//! the destination's name only when it is whole; a sink that is dropped before leaves nothing.
+//! The destination of a written file. A new file is written under a temporary name beside its destination and
+//! renamed when it is complete. A sink that is dropped earlier leaves nothing.
 
 use super::buffered_file::BufferedFile;
 use super::direct_sink::DirectSink;
@@ -32,7 +32,7 @@ pub struct FileSink {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl FileSink {
-    /// A file that will be at `path`. What is there stays until then.
+    /// A new file for `path`. An existing file stays until then.
     pub fn create(path: &Path, durable: bool) -> Result<Self> {
         let destination = resolve(path)?;
         let folder = folder_of(&destination);

@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-/// A new file that takes the place of one that is locked until then.
+/// A new file that replaces a file that stays locked until then.
 pub struct ReplacingSink {
     new: FileSink,
     old: Option<HeldFile>,

@@ -56,8 +56,8 @@ fn failed(advice: Advice, error: &std::io::Error) -> Error {
     }
 }
 
-/// The addresses that are given to the system for the bytes `range` of a mapping of `size` bytes at
-/// `address`: from the first byte of a page on, which is mapped, too, and may be in front of ours.
+/// The addresses for system calls about the bytes `range` of a mapping of `size` bytes at `address`. They
+/// begin at a page, which is mapped, too, and may be before our bytes.
 #[cfg(any(unix, windows))]
 fn pages_of(address: usize, size: usize, range: &Range<u64>, page: usize) -> Option<Range<usize>> {
     let start = usize::try_from(range.start).ok()?.min(size);
@@ -175,7 +175,7 @@ fn file_place(base: u64, range: &Range<u64>) -> Option<(Offset, Offset)> {
     Some((start, Offset::try_from(length).unwrap_or(0)))
 }
 
-/// Tells the page cache about the bytes `range` of an open file, of which ours begin at `base`.
+/// Advises the page cache about the bytes `range` of an open file. Offsets are relative to `base`.
 #[cfg(target_os = "linux")]
 pub fn advise_file(file: &File, base: u64, pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
     use std::os::fd::AsRawFd;
@@ -211,8 +211,8 @@ const MAX_READ_ADVICE: u64 = 1 << 30;
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_AHEAD: u64 = 1 << 40;
 
-/// First byte and length of each piece of a range of a file, of which ours begin at `base`: up to its end,
-/// and [`MAX_READ_AHEAD`].
+/// First byte and length of each piece of a range of a file, at most up to the file's end. Offsets are relative
+/// to `base`, and all pieces together have at most [`MAX_READ_AHEAD`] bytes.
 #[cfg(any(target_vendor = "apple", test))]
 fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);
@@ -224,8 +224,8 @@ fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = 
     })
 }
 
-/// Asks the page cache to read the bytes `range` of an open file, of which ours begin at `base`. SEQUENTIAL
-/// and NONE make it read ahead in the whole open file, as it does by default.
+/// Starts reading the bytes `range` of an open file into the page cache. Offsets are relative to `base`.
+/// SEQUENTIAL and NONE set the read-ahead of the whole open file; NONE restores the default.
 #[cfg(target_vendor = "apple")]
 pub fn advise_file(file: &File, base: u64, _pages: &Pages, range: &Range<u64>, advice: Advice) -> Result<()> {
     use std::io::Error as IoError;

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The largest block that is read: no device that Linux drives today wants a larger one.
+/// The largest block size: no device that Linux supports today needs a larger one.
 pub(crate) const BLOCK: u64 = PAGE as u64;
 
 /// Bytes of a bounce that a read goes through: a huge page. Larger ones leave the processor's cache, and
@@ -45,7 +45,7 @@ impl Bounce {
         self.size
     }
 
-    /// Bytes of the largest range that fits whatever its alignment.
+    /// Bytes of the largest range that fits with any alignment.
     pub fn capacity(&self) -> usize {
         self.size.saturating_sub(2 * PAGE)
     }
@@ -126,9 +126,9 @@ impl DirectFile {
     }
 
     /// Fills `dst` with the bytes from `offset` on: directly if `dst` is `pinned` and aligned, else through
-    /// `bounce`. (Small pages are scattered: each is a descriptor for the device, which was measured to take
-    /// up to twice as long.) False if the read fails, for whatever reason; then `dst` is undefined, and the
-    /// caller reads through the page cache, whose error, if it fails as well, is the one to report.
+    /// `bounce`. Small pages are scattered, and each is a separate descriptor for the device, which took up
+    /// to 2x as long. False if the read fails for any reason; then `dst` is undefined, and the caller reads
+    /// through the page cache. If that fails, too, its error is reported.
     pub fn read_at(&self, offset: u64, dst: &mut [u8], pinned: bool, bounce: &mut Bounce) -> Result<bool> {
         let start = self.base.saturating_add(offset);
         let end = start.saturating_add(dst.len() as u64);

@@ -20,7 +20,7 @@ use std::ops::Range;
 enum Memory {
     /// An empty file.
     Empty,
-    /// Shared with whoever has the file open.
+    /// Shared with all processes that have the file open.
     Shared(Mmap),
     /// Copied page by page where somebody writes to it, which is never one of us.
     Private(MmapMut),
@@ -43,9 +43,9 @@ fn map(file: &FileSource, private: bool) -> Result<Memory> {
     }
     let mut options = MmapOptions::new();
     options.offset(base).len(length);
-    // SAFETY: nobody else has the map, and no code of ours writes to it. That nobody truncates or writes the
-    // file meanwhile is asked of the caller by the header's words on ZT_MODE_MAP; of a private one the caller
-    // may change bytes, and then nothing but what it borrowed is looked at (see `slice`).
+    // SAFETY: nobody else has the map, and none of our code writes to it. The header requires for ZT_MODE_MAP
+    // that the caller prevents truncation and writes. The caller may change bytes of a private map; the
+    // library then only uses borrowed bytes (see `slice`).
     let mapped = unsafe {
         match private {
             false => options.map(handle).map(Memory::Shared),
@@ -69,8 +69,8 @@ pub struct MapSource {
 }
 
 impl MapSource {
-    /// Maps all of `file`'s range; gives the file back where that cannot be. `private`: the caller may change
-    /// the bytes that it borrows, which nobody else sees.
+    /// Maps all of `file`'s range; returns the file if that fails. `private`: the caller may change the
+    /// borrowed bytes, invisible to others.
     pub fn new(file: FileSource, private: bool) -> std::result::Result<Self, (FileSource, Error)> {
         match map(&file, private) {
             Ok(memory) => Ok(MapSource { file, memory }),

@@ -16,7 +16,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Pages of `page` bytes of a file, of which the source is `size` bytes from `start` on. `to_end`: to the
+    /// Pages of `page` bytes of a file. The source is `size` bytes of it, from `start` on. `to_end`: to the
     /// file's end.
     pub fn new(page: u64, start: u64, size: u64, to_end: bool) -> Pages {
         debug_assert!(page.is_power_of_two());
@@ -33,7 +33,7 @@ impl Pages {
         self.start.checked_add(offset).is_some_and(|place| place & self.page.saturating_sub(1) == 0)
     }
 
-    /// The first border of pages at `offset` or past it; the maximum where there is none.
+    /// The first page boundary at or after `offset`; the maximum if there is no such boundary.
     pub fn border_after(&self, offset: u64) -> u64 {
         let place =
             self.start.checked_add(offset).and_then(|place| place.checked_next_multiple_of(self.page));
@@ -46,7 +46,7 @@ impl Pages {
         (place - place.checked_rem(self.page).unwrap_or(0)).saturating_sub(self.start)
     }
 
-    /// The numbers of the pages that `range` touches; that of the source's first byte is 0.
+    /// The numbers of the pages that `range` touches; the source's first byte is in page 0.
     pub fn numbers(&self, range: Range<u64>) -> Range<u64> {
         let number = |place: u64| place.wrapping_shr(self.page.trailing_zeros());
         let first = number(self.start);

@@ -1,4 +1,4 @@
-//! What reading from a source costs, so that nobody has to ask what it is.
+//! The cost of reading from a source, so that nobody has to check its type.
 
 use super::direct::{DirectFile, BOUNCE_SIZE};
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub struct Profile {
     pub gap: u64,
     /// The largest read that is worth making of several; 0 if reads are not worth combining.
     pub largest_request: u64,
-    /// Reads that are worth having under way at once; `usize::MAX`: as many as there are threads.
+    /// The useful number of concurrent reads; `usize::MAX`: one per thread.
     pub concurrency: usize,
     /// Whether only the threads that call the library may read it.
     pub callers_thread: bool,
@@ -76,8 +76,8 @@ impl Profile {
         }
     }
 
-    /// The number of threads that read if a caller wants `wanted`. 0: as many as reads are worth having under
-    /// way, or one per processor if that is `usize::MAX`.
+    /// The number of reading threads if a caller wants `wanted`. 0: the useful number of concurrent reads, or
+    /// one per processor if that is `usize::MAX`.
     pub fn threads(&self, wanted: usize) -> usize {
         match (self.callers_thread, wanted, self.concurrency) {
             (true, ..) => 1,
@@ -131,7 +131,7 @@ pub trait PageCache: Send + Sync {
         None
     }
 
-    /// From now on the file as it is after that change counts as unchanged.
+    /// From now on the file's state after that change counts as unchanged.
     fn accept(&self, _change: Change) {}
 
     /// Whether a writer holds the file's lock, as far as that is known.
@@ -139,8 +139,7 @@ pub trait PageCache: Send + Sync {
         false
     }
 
-    /// Whether another handle is on the file of these bytes, which nobody has changed since it was opened, as
-    /// far as that is known.
+    /// Whether this is a handle on the same file, unchanged since it was opened, as far as that is known.
     fn is_still(&self, _other: &File) -> Result<bool> {
         Ok(true)
     }

@@ -23,23 +23,23 @@ pub fn resident(file: &File, offset: u64, mapped: Option<&[u8]>) -> Option<bool>
 fn is_absent(file: &File, offset: u64) -> bool {
     let page = crate::io::page_size();
     let start = offset - offset % page as u64;
-    // SAFETY: the map is not looked into, and gone before anybody else knows of it.
+    // SAFETY: the map is not read, and is unmapped before anybody else knows of it.
     let Ok(map) = (unsafe { memmap2::MmapOptions::new().offset(start).len(page).map(file) }) else {
         return false;
     };
     is_page_absent(map.as_ptr())
 }
 
-/// Whether the page of an address in a mapping is absent (mincore). For a file that the process neither owns
-/// nor may write, the kernel reports every page as present, so that nobody learns what others read.
+/// Whether the page of an address in a mapping is absent (mincore). If the process neither owns the file nor
+/// may write it, the kernel reports every page as present, to hide what others read.
 #[cfg(target_os = "linux")]
 fn is_page_absent(address: *const u8) -> bool {
     let page = crate::io::page_size();
     let start = address.wrapping_sub(address.addr().checked_rem(page).unwrap_or(0));
     let mut state = 1u8;
-    // SAFETY: the page is not looked into. One byte of it is asked for, so that one byte is written: an
-    // emulator of larger pages has the system write one for each of its own. Where there is no such page,
-    // that is an error.
+    // SAFETY: the page is not read. The call is for one byte of it, so one byte is written: an emulator with
+    // larger pages makes the system write one byte for each of its own pages. If there is no such page, this
+    // is an error.
     let status = unsafe { libc::mincore(start.cast_mut().cast(), 1, &raw mut state) };
     status == 0 && state & 1 == 0
 }
@@ -53,8 +53,8 @@ fn is_read_at_once(file: &File, offset: u64) -> Option<bool> {
     let mut byte = 0u8;
     let place = libc::iovec { iov_base: std::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
     let offset = i64::try_from(offset).ok()?;
-    // By number, because musl has the function only since 1.2.5. The offset's upper half is an argument of
-    // its own, which the kernel does not look at where a register has room for all.
+    // By number, because musl has the function only since 1.2.5. The offset's upper half is a separate
+    // argument, which the kernel ignores if a register can hold the whole offset.
     let (low, high) = (offset as libc::c_long, (offset >> 32) as libc::c_long);
     let (fd, flags) = (file.as_raw_fd(), libc::RWF_NOWAIT);
     // SAFETY: one byte that lives here.
@@ -148,7 +148,7 @@ pub fn is_remote(_file: &File) -> bool {
 mod tests {
     use super::*;
 
-    /// A file of so many bytes that nobody else knows.
+    /// A file of this many bytes that nobody else uses.
     fn written(name: &str, size: usize) -> File {
         let path = std::env::temp_dir().join(format!("ztensor-{name}-{}", std::process::id()));
         std::fs::write(&path, vec![7u8; size]).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         if before < 1000 {
             return println!("residence: skipped: {before} of 1024 pages left memory");
         }
-        // SAFETY: nobody else knows of the file.
+        // SAFETY: nobody else uses the file.
         let map = unsafe { memmap2::Mmap::map(&file) }.unwrap();
         for map in [None, Some(&map)] {
             let here = |at: u64| map.and_then(|map| map.get(usize::try_from(at).ok()?..)?.get(..1));

@@ -36,7 +36,7 @@ pub struct ThreadGroup<T: Send + Sync + 'static> {
 
 // SAFETY: owns what may be sent, and shares what may be shared; the rest are handles of threads.
 unsafe impl<T: Send + Sync + 'static> Send for ThreadGroup<T> {}
-// SAFETY: as above: nothing but the value is lent.
+// SAFETY: as above: only the value is borrowed.
 unsafe impl<T: Send + Sync + 'static> Sync for ThreadGroup<T> {}
 
 impl<T: Send + Sync + 'static> ThreadGroup<T> {
@@ -46,7 +46,7 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
         let mut group = ThreadGroup { work, threads: Vec::new(), process: std::process::id() };
         let count = count.min(MAX_THREADS);
         if group.threads.try_reserve_exact(count).is_ok() {
-            // SAFETY: what the threads are given is there until `drop` has joined them.
+            // SAFETY: the data of the threads lives until `drop` has joined them.
             let start = || unsafe { Thread::start(enter::<T>, work.as_ptr().cast()) };
             group.threads.extend(std::iter::repeat_with(start).take(count).map_while(|thread| thread));
         }
@@ -69,7 +69,8 @@ impl<T: Send + Sync + 'static> ThreadGroup<T> {
         std::mem::take(&mut self.threads).into_iter().for_each(Thread::join);
     }
 
-    /// Whether this process started them. In a child of it nothing may be waited for, as they are not there.
+    /// Whether this process started them. A child of fork must not wait for them, because they do not exist
+    /// there.
     pub fn is_here(&self) -> bool {
         self.process == std::process::id()
     }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 /// Called with the host's context and the thread's number among those of one call, from 0.
 pub type ThreadCallback = unsafe extern "C" fn(context: *mut c_void, index: u32);
 
-/// The host's functions that a worker calls first and last. The default is none.
+/// The host's functions that a worker calls first and last. By default there are no such functions.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadHooks {
     context: *mut c_void,

@@ -19,7 +19,7 @@ pub fn run<R>(more: usize, body: &(dyn Fn() + Sync), own: impl FnOnce() -> R) ->
 /// What a thread runs.
 pub type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// A thread that goes on when the call that started it has ended.
+/// A thread that continues after the call that started it.
 pub struct Thread(std::thread::JoinHandle<()>);
 
 impl Thread {

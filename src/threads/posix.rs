@@ -17,7 +17,7 @@ struct Job<'a> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Waits, whatever happens, for the threads that were started.
+/// Always waits for the threads that were started.
 struct Started<'a> {
     threads: &'a [MaybeUninit<libc::pthread_t>],
     count: usize,
@@ -83,7 +83,7 @@ unsafe fn create(place: &mut MaybeUninit<libc::pthread_t>, entry: Entry, argumen
 /// What a thread runs.
 pub type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// A thread that goes on when the call that started it has ended.
+/// A thread that continues after the call that started it.
 pub struct Thread(libc::pthread_t);
 
 impl Thread {
@@ -129,8 +129,8 @@ extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Processors that this process may use: those that it may run on, and no more than its control group's
-/// share. The standard library's function for it asks for memory in a way that cannot fail.
+/// Processors that this process may use: its affinity, limited by its control group's share. The standard
+/// library's function allocates and cannot report a failure.
 pub fn processors() -> usize {
     // SAFETY: a plain question.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };

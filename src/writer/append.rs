@@ -22,8 +22,8 @@ const MAX_LOOKS: u32 = 16;
 /// A file that is to be appended to.
 pub(crate) struct ToAppend {
     file: Box<File>,
-    /// Its handle for writing, with the lock; or why there is none, which matters only if it can be appended
-    /// to.
+    /// Its handle for writing, with the lock, or the error. The error only matters if the file can be
+    /// appended to.
     held: Result<HeldFile>,
 }
 
@@ -75,7 +75,7 @@ impl Writer {
                 "a file of {name} cannot be appended to or edited; copy it to a new one"
             ));
         };
-        // Whether the file then says that it is of this version is decided at the end.
+        // The end decides whether the file gets this version.
         let options = WriterOptions { version, ..options.clone() }.resolved()?;
         options.check()?;
         if options.canonical {

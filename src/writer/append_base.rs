@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 pub struct AppendBase {
     /// On the heap, as a writer is moved about on the stack.
     pub(super) file: Box<File>,
-    /// Its manifest as it is encoded.
+    /// Its encoded manifest.
     pub(super) manifest: AlignedBuffer,
     /// The edits of its objects.
     pub(super) edits: ObjectEdits,
@@ -59,7 +59,7 @@ impl AppendBase {
         Ok((edit, old))
     }
 
-    /// Takes the object at that position away.
+    /// Removes the object at that position.
     pub fn remove(&mut self, at: usize) -> Result<()> {
         self.edit(at)?.0.is_removed = true;
         self.forget_new_name(at);
@@ -85,7 +85,7 @@ impl AppendBase {
         self.hasher.hash_one(name)
     }
 
-    /// Takes the object's new name, if it has one, out of the index.
+    /// Removes the object's new name, if it has one, from the index.
     fn forget_new_name(&mut self, at: usize) {
         let Some(name) = self.edits.get(at).and_then(|edit| edit.name.as_deref()) else { return };
         if let Ok(place) = self.renamed.find_entry(self.hash(name), |other| *other as usize == at) {

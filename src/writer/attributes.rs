@@ -141,7 +141,7 @@ fn remove_pair(attributes: &mut Attributes, key: &str) -> Result<()> {
     }
 }
 
-/// Takes a key away: of those that were set, and of those that are there, which are `old`.
+/// Removes a key from the new attributes and from the existing ones, `old`.
 fn remove_key(edits: &mut AttributeEdits, old: Option<Value<'_>>, key: &str) -> Result<()> {
     let is_removed = edits.removed.iter().any(|removed| removed == key);
     let is_there = !is_removed && old.is_some_and(|map| map.get(key).is_some());

@@ -1,11 +1,10 @@
 //! Fast paths for many objects of one component in one call.
 //!
-//! **Hashes on other threads.** The SHA-256 of a batch's objects is computed by other threads than the one
-//! that writes them, each object by one of them. Where a digest is bound by one processor, as this one is, a
-//! batch then is as fast as all of them: 2 GiB in 1.6 of the time of writing alone with two processors,
-//! against 2.5 with one object after the other. It is not for one object, whose hash cannot be shared, for
-//! less than 1 MiB together, for a CRC, which takes less time than the bytes take to come from memory, nor
-//! where there is one thread.
+//! **Hashes on other threads.** Other threads than the writing one compute the SHA-256 of a batch's objects,
+//! one thread for each object. SHA-256 is limited by one processor, so a batch is faster with several: with
+//! two processors 2 GiB take 1.6x the time of writing alone, against 2.5x with one object after the other. It
+//! does not apply to one object, whose hash cannot be shared, to less than 1 MiB together, to a CRC, which is
+//! faster than memory, or with one thread.
 //!
 //! **Frames in parallel.** The frames of several objects are compressed in parallel, however small each
 //! object is. With one object after the other, all threads but one would be idle if each has a frame or few.
@@ -41,7 +40,7 @@ pub fn threads_to_hash(options: &WriterOptions, run: &[impl Describe]) -> usize 
     threads.saturating_sub(writing).max(1).min(threads.saturating_sub(1)).min(pays)
 }
 
-/// Writes raw objects while so many other threads hash.
+/// Writes raw objects while this many other threads hash.
 pub fn write_with_offloaded_hashes<D: Describe>(
     writer: &mut Writer,
     run: &[D],
@@ -151,12 +150,12 @@ type PendingHashes<'w, D> = (&'w [D], &'w mut [Option<Digest>]);
 /// Objects whose digests are computed on any number of threads.
 struct HashQueue<'w, D> {
     rest: Mutex<PendingHashes<'w, D>>,
-    /// The digest of those that ask for none.
+    /// The digest of requests that do not choose one.
     default: Option<Algorithm>,
 }
 
 impl<'w, D: Describe> HashQueue<'w, D> {
-    /// Takes the next objects, which have at least so many bytes together.
+    /// Takes the next objects, at least this many bytes together.
     fn take(&self, least: usize) -> Option<PendingHashes<'w, D>> {
         let mut rest = self.rest.lock();
         let (objects, digests) = std::mem::take(&mut *rest);

@@ -136,7 +136,7 @@ impl Writer {
         contents.begin((object.component_count, role), entry.dtype, entry.known_logical(), shape);
     }
 
-    /// The alignment of a component of so many bytes; none if the size is unknown.
+    /// The alignment of a component of this size; `None` if the size is unknown.
     pub(super) fn alignment_of(&self, expected: Option<u64>) -> u64 {
         let large = expected.is_none_or(|size| size >= self.options.large_size);
         let asked = self.options.alignment.max(if large { self.options.large_alignment } else { 0 });
@@ -419,14 +419,14 @@ impl Writer {
 }
 
 impl OpenComponent {
-    /// Hashes bytes that will be compressed, if the digest is of decoded bytes.
+    /// Hashes bytes before compression, if the digest covers decoded bytes.
     pub(super) fn hash_decoded(&mut self, data: &[u8]) {
         if let (Some(hasher), DigestOf::Decoded) = (self.hasher.as_mut(), self.hashes) {
             hasher.update(data);
         }
     }
 
-    /// Whether the digest is of stored bytes; of what is not compressed those are the decoded ones.
+    /// Whether the digest covers stored bytes; without compression these are the decoded ones.
     pub(super) fn hashes_stored(&self) -> bool {
         self.hashes == DigestOf::Stored || !self.entry.encoding.is_compressed()
     }

@@ -205,7 +205,7 @@ impl ContentCheck {
         let shape = manifest.shape(object);
         let attributes = manifest.object_attributes(object);
         let positions = match self.to.check_parts(self.format, shape, attributes, &part) {
-            // What the library cannot read it cannot check; verification says so, too.
+            // The library cannot check what it cannot read; verification reports that, too.
             Err(error) if error.cause() == Cause::Unsupported => return Ok(()),
             outcome => outcome.map_err(|error| self.advise(error))?,
         };

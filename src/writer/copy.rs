@@ -1,8 +1,8 @@
-//! Copies objects of another file as they are stored: bytes, digests, attributes. Only components that the
-//! version that is written cannot represent are decoded and encoded again.
+//! Copies objects of another file without changes: bytes, digests, attributes. Only components that the
+//! output's version cannot represent are decoded and encoded again.
 //!
-//! Whatever can be refused is refused before the first byte goes to the sink: `plan` checks every component
-//! first, and decodes those that will be decoded.
+//! All checks run before the first byte goes to the sink: `plan` checks every component first, and decodes
+//! those that will be decoded.
 
 use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
 use super::description::{ObjectSpec, Recode};
@@ -21,7 +21,7 @@ use crate::reader::{Component, File, Object};
 use std::hash::BuildHasher;
 
 impl Writer {
-    /// Copies an object of an open file under `name`, as it is stored.
+    /// Copies an object of an open file under `name`, with its stored bytes.
     pub fn copy(&mut self, object: Object<'_>, name: &str) -> Result<()> {
         self.copy_as(object, name, &Recode::default())
     }
@@ -122,7 +122,7 @@ impl Writer {
         if component.dtype().is_none() && is_known_here {
             return Err(gains_a_meaning(dtype));
         }
-        // If the container has one name for dtype and type, that of the type would stand for the unknown
+        // If the container has one name for dtype and type, the type's name would stand for the unknown
         // dtype.
         if !to.has_type_field() && component.dtype().is_none() && component.known_logical().is_some() {
             return Err(cannot_represent("dtype and type", dtype));

@@ -22,7 +22,7 @@ pub struct Plan<'f> {
     /// Its entry, without the offset.
     pub entry: Entry,
     pub rare: RareNames,
-    /// What it is written as if it is written again: its bytes become little-endian, its bools 0 and 1, its
+    /// The form of a component that is written again: its bytes become little-endian, its bools 0 and 1, its
     /// elements of that dtype.
     pub recoded: Option<ComponentSpec<'f>>,
     /// The algorithm of the digest that it gets, if it has no digest to keep.
@@ -62,7 +62,7 @@ impl Plan<'_> {
         keeps_dtype && keeps_order && component.is_raw() && component.borrows_stored()
     }
 
-    /// Whether nobody can check what it holds: what cannot be read is copied unchanged.
+    /// Whether its contents cannot be checked: what cannot be read is copied unchanged.
     fn is_opaque(&self) -> bool {
         let component = &self.component;
         let is_known = component.encoding() != Encoding::Other && component.dtype().is_some();
@@ -97,8 +97,7 @@ pub struct Planner<'p, 'f, 'c, 'a> {
 }
 
 impl<'f> Planner<'_, 'f, '_, '_> {
-    /// The plans of all components, in the order in which they are written: in canonical form that of their
-    /// roles.
+    /// The plans of all components in the order of writing: in canonical form by role.
     pub fn plan(&mut self) -> Result<Vec<Plan<'f>>> {
         let mut plans = Vec::new();
         let count = self.object.components().len();
@@ -315,8 +314,8 @@ pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<
     Ok(Plan { component, entry, rare, recoded: None, hashes: None, is_damaged: false })
 }
 
-/// Whether the positions of a sparse object have to become u64: where one of them is of another dtype than
-/// the container has, or where it wants all of one and they are not.
+/// Whether the positions of a sparse object have to become u64. They do if the container lacks one of their
+/// dtypes, or needs the same dtype for all and they differ.
 fn widens_indices(object: &Object<'_>, allowed: IndexDtypes) -> bool {
     let indices = || object.components().filter(|c| object.format().is_index(c.role()));
     let first = indices().next().and_then(|c| c.dtype());
@@ -355,7 +354,7 @@ pub enum Loss {
     /// The bytes of a component do not agree with a checksum of their file. If the caller agrees, they are
     /// copied without a new digest.
     Damage,
-    /// An object with damaged bytes that cannot be decoded, or are not written as they are stored.
+    /// An object with damaged bytes that cannot be decoded, or are not copied unchanged.
     DamagedObject,
 }
 

@@ -240,7 +240,7 @@ pub fn dense_size(shape: &[u64], dtype: Dtype, logical: Option<LogicalSpec<'_>>)
     block.size(elements).ok_or_else(overflow).map(Some)
 }
 
-/// Whether a component of such a type may end with so many bytes.
+/// Whether a component of this type may end after this many bytes.
 pub fn check_final_size(
     dtype: Dtype,
     logical: Option<Logical>,

@@ -9,8 +9,8 @@ use std::sync::Condvar;
 /// Frames up to this size are compressed ahead, and their memory is kept.
 const MAX_KEPT_FRAME: usize = 8 << 20;
 
-/// How many compressed frames of that size may wait to be handed out, for each thread: one large one, or so
-/// many small ones that threads seldom wait for each other.
+/// How many compressed frames of that size may wait per thread: one large one, or enough small ones that
+/// threads rarely wait for each other.
 fn frames_ahead(frame: usize) -> usize {
     match frame {
         0..=MAX_KEPT_FRAME => ((1 << 20) / frame.max(1)).clamp(4, 64),
@@ -18,7 +18,7 @@ fn frames_ahead(frame: usize) -> usize {
     }
 }
 
-/// The inputs, each of which becomes a frame.
+/// The inputs; each becomes a frame.
 pub(super) struct Inputs<'i, 'd> {
     pub count: usize,
     /// Bytes of the largest input.
@@ -53,7 +53,7 @@ impl Encoders {
         Ok(self)
     }
 
-    /// The first encoder, made if there is none.
+    /// The first encoder; made on first use.
     pub(super) fn first(&mut self, codec: Codec, level: i32) -> Result<&mut Encoder> {
         let first = self.ensure_count(1, codec, level)?.encoders.first_mut();
         first.ok_or_else(|| fail!(Internal, "no encoder"))
@@ -80,8 +80,8 @@ struct Pipeline<'i, 'd, 'e> {
     changed: Condvar,
 }
 
-/// Gives `store` each of the inputs as a frame of its own, in order, on the caller's thread; up to so many
-/// threads compress, if there are as many encoders.
+/// Gives `store` a separate frame for each input, in order, on the caller's thread. Up to this many threads
+/// compress, if there are as many encoders.
 pub(super) fn compress(
     inputs: Inputs<'_, '_>,
     threads: usize,
@@ -153,7 +153,7 @@ impl<'e> Pipeline<'_, '_, 'e> {
         state.next < self.inputs.count.min(state.next_out.saturating_add(state.done.len()))
     }
 
-    /// Takes the next input, compresses it without the lock, and stores the frame in the state.
+    /// Compresses the next input without the lock, and stores the frame in the state.
     fn compress_one<'l>(
         &'l self,
         mut state: MutexGuard<'l, PipelineState<'e>>,

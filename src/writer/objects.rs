@@ -198,7 +198,7 @@ impl Writer {
         self.manifest.objects.try_reserve(objects.len())
     }
 
-    /// Adds the name of object number `at`, whose position will be so many behind `first`.
+    /// Adds the name of object number `at`; its position will be this many after `first`.
     fn reserve_name(&mut self, first: usize, objects: &[impl Describe], at: usize) -> Result<()> {
         let name_at_request = |at: usize| objects.get(at).map(|object| object.describe().object.name);
         let name = name_at_request(at).unwrap_or_default();
@@ -223,7 +223,7 @@ impl Writer {
         }
     }
 
-    /// Takes the names of these objects out of the index.
+    /// Removes the names of these objects from the index.
     fn forget_names(&mut self, first: usize, objects: &[impl Describe]) {
         for (position, object) in (first..).zip(objects) {
             let hash = self.hasher.hash_one(object.describe().object.name.as_bytes());
@@ -233,7 +233,7 @@ impl Writer {
         }
     }
 
-    /// Checks that such an object can be written, whatever its name.
+    /// Checks that such an object can be written, under any name.
     fn check_description(&mut self, whole: &Description<'_>) -> Result<()> {
         match &whole.components {
             Components::Data([(spec, data)]) => self
@@ -431,7 +431,7 @@ impl Writer {
         }
     }
 
-    /// Checks that such an object can be written, whatever its name and its components.
+    /// Checks that such an object can be written, with any name and components.
     pub(super) fn check_object(&self, spec: &ObjectSpec<'_>, attributes: &Attributes) -> Result<()> {
         check_attributes(attributes)?;
         self.canonical.check_attribute_keys(attributes)?;

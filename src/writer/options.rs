@@ -34,16 +34,15 @@ pub struct WriterOptions {
     pub large_alignment: u64,
     /// From how many bytes a component is large.
     pub large_size: u64,
-    /// Where a component asks for none.
+    /// For components that do not choose one.
     pub encoding: Encoding,
     /// The level of zstd.
     pub zstd_level: i32,
     /// The digest of components that ask for none.
     pub digest: Option<Algorithm>,
-    /// If `digest` is none, whether components get the usual digest of the version: CRC-32C, in zTensor 2
-    /// XXH3.
+    /// Without a `digest`, whether components get the version's default digest: CRC-32C, in zTensor 2 XXH3.
     pub usual_digest: bool,
-    /// Threads that compress; 0 for as many as there are processors.
+    /// Threads that compress; 0 for one per processor.
     pub threads: usize,
     /// What is called on each thread that is started.
     pub thread_hooks: ThreadHooks,
@@ -80,8 +79,7 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// The same with what the version has where nothing else is asked for, and with what its canonical form
-    /// has.
+    /// The same options with the version's defaults and the requirements of its canonical form.
     pub(super) fn resolved(&self) -> Result<WriterOptions> {
         let to = container::capabilities(self.version);
         let usual = to.usual_digest.filter(|_| self.usual_digest);
@@ -133,7 +131,7 @@ impl WriterOptions {
         Ok(())
     }
 
-    /// Refuses frames that nobody would read in a component of that encoding.
+    /// Rejects frames that no reader of that encoding would accept.
     pub(super) fn check_frames(&self, encoding: Encoding) -> Result<()> {
         let to = container::capabilities(self.version);
         let (size, most) = (self.frame_size, to.max_frame);

@@ -69,8 +69,8 @@ fn repair_file(
         ..Limits::default()
     };
     check_is_one_file(path)?;
-    // It is locked before it is looked at, so that no append begins or goes on meanwhile. A file that needs
-    // no repair may be one that nobody can write.
+    // It is locked before it is checked, so that no append starts or continues meanwhile. A file that needs
+    // no repair may be read-only.
     let held = match HeldFile::open(path, Access::ReadWrite) {
         Err(e) if e.cause() != Cause::Busy => HeldFile::open(path, Access::Read),
         held => held,
@@ -102,8 +102,8 @@ fn repair_file(
     if !options.dry_run && (end.is_some() || record.is_some()) {
         let file = SystemPath::new(path)?.open(Access::Write);
         let file = file.map_err(|e| Error::io("could not open it for writing", &e))?;
-        // To look at it took a while, whoever writes a file anew renames it, and not every file system has
-        // locks.
+        // The check took a while, writers may have replaced the file by renaming, and not every file system
+        // has locks.
         if !source.is_still(&file)? {
             return Err(fail!(Io, "it was changed meanwhile, so it was not repaired"));
         }

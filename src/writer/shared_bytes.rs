@@ -87,7 +87,7 @@ impl Canonical {
         }
     }
 
-    /// Refuses an object or a component whose name is not behind that of the one before it.
+    /// Rejects an object or a component whose name does not come after the previous one's.
     pub fn check_order<'n>(
         &self,
         what: &str,
@@ -198,7 +198,7 @@ fn finish(hasher: Hasher) -> ContentHash {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CopyKey {
     from: StoredPlace,
-    /// None if the stored bytes are copied as they are.
+    /// `None` if the stored bytes are copied unchanged.
     recoded: Option<Recoded>,
 }
 
@@ -226,8 +226,8 @@ pub struct CopyIndex {
 }
 
 impl CopyKey {
-    /// The key of a copy of the stored bytes as they are, or of one that is decoded and written as
-    /// `recoded` says, with a digest by `digest`.
+    /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`,
+    /// with a digest by `digest`.
     pub fn new(from: StoredPlace, recoded: Option<&ComponentSpec<'_>>, digest: Option<Algorithm>) -> CopyKey {
         let recoded = recoded.map(|ComponentSpec { dtype, encoding, size, .. }| Recoded {
             dtype: *dtype,
@@ -268,7 +268,7 @@ impl CopyIndex {
     }
 }
 
-/// The width of elements that are swapped when they are stored; none where they are stored as they are given.
+/// The width of elements that are swapped when they are stored; `None` if they are stored unchanged.
 pub fn swap_width(dtype: Dtype) -> Option<usize> {
     dtype.swaps(false).then_some(dtype.size())
 }

@@ -49,7 +49,7 @@ pub struct OpenComponent {
     pub(super) entry: Component,
     pub(super) rare: RareNames,
     pub(super) hasher: Option<Hasher>,
-    /// Whether the digest is of decoded or of stored bytes.
+    /// Whether the digest covers decoded or stored bytes.
     pub(super) hashes: DigestOf,
     /// Bytes given so far.
     pub(super) bytes_in: u64,
@@ -270,7 +270,7 @@ impl Writer {
         })
     }
 
-    /// Whether an object of that name is there.
+    /// Whether an object of that name exists.
     pub(super) fn has_name(&self, name: &str) -> bool {
         if self.append_base.as_ref().is_some_and(|base| base.has(name)) {
             return true;
@@ -285,7 +285,7 @@ impl Writer {
         if self.names.capacity().saturating_sub(self.names.len()) >= more {
             return Ok(());
         }
-        // To four times its size: growing takes the hash of every name in it.
+        // To four times its size: growing computes the hash of every name again.
         let more = more.max(self.names.len().saturating_mul(3));
         let reserved = self.names.try_reserve(more, |at| hasher.hash_one(name_at(manifest, *at)));
         reserved.map_err(|_| {
@@ -420,8 +420,8 @@ impl Writer {
 }
 
 impl Writer {
-    /// Writes manifest and footer and publishes the file. The writer is closed then, whatever is returned; if
-    /// it failed, the destination is as it was before.
+    /// Writes manifest and footer and publishes the file. The writer is closed afterwards in any case. On
+    /// failure the destination is unchanged.
     pub fn finish(&mut self) -> Result<Summary> {
         self.check_idle()?;
         let outcome = match self.append_base.take() {
@@ -438,7 +438,7 @@ impl Writer {
         }
     }
 
-    /// Closes the writer, and leaves the destination as it was before; if that fails, the error says so, too.
+    /// Closes the writer and leaves the destination unchanged; if that fails, the error says so.
     pub fn abort(&mut self, error: Error) -> Error {
         match self.is_open() {
             true => self.poison(error),

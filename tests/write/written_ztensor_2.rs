@@ -201,7 +201,10 @@ fn canonical_form_refuses_what_it_has_not() {
         },
         "an attribute of the canonical form",
     );
-    refused(&|w| w.write_dense(&DenseSpec { encoding: Some(Encoding::Zstd), ..dense("n") }), "it is raw");
+    refused(
+        &|w| w.write_dense(&DenseSpec { encoding: Some(Encoding::Zstd), ..dense("n") }),
+        "it has to be raw",
+    );
     refused(&|w| w.write_dense(&DenseSpec { digest: Some(None), ..dense("n") }), "xxh3 digest");
     refused(
         &|w| {

@@ -369,7 +369,7 @@ def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool 
 def is_mapped(backend: str) -> bool:
     """What safetensors calls how bytes are read: "mmap" leaves them in the file, where that can be, "pread" reads them."""
     if backend not in ("mmap", "pread"):
-        raise ZTensorError(f"backend {backend!r} is none of mmap, pread")
+        raise ZTensorError(f"backend {backend!r} is not one of mmap, pread")
     return backend == "mmap"
 
 

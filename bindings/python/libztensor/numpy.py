@@ -114,5 +114,5 @@ def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", dev
 
         return torch.safe_open(filename, framework, device, backend=backend)
     if framework not in ("np", "numpy"):
-        raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
+        raise SafetensorError(f"framework {framework!r} is not one of np, numpy, pt, torch, pytorch")
     return Opened(filename, _NumPy, False)

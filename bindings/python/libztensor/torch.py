@@ -192,7 +192,7 @@ def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", dev
 
         return numpy.safe_open(filename, framework, backend=backend)
     if framework not in ("pt", "torch", "pytorch"):
-        raise SafetensorError(f"framework {framework!r} is none of np, numpy, pt, torch, pytorch")
+        raise SafetensorError(f"framework {framework!r} is not one of np, numpy, pt, torch, pytorch")
     made = _Torch(device)
     return Opened(filename, made, _weights.is_mapped(backend) and made.on_cpu)
 

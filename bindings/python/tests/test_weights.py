@@ -90,7 +90,7 @@ def test_all_tensors_of_what_is_open_and_either_backend(path):
     with pytest.raises(ValueError, match="closed"):
         f.get_tensors()
     for call in (load_file, lambda *a, **k: safe_open(*a, "np", **k)):
-        with pytest.raises(libztensor.ZTensorError, match="backend 'ssd' is none of mmap, pread"):
+        with pytest.raises(libztensor.ZTensorError, match="backend 'ssd' is not one of mmap, pread"):
             call(path, backend="ssd")
 
 

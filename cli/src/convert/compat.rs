@@ -29,8 +29,8 @@ pub fn open(path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     open_by(program, path, format, interrupt)
 }
 
-/// Opens what a program writes that is given the path of the file and that of the .zt file to write. All it
-/// leaves goes.
+/// Runs a program with the paths of the input and of the .zt file to write, and opens the result. Its
+/// temporary files are removed.
 fn open_by(mut program: Command, path: &Path, format: &str, interrupt: &Interrupt) -> Outcome<File> {
     let at = |e: std::io::Error| Failure::at(path, e);
     let folder = Folder::new().map_err(at)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ztensor::error::Error;
 use ztensor::reader::{File, OpenOptions};
 
-/// An open file, and what it is called.
+/// An open file and its name in messages.
 pub struct Input {
     pub file: File,
     path: PathBuf,

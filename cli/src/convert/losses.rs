@@ -116,9 +116,9 @@ impl Job<'_> {
         Ok(done)
     }
 
-    /// Looks at what `--dtype` does to an object before it is written: numbers that it would lose are refused
-    /// or, with
-    /// --lossy, noted, and what it leaves as it is is noted. Returns what its data is converted to.
+    /// Checks the effect of `--dtype` on an object before it is written. Numbers that it would lose are an
+    /// error or, with --lossy, noted; so is data that it does not convert. Returns the dtype that the data is
+    /// converted to.
     pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
         let Some(to) = self.arguments.floats() else { return Ok(None) };
         let (object, format) = (choice.object, choice.object.format_name());

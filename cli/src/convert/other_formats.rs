@@ -29,7 +29,7 @@ impl Format {
     }
 }
 
-/// Opens such a file; none if it is of no such format.
+/// Opens such a file; `None` if the file has another format.
 pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Option<File>> {
     let Ok(Some(format)) = detect(path) else { return Ok(None) };
     match format {

@@ -61,7 +61,7 @@ impl Elements {
         }
     }
 
-    /// Bytes of which each element is aligned to so many: 1 for what has several in a block.
+    /// Bytes with this alignment for each element: 1 for types with several elements in a block.
     pub fn alignment(self) -> u64 {
         Some(self.block()).filter(|block| block.elements == 1).map_or(1, |block| block.bytes)
     }

@@ -37,7 +37,8 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let (output, index_path) = (&job.arguments.output, shards::index_path(&job.arguments.output));
     let Members { paths, mut obsolete, old_root, .. } = match parts.len() {
         1 if index_path.symlink_metadata().is_ok() => {
-            let why = "the folder has the index of an older model and would open as that; remove the index first";
+            let why =
+                "the folder has the index of an older model and would open as that; remove the index first";
             return Err(Failure::at(&index_path, why));
         }
         1 => Members::alone(output)?,

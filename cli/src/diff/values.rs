@@ -13,7 +13,7 @@ use ztensor::reader::Component;
 pub enum Values {
     /// There is another number of bytes.
     Sizes(u64, u64),
-    /// Bytes of elements that are no numbers, or of which nothing is known.
+    /// Bytes of elements that are not numbers, or of an unknown type.
     Bytes { differ: u64, of: u64, first: u64 },
     /// Numbers. `largest` is the greatest distance of two that are finite, `first` the first one that
     /// differs.

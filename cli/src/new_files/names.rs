@@ -1,4 +1,4 @@
-//! The names of new files: of which container they are, and which of them belong together.
+//! The names of new files: their containers, and which of them belong together.
 
 use super::place::{check_free, folder_of, identity, Identity};
 use crate::failure::{Failure, Outcome};

@@ -22,7 +22,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// Size, time of the last change and inode of a file: they differ if another program has written it.
 pub type Identity = (u64, Option<SystemTime>, u64);
 
-/// The identity of the file at a path; none if there is none.
+/// The identity of the file at a path; `None` if it does not exist.
 pub fn identity(path: &Path) -> Option<Identity> {
     let found = std::fs::metadata(path).ok()?;
     #[cfg(unix)]

@@ -86,7 +86,7 @@ impl<'f> FileData<'f> {
         page.put_json("}")
     }
 
-    /// The order is that of `ROW` in model.js.
+    /// In the order of `ROW` in model.js.
     fn row(
         &mut self,
         object: &Object<'f>,
@@ -116,7 +116,7 @@ impl<'f> FileData<'f> {
     }
 }
 
-/// The order is that of `VALUES` in model.js.
+/// In the order of `VALUES` in model.js.
 fn values(found: &Found) -> Json {
     let summary = &found.summary;
     json!([

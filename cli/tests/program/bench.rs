@@ -61,6 +61,6 @@ fn what_cannot_be_measured_is_said_in_a_line() {
     let folder = folder("bench-bad");
     run(&[&"bench", &folder.join("nothing.zt")]).bad(&["nothing.zt"]);
     let empty = data().join("foreign/valid/amber-empty.safetensors");
-    run(&[&"bench", &empty]).bad(&["amber-empty.safetensors", "holds no tensor"]);
+    run(&[&"bench", &empty]).bad(&["amber-empty.safetensors", "has no readable tensor"]);
     run(&[&"bench", &"https://localhost/model.zt"]).bad(&["https://"]);
 }

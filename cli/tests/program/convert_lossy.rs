@@ -111,7 +111,7 @@ fn objects_that_2_cannot_represent_are_left_out() {
         (dense(8, &json!({ "dtype": "i4" })), "component \"data\": its dtype is not one of the 12"),
         (
             object("blocked_ell", &json!([8]), &json!({ "data": data })),
-            "\"blocked_ell\" is no namespace.name",
+            "\"blocked_ell\" is not namespace.name",
         ),
         (groups, "the layout \"zt.quant_group/1\", which says more than \"quantized_group\""),
         (object("acme.empty/1", &json!([8]), &json!({})), "it has no component"),

@@ -129,8 +129,8 @@ fn what_2_has_not_is_refused_and_nothing_is_written() {
     let long = format!("--rename=model.a.weight={}", "n".repeat(1025));
     let cases: [(&Path, &[&str], &str); 6] = [
         (&from, &["--canonical"], "cannot represent a canonical form"),
-        (&from, &["--spec=2", "--canonical", "--zstd"], "an encoding is asked for"),
-        (&from, &["--spec=2", "--canonical", "--digest=sha256"], "a digest other than xxh3 is asked for"),
+        (&from, &["--spec=2", "--canonical", "--zstd"], "an encoding is not possible"),
+        (&from, &["--spec=2", "--canonical", "--digest=sha256"], "a digest other than xxh3 is not possible"),
         (&from, &["--spec=2", "--digest=crc32c"], "cannot represent the digest crc32c"),
         (&quantized, &["--spec=2"], "zt.quant_group/1"),
         (&from, &["--spec=2", &long], "1025 bytes; 1 to 1024"),

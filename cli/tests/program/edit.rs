@@ -111,7 +111,7 @@ fn a_part_of_a_model_is_changed_only_with_part() {
                 &[&"compact", path],
             ];
             for command in commands {
-                let model = if with_root { "m.zt; " } else { "m-00001-of-00002.zt and 1 more; " };
+                let model = if with_root { "m.zt, " } else { "m-00001-of-00002.zt and 1 more, " };
                 run(command).bad(&[model, "it is a part of the model", "--part"]);
                 assert!(state().eq(before.iter().cloned()), "{path:?}");
             }

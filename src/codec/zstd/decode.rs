@@ -21,7 +21,7 @@ thread_local! {
     pub static CREATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A decoder's state, which is of a fixed size.
+/// A decoder's state, which has a fixed size.
 pub(super) fn context() -> Result<DCtx<'static>> {
     #[cfg(test)]
     CREATED.set(CREATED.get() + 1);

@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether so many bytes of memory may be asked for.
+    /// Whether this many bytes of memory may be allocated.
     pub(super) fn has(&self, bytes: u64) -> bool {
         self.budget.is_none_or(|budget| budget.has(bytes))
     }
@@ -277,7 +277,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether another element follows in an array or map of which `left` are left.
+    /// Whether another element follows in an array or map with `left` elements left.
     #[inline]
     pub fn another(&mut self, left: &mut Option<u64>) -> Result<bool> {
         match left {
@@ -296,8 +296,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How many more there will be of what came `so_far` if the rest of the input is like what was read, or
-    /// twice as many while that says little; at least `least`.
+    /// Estimates how many more items follow the `so_far` items that were read. It assumes that the rest of
+    /// the input is similar, or doubles the count while that says little. At least `least`.
     #[cold]
     pub fn estimate_remaining(&self, so_far: usize, least: usize) -> usize {
         let (read, rest) = (self.position(), self.remaining());

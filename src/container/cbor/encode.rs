@@ -1,5 +1,5 @@
-//! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049
-//! section 3.9). Map keys keep the order in which they are given, or are sorted where a container wants that.
+//! CBOR in its deterministic form: definite lengths, shortest heads, shortest floats (RFC 7049 section 3.9).
+//! Map keys keep their given order, or are sorted if a container requires it.
 
 use super::cursor::{FALSE, NULL, TRUE};
 use crate::error::{fail, Result};
@@ -119,8 +119,8 @@ fn float(out: &mut Vec<u8>, value: f64) -> Result<()> {
     Ok(())
 }
 
-/// Appends a NaN with its payload: two of a map's keys that differ must not become one. One that differs
-/// in its last bits, or signals, which widening takes away, is written as it is.
+/// Appends a NaN with its payload: two different keys of a map must not become equal. If widening would
+/// change it (it differs in its last bits, or signals), its bits are written unchanged.
 fn nan(out: &mut Vec<u8>, bits: u64) {
     const QUIET: u64 = 1 << 51;
     let kept = (bits >> 63) << 15 | 0x7c00 | (bits >> 42 & 0x3ff);
@@ -195,7 +195,7 @@ fn put_value(out: &mut Vec<u8>, item: Value<'_>, sorted: bool) -> Result<()> {
     }
 }
 
-/// A map whose pairs come in any order, and are put in that of the bytes of their keys.
+/// A map whose pairs come in any order and are written in the byte order of their keys.
 pub struct SortedMap {
     bytes: Vec<u8>,
     /// Where each pair begins and ends, and in between where its value begins.
@@ -205,7 +205,7 @@ pub struct SortedMap {
 }
 
 impl SortedMap {
-    /// A map of about so many pairs.
+    /// A map of about this many pairs.
     pub fn new(count: usize) -> Result<SortedMap> {
         let mut pairs = Vec::new();
         pairs.try_reserve(count)?;
@@ -218,13 +218,13 @@ impl SortedMap {
         &mut self.bytes
     }
 
-    /// Where its value is put, once the key is there.
+    /// The place of its value, once the key is written.
     pub fn value(&mut self) -> &mut Vec<u8> {
         self.value = self.bytes.len();
         &mut self.bytes
     }
 
-    /// Key and value are there.
+    /// Key and value are written.
     pub fn end_pair(&mut self) -> Result<()> {
         self.pairs.try_reserve(1)?;
         self.pairs.push((self.start, self.value, self.bytes.len()));
@@ -236,7 +236,7 @@ impl SortedMap {
         self.pairs.is_empty()
     }
 
-    /// Appends the map; a key that is there twice is refused.
+    /// Appends the map; a duplicate key is an error.
     pub fn put(mut self, out: &mut Vec<u8>) -> Result<()> {
         let bytes = &self.bytes;
         let key = |&(start, value, _): &(usize, usize, usize)| bytes.get(start..value).unwrap_or_default();

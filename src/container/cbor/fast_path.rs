@@ -29,8 +29,8 @@ pub const fn packed(text: &[u8]) -> u64 {
     packed
 }
 
-/// Eight bytes at a time, the last of which may overlap: names are too short for what the standard library
-/// does.
+/// Compares eight bytes at a time; the last eight may overlap. Names are too short for the standard library's
+/// method.
 #[inline(always)]
 fn is_ascii(text: &[u8]) -> bool {
     let Some(last) = text.last_chunk::<8>() else { return text.iter().all(u8::is_ascii) };

@@ -41,7 +41,7 @@ impl std::ops::Deref for MapKey<'_> {
     }
 }
 
-/// The keys of one map that were met: known ones as bits, unknown ones as they are.
+/// The keys of one map so far: known ones as bits, unknown ones as bytes.
 #[derive(Default)]
 pub struct SeenKeys {
     known: u32,
@@ -292,7 +292,7 @@ impl<'a> Decoder<'a> {
         Ok((table_position(start)?, table_position(rank)?))
     }
 
-    /// Keeps a shape, or finds the copy that is there: where it begins and its rank.
+    /// Stores a shape, or finds its existing copy. Returns its start and its rank.
     #[inline(always)]
     pub fn intern_shape(&mut self, shape: &[u64]) -> Result<(u32, u32)> {
         self.shapes.intern(&self.cursor, &mut self.manifest, shape)

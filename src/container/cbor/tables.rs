@@ -13,7 +13,7 @@ pub fn push_text(cursor: &Cursor<'_>, manifest: &mut Manifest, text: &[u8]) -> R
     manifest.texts.add_bytes(text)
 }
 
-/// Makes room for a text of so many bytes in the manifest's arena.
+/// Reserves space for a text of this many bytes in the manifest's arena.
 #[inline(always)]
 pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize) -> Result<()> {
     let texts = &mut manifest.texts;
@@ -27,7 +27,8 @@ pub fn reserve_entry(cursor: &Cursor<'_>, manifest: &mut Manifest, bytes: usize)
     Ok(())
 }
 
-/// Makes room for a small value, or for as many as seem to come; a large one has its tape grow as it is read.
+/// Reserves memory for a small value, or for the expected number of items. The tape of a large value grows
+/// while it is read.
 pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()> {
     const SMALL: usize = 256;
     let values = &mut manifest.values;
@@ -41,7 +42,7 @@ pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()>
     }
 }
 
-/// Keeps the less usual texts of a component, unless there are none.
+/// Keeps the rare texts of a component, if it has any.
 #[inline(always)]
 pub fn push_rare_names(
     cursor: &Cursor<'_>,
@@ -90,8 +91,8 @@ pub fn expect<T: Copy>(cursor: &Cursor<'_>, table: &mut HugeVec<T>, entries: usi
     table.try_reserve_exact(entries)
 }
 
-/// Lets a table grow that has `filled` entries and room for `capacity`: by as many as seem to come, at least
-/// `least`, or by fewer where opening may not take as much. Both tables are there while one is copied to the
+/// Grows a table with `filled` entries and memory for `capacity`: by the expected number, at least `least`,
+/// or by fewer if opening may not take as much memory. Old and new table exist while one is copied to the
 /// other.
 #[cold]
 fn charged<T>(
@@ -130,7 +131,7 @@ impl ShapeInterner {
         usize::try_from(mixed >> 58).unwrap_or(0) // six bits of 64
     }
 
-    /// Keeps a shape in the manifest, or finds the copy that is there: where it begins, and its rank.
+    /// Stores a shape in the manifest, or finds its existing copy. Returns its start and its rank.
     #[inline(always)]
     pub fn intern(
         &mut self,
@@ -161,9 +162,8 @@ impl ShapeInterner {
 /// Attribute maps that are remembered.
 const MAX_MAPS: usize = 4;
 
-/// Attribute maps that were met last, as they are encoded, and where each is kept: all objects of a quantized
-/// model have the same one. It takes memory for each of its values, and most of the time in which such an
-/// object is read.
+/// The last attribute maps in encoded form, and the places of their values. All objects of a quantized model
+/// have the same map. It takes memory for each value, and most of the time of reading such an object.
 pub struct MapInterner<'a> {
     input: &'a [u8],
     known: [Option<(&'a [u8], Position)>; MAX_MAPS],

@@ -27,7 +27,7 @@ const MAX_TEMPLATES: usize = 4;
 /// By how many more may not match than match before the others are not looked at.
 const MAX_MISSES: u32 = 32;
 
-/// What a key of a component stands for.
+/// The meaning of a component's key.
 #[derive(Clone, Copy)]
 pub enum Meaning {
     /// Where it begins.
@@ -58,7 +58,7 @@ pub trait Form {
         -> bool;
 }
 
-/// A number or the digits of a digest, and what stands in front of it.
+/// A number or the digits of a digest, and the text before it.
 struct Field<'a> {
     literal: &'a [u8],
     /// Hexadecimal digits; 0 for a number.
@@ -67,7 +67,7 @@ struct Field<'a> {
     text: usize,
 }
 
-/// How an object was encoded, and what it is.
+/// The encoding of an object, and the decoded object.
 struct Template<'a> {
     fields: Vec<Field<'a>>,
     /// What stands behind the last field.
@@ -284,7 +284,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Has `value` read what each key of a map stands for.
+    /// Calls `value` to read the value of each key of a map.
     fn pairs(&mut self, value: &mut dyn FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         let short = self.cursor.short_map().map(|count| Head::Map(Some(count)));
         let Head::Map(mut left) = short.or_else(|| self.cursor.head().ok())? else { return None };
@@ -318,7 +318,7 @@ impl<'a> Scan<'a> {
         self.field(start, digits, prefix).map(Some)
     }
 
-    /// A field begins at `start` and ends here; `prefix` bytes in front of it belong to its text.
+    /// A field begins at `start` and ends here; `prefix` bytes before it belong to its text.
     fn field(&mut self, start: usize, digits: usize, prefix: usize) -> Option<usize> {
         let literal = self.encoded.get(self.end..start)?;
         let fields = &mut self.template.fields;

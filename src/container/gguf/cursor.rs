@@ -21,7 +21,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// A field, or why there is none.
+/// A field, or the reason why it cannot be read.
 pub type Read<T> = Result<T, Stop>;
 
 /// How the fields of a file are encoded.

@@ -25,7 +25,7 @@ const READ_SIZES: (u64, u64) = (64 << 10, 1 << 20);
 /// The role of a tensor's bytes.
 const ROLE: &str = "data";
 
-/// Reads the metadata, where it ends and what it says.
+/// Reads the metadata. Returns its end and its contents.
 pub fn decode(
     frame: &mut Frame,
     input: &mut dyn Input,
@@ -278,7 +278,7 @@ impl Info<'_> {
         self.shape().last().copied().unwrap_or(1)
     }
 
-    /// Puts its name in front of what is wrong with it.
+    /// Puts the tensor's name before the error's message.
     #[cold]
     pub fn blame(&self, e: Error) -> Error {
         e.within(format_args!("tensor {}", Quoted(self.name)))

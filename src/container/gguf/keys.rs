@@ -2,7 +2,7 @@
 //! map: in their order, with the types that the file states. Arrays in arrays are kept in a list of their
 //! own, so that the stack does not depend on the file.
 //!
-//! A file that is one of several says so by llama.cpp's `split.no`, `split.count`, `split.tensors.count`.
+//! llama.cpp's keys of a file that is one of several: `split.no`, `split.count`, `split.tensors.count`.
 
 use super::cursor::{Cursor, Kind, Read, Stop};
 use crate::container::interface::Split;
@@ -24,7 +24,7 @@ pub const MAX_DEPTH: usize = 8;
 pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u32 = 1 << 20;
 
-/// An array of which elements follow.
+/// An array; its elements follow.
 #[derive(Clone, Copy)]
 struct OpenArray {
     element: Kind,
@@ -152,7 +152,7 @@ impl Keys {
     }
 }
 
-/// What an array has in front of its elements.
+/// The fields before an array's elements.
 fn array(cursor: &mut Cursor<'_>) -> Read<OpenArray> {
     let element = cursor.kind()?;
     let left = cursor.count(element.min_size(cursor.size_width()), "elements")?;
@@ -185,7 +185,7 @@ fn alignment(bytes: &[u8], big_endian: bool) -> Result<u32> {
 /// The keys. A file that is a whole model has none of them, or a count of 1.
 pub const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
-/// What the keys say; nothing, where the file is not one of several.
+/// The values of the keys; `None` if the file is not one of several.
 pub fn split(manifest: &Manifest) -> Result<Option<Split>> {
     let integer = |key: &str| -> Result<Option<u64>> {
         let Some(value) = manifest.file_attributes().and_then(|map| map.get(key)) else { return Ok(None) };
@@ -256,7 +256,7 @@ impl<'t> KeyMap<'t> {
         self.map.end().map(drop)
     }
 
-    /// All keys are there, each once.
+    /// All keys are present, each once.
     pub fn finish(mut self) -> Result<Position> {
         let pairs = self.map.end()?.pairs();
         // They are sorted by reference to find out.

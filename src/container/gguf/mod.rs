@@ -1,4 +1,4 @@
-//! GGUF, versions 1 to 3, in either byte order: keys and descriptions of tensors in front of all data.
+//! GGUF, versions 1 to 3, in either byte order: keys and tensor descriptions come before all data.
 //!
 //! How long they are stands nowhere: they are read item by item, over a window that moves through the file
 //! where its bytes cannot be lent. What is read where ggml's document leaves room is in docs/gguf.md.

@@ -16,8 +16,8 @@ use std::ops::Range;
 /// Padding that is not zero and is kept all the same: so much in each gap, and so much in all.
 const MAX_PADDING: u64 = 1 << 20;
 
-/// The map that docs/gguf.md describes. Of a model of several files it says nothing of places, and nothing of
-/// the keys that only its parts have.
+/// The map that docs/gguf.md describes. For a model of several files it has no offsets, and no keys that only
+/// parts have.
 pub fn origin(of: &OriginOf<'_>) -> Result<Option<OwnedValue>> {
     let OriginOf { manifest, frame, read, is_whole } = *of;
     let built = OwnedValue::build(|map| {

@@ -137,7 +137,7 @@ fn what_is_claimed_takes_no_memory_before_it_is_there() {
             assert_eq!(e.rule(), Some(Rule::MetadataTruncated), "{e}");
         }
     }
-    // As many tensors as the file may hold, none of which is there.
+    // As many tensors as the file may have, but the file has no bytes for them.
     let bytes = Made::new(false, 1 << 20, 0).padded(24 << 20).bytes;
     let budget = Budget::new(1 << 20);
     let limits = Limits { memory: Some(1 << 20), ..limits() };

@@ -18,7 +18,7 @@ pub struct Scan<'a> {
     budget: &'a Budget,
 }
 
-/// A string of the text, or what its escapes mean.
+/// A string of the text, with its escapes decoded.
 pub type Text<'s> = &'s [u8];
 
 impl<'a> Scan<'a> {
@@ -111,7 +111,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Nothing but white space to the end.
+    /// Only white space up to the end.
     pub fn end(&mut self) -> Result<()> {
         self.space();
         match self.peek() {
@@ -300,8 +300,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes come in front of a quote, a backslash or a control character, or of the end: eight at a
-/// time, as names have fifty.
+/// How many bytes come before a quote, a backslash, a control character, or the end. It checks eight at a
+/// time, because names have about fifty.
 #[inline(always)]
 fn plain_size(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;

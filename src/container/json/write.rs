@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::model::value::{order, OwnedValue};
 
-    /// Text that comes back as it is.
+    /// Text that reading returns unchanged.
     const TEXTS: [&str; 14] = [
         "null",
         "[true,false]",

@@ -189,7 +189,7 @@ fn begin() -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// The header of a deflated member, of which `front` are the first stored bytes.
+/// The header of a deflated member whose first stored bytes are `front`.
 fn inflate(
     member: &Member,
     front: &[u8],
@@ -319,7 +319,7 @@ fn add_array(
     add_object(manifest, name, header.shape, (component, rare), place, budget)
 }
 
-/// Adds a member that is listed and not read. The reason stands for its type.
+/// Adds a member that is listed and not read. The reason becomes its type.
 fn add_unread(
     manifest: &mut Manifest,
     name: &[u8],

@@ -26,7 +26,7 @@ pub(super) struct Header {
     pub fortran_order: bool,
     /// Its dimensions in the manifest's table: the first, and how many.
     pub shape: (u32, u32),
-    /// Bytes in front of the elements.
+    /// Bytes before the elements.
     pub size: u64,
 }
 
@@ -37,12 +37,12 @@ pub(super) enum Front {
     Other,
     /// They are those of an array whose format has a version that is not read here.
     Version(u8, u8),
-    /// So many bytes have to be read for the header.
+    /// The header needs this many bytes.
     Needs(u64),
 }
 
-/// Reads the front of an array of `total` bytes, of which `bytes` are the first. Its dimensions are appended
-/// to `dimensions`.
+/// Reads the front of an array of `total` bytes that begins with `bytes`. Its dimensions are appended to
+/// `dimensions`.
 pub(super) fn read(bytes: &[u8], total: u64, dimensions: &mut Vec<u64>, budget: &Budget) -> Result<Front> {
     let incomplete = |wanted: u64| match total < wanted {
         true => Err(broken!(Rule::NpyHeader, "it has {total} bytes and ends within its header")),

@@ -164,7 +164,7 @@ impl Directory {
         self.names.get(start..start.saturating_add(usize::from(size))).unwrap_or_default()
     }
 
-    /// Puts the member's name in front of what is wrong with it.
+    /// Puts the member's name before the error's message.
     #[cold]
     pub fn blame(&self, member: &Member, error: Error) -> Error {
         error.within(format_args!("member {}", Quoted(self.name(member))))

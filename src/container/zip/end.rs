@@ -161,8 +161,7 @@ fn is_wide(record: &Record) -> bool {
     [record.size, record.start].contains(&WIDE_32)
 }
 
-/// The record of 64 bits, if there is one, and where it begins; its locator stands in front of the end
-/// record.
+/// The 64-bit record, if there is one, and its offset; its locator is before the end record.
 fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     let Some(locator) = end.checked_sub(LOCATOR_SIZE) else { return Ok(None) };
     let bytes = input.read(locator..end)?;
@@ -187,7 +186,7 @@ fn record64(input: &mut dyn Input, end: u64) -> Result<Option<(Record, u64)>> {
     }
 }
 
-/// A record of 64 bits, and the size that it says.
+/// A 64-bit record, and the size in it.
 fn wide(record: &[u8]) -> Option<(Record, u64)> {
     let mut fields = Fields(record.strip_prefix(END64)?);
     let size = fields.u64()?;

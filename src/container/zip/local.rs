@@ -206,7 +206,7 @@ enum Local {
     Cut,
 }
 
-/// Compares a local header with the directory, if all of it is there.
+/// Compares a local header with the directory, if all of it is available.
 fn check_local(directory: &Directory, member: &Member, bytes: &[u8]) -> Result<Local> {
     let Some(rest) = bytes.strip_prefix(LOCAL) else {
         let at = member.header;

@@ -245,7 +245,7 @@ fn each_number_of_a_local_header_is_checked() {
 
 #[test]
 fn no_two_members_share_bytes() {
-    // The second entry is that of a whole member within the first one's data.
+    // The second entry describes a complete member inside the first one's data.
     let inner = archive(&[made("b", b"inside")]).0;
     let inner: &'static [u8] = inner[..37].to_vec().leak();
     let (mut bytes, start, _) = archive(&[made("a", inner), made("b", b"inside")]);
@@ -257,7 +257,7 @@ fn no_two_members_share_bytes() {
     let visited =
         directory.visit(&mut InMemory::file(&bytes), 2, &budget, &mut |_, _, _| panic!("before any is read"));
     assert_eq!(visited.unwrap_err().rule(), Some(Rule::ZipOverlap));
-    // Two members whose order in the directory is not that of the file do not.
+    // Two members in another order than in the directory are accepted.
     let (mut bytes, start, end) = archive(&[made("a", b"1"), made("b", b"2")]);
     let (first, second) = bytes[start..end].split_at_mut(47);
     first.swap_with_slice(second);

@@ -20,7 +20,7 @@ pub fn encode_manifest(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>
     manifest.objects.iter().try_for_each(|object| encode_object(manifest, object, to, out))
 }
 
-/// What it has in front of the first object.
+/// The bytes before the first object.
 fn encode_head(manifest: &Manifest, to: &Capabilities, out: &mut Vec<u8>) -> Result<()> {
     let attributes = manifest.file_attributes().filter(|a| !a.is_empty_map());
     put::map(out, if attributes.is_some() { 3 } else { 2 })?;
@@ -275,9 +275,9 @@ fn edited_attributes(encoded: Option<&[u8]>, edits: &AttributeEdits) -> Result<V
     Ok(map)
 }
 
-/// A 1.1 file becomes 1.2 when something of 1.2 is added, unless an object that is there would
-/// break a rule of 1.2: then the version stays, as the releases leave it, and readers take the new
-/// fields. What is added keeps the rules of both.
+/// A 1.1 file becomes 1.2 when a feature of 1.2 is added, unless an existing object would break a rule of
+/// 1.2. Then it keeps its version, as the releases do, and readers accept the new fields. Added objects keep
+/// the rules of both.
 fn raises_version(old: &Manifest, added: &Manifest, to: &Capabilities, edits: &ObjectEdits) -> bool {
     let mut added = added.components.iter();
     let needs_it = |c: &Component| {

@@ -137,7 +137,7 @@ pub(crate) const HEAD_BYTES: usize = 64;
 pub struct AppendRecord {
     /// Its manifest and footer: from where the manifest begins to the end of the file.
     pub tail: Range<u64>,
-    /// CRC-32C of those bytes.
+    /// CRC-32C of these bytes.
     pub tail_crc: u32,
 }
 
@@ -160,7 +160,7 @@ impl AppendRecord {
         manifest_start >= ALIGNMENT
     }
 
-    /// The record in the first bytes of a 1.x file, if a whole one is there.
+    /// The record in the first bytes of a 1.x file, if it is complete.
     pub fn find(head: &[u8]) -> Option<AppendRecord> {
         let (magic, rest) = head.split_first_chunk::<8>()?;
         let (checked, rest) = rest.split_first_chunk::<28>()?;

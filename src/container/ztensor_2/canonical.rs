@@ -5,8 +5,8 @@
 //! What the manifest shows of the form: blobs have equal bytes where their digests say so. Whether names are
 //! in normal form (K5) takes tables of Unicode, which the library does without: `zt id` looks at it.
 //!
-//! The digest's items are those of the manifest without some keys. Both are deterministic CBOR, so the bytes
-//! of the manifest are hashed as they are, in their order, and no memory is needed.
+//! The digest covers the manifest's items without some keys. Both are deterministic CBOR, so the manifest's
+//! bytes are hashed directly, in order, without memory.
 
 use super::{deterministic, ends};
 use crate::container::cbor::{Cursor, Head};
@@ -73,8 +73,8 @@ pub fn violation(manifest: &Manifest, frame: &Frame, encoded: &[u8]) -> Result<O
     }
 }
 
-/// What is wrong with the place of a part. `next` is the next free offset; parts without bytes share that of
-/// the first one.
+/// Why the place of a part is not canonical. `next` is the next free offset; parts without bytes have the
+/// first part's offset.
 fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) -> Result<Option<String>> {
     let c = part.component;
     if c.encoding != Encoding::Raw {
@@ -91,7 +91,7 @@ fn wrong_part(part: &Part<'_>, next: &mut u64, first_empty: &mut Option<u64>) ->
         ))
         .map(Some);
     }
-    // An offset below `next` is that of an earlier part with the same bytes: other parts would overlap.
+    // An offset below `next` belongs to an earlier part with the same bytes: other parts would overlap.
     let wanted = match c.stored_size {
         0 => *first_empty.get_or_insert(*next),
         _ => *next,
@@ -168,8 +168,8 @@ pub fn surplus(bytes: &[u8], base: u64) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The first key of a map that is none of the known ones or whose value is an empty map, and where the value
-/// of the first known one is.
+/// The first key of a map that is unknown or whose value is an empty map, and the offset of the first known
+/// key's value.
 fn keys<'a>(cursor: &mut Cursor<'a>, known: &[&[u8]]) -> Result<(Option<Surplus<'a>>, Option<Cursor<'a>>)> {
     let (mut surplus, mut first) = (None, None);
     let mut left = map(cursor, None)?;

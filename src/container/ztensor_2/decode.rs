@@ -92,7 +92,7 @@ fn map(d: &mut Decoder<'_>, what: &str) -> Result<Option<u64>> {
     d.map(Rule::Zt2Schema, what)
 }
 
-/// The key that came last in a map, as it is encoded.
+/// The last key of a map, in encoded form.
 #[derive(Default)]
 struct KeyOrder<'a>(&'a [u8]);
 

@@ -173,7 +173,7 @@ const PACKED_DTYPES: [(u64, Dtype); DTYPES.len()] = {
     table
 };
 
-/// Sets a type. A registered one needs its dtype, whatever the layout is; another one is kept as a name.
+/// Sets a type. A registered one needs its dtype in any layout; another one is kept as a name.
 fn set_type(
     d: &mut Decoder<'_>,
     component: &mut Component,

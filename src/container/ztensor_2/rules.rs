@@ -58,7 +58,7 @@ pub fn check(manifest: &Manifest, object: &Object, complete: bool) -> Result<Lay
     }
 }
 
-/// The parts of those roles and no others.
+/// Exactly the parts with these roles.
 fn parts<'m, const N: usize>(
     m: &'m Manifest,
     object: &Object,

@@ -22,13 +22,13 @@ impl Attributes {
         Ok(attributes)
     }
 
-    /// Puts copies of the pairs of a map behind those that are there, whatever their keys are.
+    /// Appends copies of the pairs of a map, with any keys.
     pub fn extend(&mut self, map: Value<'_>) -> Result<()> {
         self.pairs.try_reserve(map.pairs().len())?;
         map.pairs().try_for_each(|(key, value)| self.push(key, value))
     }
 
-    /// Puts a copy of a pair behind those that are there, whatever its key is.
+    /// Appends a copy of a pair, with any key.
     pub fn push(&mut self, key: Value<'_>, value: Value<'_>) -> Result<()> {
         self.pairs.try_reserve(1)?;
         let pair = (self.tape.add(key)?, self.tape.add(value)?);
@@ -74,7 +74,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Removes the pair of a text key; the others keep their order. False if there is none.
+    /// Removes the pair of a text key; the others keep their order. False if the key does not exist.
     pub fn remove(&mut self, key: &str) -> bool {
         let found = self.position(key);
         found.map(|at| self.pairs.remove(at)).is_some()
@@ -90,7 +90,7 @@ impl Attributes {
         self.iter().position(|(old, _)| old.is_text(key))
     }
 
-    /// Whether there is none.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

@@ -44,22 +44,22 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[if truth { layout::TRUE } else { layout::FALSE }], &[])
     }
 
-    /// A simple value without a meaning of its own; 23 is `undefined`.
+    /// A simple value without a defined meaning; 23 is `undefined`.
     pub fn simple(&mut self, number: u8) -> Result<()> {
         self.put(&[layout::SIMPLE, number], &[])
     }
 
-    /// An integer of which the container states no width.
+    /// An integer; the container states no width.
     pub fn unsigned(&mut self, number: u64) -> Result<()> {
         self.put(&[layout::UNSIGNED], &number.to_ne_bytes())
     }
 
-    /// The integer -1 - n, of which the container states no width.
+    /// The integer -1 - n; the container states no width.
     pub fn negative(&mut self, n: u64) -> Result<()> {
         self.put(&[layout::NEGATIVE], &n.to_ne_bytes())
     }
 
-    /// An integer of which the container states no width.
+    /// An integer; the container states no width.
     pub fn integer(&mut self, number: i64) -> Result<()> {
         match u64::try_from(number) {
             Ok(number) => self.unsigned(number),
@@ -68,12 +68,12 @@ impl<'t> ValueBuilder<'t> {
         }
     }
 
-    /// A float of which the container states no width.
+    /// A float; the container states no width.
     pub fn float(&mut self, number: f64) -> Result<()> {
         self.put(&[layout::FLOAT], &number.to_bits().to_ne_bytes())
     }
 
-    /// A number or bool of which the container states the dtype: one element, in the host's byte order.
+    /// A number or bool with a dtype that the container states: one element, in the host's byte order.
     pub fn number(&mut self, dtype: Dtype, element: &[u8]) -> Result<()> {
         if element.len() != dtype.size() {
             return Err(misused());
@@ -142,13 +142,13 @@ impl<'t> ValueBuilder<'t> {
         self.put(&[], value.record())
     }
 
-    /// An array, of which the items come next and then [`ValueBuilder::end`]. `items` says how many, where
-    /// that is known.
+    /// Begins an array. Its items follow, and then [`ValueBuilder::end`]. `items` is their number, if that is
+    /// known.
     pub fn begin_array(&mut self, element: Element, items: Option<u64>) -> Result<()> {
         self.begin(layout::ARRAY, &[element.to_byte()], items)
     }
 
-    /// A map, of which keys and values come next and then [`ValueBuilder::end`].
+    /// Begins a map. Its keys and values follow, and then [`ValueBuilder::end`].
     pub fn begin_map(&mut self, pairs: Option<u64>) -> Result<()> {
         self.begin(layout::MAP, &[0], pairs.map(|pairs| pairs.saturating_mul(2)))
     }
@@ -306,7 +306,7 @@ impl Drop for ValueBuilder<'_> {
     }
 }
 
-/// Puts a tag in front of each element of so many bytes.
+/// Inserts a tag before each element of this many bytes.
 fn tag_each<const SIZE: usize>(tag: u8, elements: &[u8], places: &mut [u8]) {
     for (element, place) in elements.chunks_exact(SIZE).zip(places.chunks_exact_mut(SIZE.saturating_add(1))) {
         if let Some((first, rest)) = place.split_first_mut() {

@@ -55,7 +55,7 @@ pub(super) const INDEX_ENTRY: usize = 4;
 /// What a container states about all items of an array, also of one without items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Nothing: each item says what it is.
+    /// Nothing: each item states its type.
     Any,
     /// Numbers or bools of this dtype.
     Number(Dtype),
@@ -124,7 +124,7 @@ pub(crate) fn record_size(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The end of `count` records, the first of which begins at `at`.
+/// The end of `count` records that begin at `at`.
 #[inline(always)]
 pub(super) fn end_of_records(records: &[u8], at: usize, count: u32) -> usize {
     (0..count).fold(at, |at, _| {

@@ -1,4 +1,4 @@
-//! Attribute values. A value is a record in a buffer of bytes, a tape: no value takes memory of its own, an
+//! Attribute values. A value is a record in a buffer of bytes, a tape. So values need no separate memory, an
 //! item is found without a search, and C borrows the address of a record.
 
 pub mod attributes;

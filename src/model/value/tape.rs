@@ -138,7 +138,7 @@ impl Tape {
 
     /// Room for `more` bytes and not many more, charged before it is asked for.
     pub(crate) fn reserve_within(&mut self, more: usize, budget: &Budget) -> Result<()> {
-        // Both buffers are there while one is copied to the other.
+        // Old and new buffer exist while one is copied to the other.
         let size = self.records.len().saturating_add(more) as u64;
         budget.charge(size, "attributes")?;
         self.records.try_reserve_exact(more)?;
@@ -171,7 +171,7 @@ impl Tape {
         self.records.extend_joined(places)
     }
 
-    /// Appends so many zeros.
+    /// Appends this many zeros.
     pub(super) fn extend_filled(&mut self, bytes: usize) -> Result<()> {
         self.records.extend_filled(bytes, 0)
     }

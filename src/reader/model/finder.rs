@@ -1,4 +1,4 @@
-//! The files of a model of which an index, the name of one of several numbered files, or a shard is known:
+//! Finds the files of a model from an index, from the name of one of several numbered files, or from a shard:
 //! `STEM.zt` names its shards `STEM-NAME.zt`.
 
 use super::indexes::{sets_of, Indexes};
@@ -22,7 +22,7 @@ const MAX_ASKED: usize = 64;
 pub struct ModelFiles {
     /// In the order of the model. If there is an index, the files that it names come first, in its order.
     pub paths: Vec<PathBuf>,
-    /// Which tensor is in which of them, where an index says so.
+    /// Which tensor is in which of them, if an index lists them.
     pub index: Option<ShardIndex>,
     /// The path of that index.
     pub index_path: Option<PathBuf>,
@@ -158,7 +158,7 @@ impl<'a> Finder<'a> {
         )))
     }
 
-    /// The number of the first part: 0 or 1; none if parts of both ways to count are there.
+    /// The number of the first part: 0 or 1; `None` if the parts use both.
     fn first_number(
         &self,
         folder: &Path,
@@ -225,7 +225,7 @@ pub fn root_of(
     listing: Option<&Listing>,
 ) -> Result<Option<PathBuf>> {
     let Some(stem) = name.strip_suffix(".zt") else { return Ok(None) };
-    // Of a numbered shard, the place in front of its number.
+    // For a numbered shard, the position before its number.
     let numbered = NumberedName::parse(name).and_then(|numbered| numbered.prefix.len().checked_sub(1));
     for (at, _) in stem.match_indices('-').filter(|(at, _)| *at > 0) {
         let (root, shard) =

@@ -172,7 +172,7 @@ fn take_shards<'l>(
                 }
             }
             Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            // Whoever opens it says why it cannot be.
+            // Opening it reports why it cannot be opened.
             Err(_) => {
                 for (other, taken) in listing.names.iter().zip(&mut *taken).filter(|(other, _)| may_be(other))
                 {

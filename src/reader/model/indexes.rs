@@ -22,7 +22,7 @@ const KEY: &[u8] = b"\"weight_map\"";
 /// An index in a folder.
 pub struct FoundIndex<'l> {
     pub name: &'l str,
-    /// What it says, or why it cannot be read.
+    /// Its contents, or the error of reading it.
     pub index: Result<ShardIndex>,
 }
 

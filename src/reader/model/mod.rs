@@ -152,8 +152,8 @@ fn join_all(
     Ok((parts, manifest))
 }
 
-/// Reads the manifests of all files, on several threads where that is worth it. The error is that of the
-/// first file that has one.
+/// Reads the manifests of all files, on several threads if that is faster. Returns the error of the first
+/// file that has one.
 #[inline(never)] // its stack frame is gone before the next step
 fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let ReadContext { store, paths, options, budget, .. } = *context;
@@ -246,8 +246,8 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each object of each part is shown: those that the index names, all of which have to be there, and
-/// those that it names nowhere if they are included.
+/// Whether each object of each part is shown. Objects in the index are shown, and all of them have to exist.
+/// Objects that are not in the index are shown if they are included.
 #[inline(never)] // its stack frame is gone before the next step
 fn shown_objects(
     read: &mut [ReadPart],

@@ -9,7 +9,7 @@ const EXTENSIONS: [&str; 8] = ["zt", "safetensors", "gguf", "npz", "bin", "pt", 
 const INDEXED: [&str; 5] = ["safetensors", "bin", "pt", "pth", "ckpt"];
 /// What stands between the number and the count, in any case.
 const BETWEEN: [&str; 2] = ["-of-", "_of_"];
-/// What may stand in front of the number, and behind the count.
+/// Characters allowed before the number and after the count.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
 /// The most files of a numbered model.
 const MAX_COUNT: u32 = 99_999;
@@ -17,14 +17,14 @@ const MAX_COUNT: u32 = 99_999;
 /// A name in its parts. All names of one set differ in `number` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NumberedName<'n> {
-    /// What is in front of the number, with the separator.
+    /// The text before the number, with the separator.
     pub prefix: &'n str,
     /// What is behind the count: perhaps a variant, and the extension.
     pub suffix: &'n str,
     pub count: u32,
     /// How many digits the number has.
     digits: usize,
-    /// The count and what is in front of it, as it is written.
+    /// The written form of the count and of the text before it.
     of_count: &'n str,
     pub number: u32,
 }
@@ -84,7 +84,7 @@ impl<'n> NumberedName<'n> {
         if !INDEXED.iter().any(|indexed| indexed.eq_ignore_ascii_case(extension)) {
             return Ok(names);
         }
-        // `model.fp16-00001-of-00002.safetensors` has its variant in front of the number.
+        // `model.fp16-00001-of-00002.safetensors` has its variant before the number.
         let (stem, variant) = match variant.trim_start_matches(SEPARATORS) {
             "" => prefix.rsplit_once('.').unwrap_or((prefix, "")),
             variant => (prefix, variant),
