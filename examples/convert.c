@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <ztensor.h>
+#include <ztensor_advanced.h>
 
 static zt_status copy_all(zt_writer *writer, const zt_file *file, zt_encoding encoding)
 {

@@ -13,6 +13,8 @@
  *     zt_close(file);
  *
  * ztensor_advanced.h has the rest: your own sources and sinks, allocators, advice, sparse objects, a cache, editing, repair.
+ * The manifest is the part of a file that lists its objects. "Spec 1.2" and "spec 2" are the texts of the zTensor
+ * formats; docs/ is in the source tree.
  * These rules hold for every function, unless its own text says otherwise.
  *
  * Failure. A function that can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments.
@@ -40,8 +42,9 @@
  * Structs may grow in later versions. The library accepts a smaller struct from an older header, and a larger one if
  * the fields that it does not know are 0. Structs that the library fills need struct_size, too.
  *
- * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. A name argument that is followed by a length may
- * contain a NUL; with length 0 it is NUL-ended. Names in a file are any bytes: see zt_object_name.
+ * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. If an argument with the length of a name is 0, the name
+ * ends at its first NUL; otherwise it has that many bytes and may contain NULs. Names in a file are any bytes: see
+ * zt_object_name.
  *
  * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
  * Units: sizes and offsets are bytes, counts and shapes are elements. Sizes of objects and files are uint64_t, sizes of your
@@ -120,7 +123,7 @@ typedef int32_t zt_load_order; ///< The order in which a load begins its request
 typedef int32_t zt_mode; ///< How the file's bytes are reached.
 typedef uint32_t zt_spec; ///< The version of the file to write.
 typedef int32_t zt_status; ///< Outcome of a call. Numbers never change; treat an unknown one as an error.
-typedef int32_t zt_type; ///< A logical type: what stored elements mean if that is not their storage type.
+typedef int32_t zt_type; ///< A logical type: what stored elements mean if they are not plain numbers of their dtype.
 typedef int32_t zt_value_kind; ///< The kind of a value.
 
 typedef struct zt_allocator zt_allocator;
@@ -205,10 +208,6 @@ const char *zt_last_error(void);
 /// NULL.
 const char *zt_status_name(zt_status status);
 
-/// Returns errno (on Windows GetLastError) of the calling thread's last failure; 0 if the system did not
-/// fail.
-int32_t zt_last_os_error(void);
-
 /// Returns the short name of the format rule that the file broke in the calling thread's last failure, such
 /// as "range-manifest"; "" if no rule was broken. Names never change their meaning.
 const char *zt_last_error_rule(void);
@@ -255,23 +254,21 @@ ZT_NODISCARD zt_status zt_open(const char *path, const zt_open_options *options,
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
-/// file or leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder
-/// holds several models; the message lists them.
+/// file or leads out of its folder, or the files do not agree on how many there are.
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 ZT_NODISCARD zt_status zt_open_model(const char *path, const zt_open_options *options, zt_file **file);
 
 /// Opens a file that is in memory.
 ///
-/// data, size: not copied; must stay valid and unchanged until the last zt_close. Borrowed pointers have the
-/// alignment of data. If that is less than the element size, zt_component_ptr fails.
+/// data, size: not copied; must stay valid and unchanged until the last zt_close. A borrowed pointer is data
+/// plus the tensor's offset. If it is not aligned for the elements, zt_component_ptr returns
+/// ZT_ERROR_NOT_MAPPABLE, and zt_tensor_find copies.
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 ZT_NODISCARD zt_status zt_open_memory(const void *data, size_t size, const zt_open_options *options, zt_file **file);
 
 /// Releases a reference; NULL is ignored. The last one closes the file and ends everything borrowed from it.
 /// Buffers of zt_component_load hold their own reference.
 void zt_close(zt_file *file);
-
-/// Adds a reference; call zt_close once more. Returns file.
-zt_file *zt_retain(zt_file *file);
 
 // -------------------------------------------------------------------------------------------------------------------
 // 3. Finding
@@ -309,11 +306,12 @@ const zt_object *zt_object_find(const zt_file *file, const char *name);
 /// Number of objects.
 size_t zt_object_count(const zt_file *file);
 
-/// The object at index, in file order, part by part; NULL if index is not below zt_object_count.
+/// The object at index, in file order, for a model one file after the other; NULL if index is not below
+/// zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe component; they are 0
-/// if it is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe the field component;
+/// they are 0 if it is NULL.
 struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
@@ -331,22 +329,23 @@ struct zt_object_info {
     zt_dtype dtype; ///< The storage type.
     zt_type type; ///< The logical type.
     zt_encoding encoding; ///< The encoding.
-    /// The file's own name of another format; "gguf.q4_0/1" and the like of blocks; else NULL.
+    /// With ZT_FORMAT_OTHER the name in the file, with ZT_FORMAT_BLOCKS a name such as "gguf.q4_0/1", else
+    /// NULL.
     const char *format_name;
 };
 
 /// Fills a struct for each of many objects, in file order. The fastest way to list a file: it allocates and
 /// decodes nothing.
 ///
-/// first: the first object; beyond the last one fills nothing. infos, count: an array; set struct_size of the
-/// first struct only. filled: receives the number of filled structs.
+/// first: the first object; if it is beyond the last one, nothing is filled. infos, count: an array; set
+/// struct_size of the first struct only. filled: receives the number of filled structs.
 ZT_NODISCARD zt_status zt_object_list(const zt_file *file, size_t first, zt_object_info *infos, size_t count,
     size_t *filled);
 
 /// Fills info for an object.
 ZT_NODISCARD zt_status zt_object_get_info(const zt_object *object, zt_object_info *info);
 
-/// The name: the bytes of the file and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
+/// The name exactly as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
 /// contain a NUL: zt_object_info has the length.
 /// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
 const char *zt_object_name(const zt_object *object);
@@ -439,15 +438,6 @@ typedef enum zt_mode_value {
     ZT_MODE_PRIVATE = 3,
 } zt_mode_value;
 
-/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
-/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
-typedef enum zt_shards_value {
-    ZT_SHARDS_OF_MODELS = 0, ///< ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
-    ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
-    ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
-    ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
-} zt_shards_value;
-
 /// Reports progress: done of total bytes. Return 0 to go on, anything else to stop the call with
 /// ZT_ERROR_CANCELLED.
 /// Calls come from one thread at a time, which need not be the caller's. After a stop no further call comes.
@@ -464,21 +454,23 @@ struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
-    uint64_t max_decoded_size; ///< Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
+    /// Largest decoded size of a compressed component in bytes; 0: 1 GiB, or 256 times its stored size.
+    uint64_t max_decoded_size;
     uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
-    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
-    /// docs/tuning.md.
+    /// Threads for one large component in calls that take no options, such as zt_component_read. 1: the
+    /// caller's thread only. 0: the library chooses, at most 4.
     uint32_t threads;
     /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
     /// ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: docs/tuning.md.
+    /// 0: 256 MiB, or 16 times the largest manifest.
     uint64_t max_memory;
     void *context; ///< Passed to progress.
     zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
     const char *name; ///< What messages call the file; NULL: its path. Copied.
-    const zt_allocator *allocator; ///< Allocates memory that is handed out; NULL: the library's. Copied.
+    /// Allocates what zt_component_load and zt_tensor_find decode into; NULL: the library's. Copied.
+    const zt_allocator *allocator;
     /// Called on threads that the library starts for the file; NULL: none. Copied.
     const zt_thread_hooks *thread_hooks;
     const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
@@ -491,7 +483,7 @@ struct zt_open_options {
 };
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
-/// ZT_MODE_READ for a zt_source and for a model whose parts differ.
+/// ZT_MODE_READ for a zt_source and for a model whose files differ.
 zt_mode zt_file_mode(const zt_file *file);
 
 /// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
@@ -533,11 +525,12 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
 /// unchanged. On failure the content of dst is undefined.
-/// Floats are rounded once to nearest even; infinity and NaN are kept. Any nonzero number becomes true. A
-/// complex element becomes two numbers. The four f8 types are read exactly.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or an integer dtype has no value for it;
-/// the message gives the count. To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise
-/// what zt_object_size_as and zt_component_read return.
+/// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
+/// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
+/// two numbers. The four f8 types are read exactly.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
+/// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
+/// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -550,8 +543,8 @@ ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, more
-/// stays unchanged. On failure the content of dst is undefined.
+/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, bytes
+/// beyond stay unchanged. On failure the content of dst is undefined.
 /// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
 /// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.
@@ -580,7 +573,8 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 #define ZT_WHOLE 18446744073709551615ull
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For numbers set object and convert: with length = ZT_WHOLE, a slice, or rows.
+/// For converted numbers set object instead of component, and convert; then length = ZT_WHOLE for all, start
+/// and count for a slice, or rows.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -590,14 +584,17 @@ struct zt_read_request {
     const uint64_t *start; ///< A slice instead, as for zt_object_read_slice: rank starts.
     const uint64_t *count; ///< Rank counts; NULL if this is not a slice.
     const uint64_t *step; ///< Rank steps; NULL for 1.
-    /// Receives the bytes. Requests of a call must not overlap there. In a load NULL for a slot of the ring.
+    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load NULL, with
+    /// dst_size 0, means a slot of the ring.
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least what the request reads.
     uint64_t tag; ///< Passed to on_done and events; the library does not use it.
     /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
     /// row_stride and goes to dst + i * dst_stride.
     uint64_t rows;
-    uint64_t row_length; ///< Decoded bytes of a row; whole elements if they are swapped, converted or gathered.
+    /// Decoded bytes of a row. Must be whole elements if they are byte-swapped, converted or stored with
+    /// strides.
+    uint64_t row_length;
     uint64_t row_stride; ///< From one row to the next in the component, at least row_length; 0 for row_length.
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
@@ -610,14 +607,16 @@ struct zt_read_request {
     /// 0: ZT_ERROR_LIMIT.
     uint32_t lossy;
     uint32_t reserved; ///< Must be 0.
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// the last dimension: rows, offset and row_stride count rows, row_length is 0.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
+    /// all elements of the last dimension: rows, offset and row_stride are numbers of rows, row_length must
+    /// be 0.
     const zt_object *object;
 };
 
 /// The values of zt_direct.
 typedef enum zt_direct_value {
-    /// Bypass the page cache where that is faster: in a large batch, for the parts that are not in memory.
+    /// Bypass the page cache where that is faster: in a large batch, for bytes that are not in the page
+    /// cache.
     ZT_DIRECT_AUTO = 0,
     ZT_DIRECT_NEVER = 1, ///< Read through the page cache: for bytes that will be read again.
     /// Bypass the page cache; ZT_ERROR_UNSUPPORTED if the file system cannot. If a read fails, it goes
@@ -634,15 +633,15 @@ typedef void (*zt_done_callback)(void *context, uint64_t tag, zt_status status, 
 /// How to read a batch.
 struct zt_read_options {
     size_t struct_size;
-    uint32_t threads; ///< Number of threads; 1: the caller's only. 0: docs/tuning.md.
+    uint32_t threads; ///< Number of threads; 1: the caller's only. 0: the library chooses, at most 16.
     zt_direct direct; ///< Whether to bypass the page cache.
-    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0 for the default.
-    /// Largest temporary memory over all threads in bytes; 0 for the default. One request may always use what
-    /// it needs.
+    uint64_t chunk_size; ///< Bytes that a thread reads at a time, at least 4096; 0: 4 MiB.
+    /// Largest temporary memory over all threads in bytes; 0: 256 MiB. A single request may use more if it
+    /// needs it.
     uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
     /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
-    /// Also worth it for huge pages.
+    /// Set it for memory on huge pages, too.
     uint32_t pinned;
     void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
@@ -683,8 +682,8 @@ ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request 
 ///
 /// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
 /// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
-/// Returns as zt_component_read and zt_read_batch. Memory is allocated only after the stored bytes were found
-/// to fill it.
+/// Returns as zt_component_read and zt_read_batch. Before the library allocates, it checks that the stored
+/// bytes can give that much.
 ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
     zt_buffer **buffer);
 
@@ -706,7 +705,8 @@ void zt_buffer_free(zt_buffer *buffer);
 /// A size that the file does not declare and that is not known yet.
 #define ZT_UNKNOWN_SIZE 18446744073709551615ull
 
-/// The values of zt_dtype. Names of 0.1 and 1.0 files ("float32") are given by their 1.2 meaning.
+/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32"; the value is the one for the
+/// 1.2 name.
 typedef enum zt_dtype_value {
     ZT_DTYPE_OTHER = 0, ///< An unknown name: zt_component_info.dtype_name.
     ZT_DTYPE_F64 = 1, ///< IEEE 754 double precision, 8 bytes.
@@ -724,8 +724,9 @@ typedef enum zt_dtype_value {
     ZT_DTYPE_BOOL = 13, ///< 1 byte: 0 is false, 1 is true. Writing and verifying reject other bytes.
 } zt_dtype_value;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and
-/// type. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
+/// The values of zt_type. 1.1 files store f8_e4m3, f8_e5m2, complex64 and complex128 as dtypes; here they are
+/// a dtype and a type: U8 with ZT_TYPE_F8_E4M3FN. ZT_TYPE_GGUF_ are block types, stored as u8: see
+/// zt_type_block.
 typedef enum zt_type_value {
     ZT_TYPE_NONE = 0, ///< None: the elements are what the dtype says.
     ZT_TYPE_F8_E4M3FN = 1, ///< 8-bit float, 4 exponent bits, finite: stored as u8.
@@ -820,10 +821,11 @@ const char *zt_container_name(zt_container container);
 /// open, and every dst and the ring belong to it.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
 /// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
-/// request larger than a slot is compressed, strided, converted or verified, it needs temporary memory:
-/// ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Returns what zt_read_batch returns for what the manifests show. Starts threads, which live until
-/// zt_load_finish. If none can be started, the threads in zt_load_next read.
+/// request larger than a slot is compressed, converted, verified, or made of rows or a slice, it needs
+/// temporary memory for all of it: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
+/// slot.
+/// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
+/// Starts threads, which live until zt_load_finish. If none can be started, the threads in zt_load_next read.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 
@@ -863,10 +865,12 @@ typedef enum zt_load_order_value {
 /// How to load.
 struct zt_load_options {
     size_t struct_size;
-    uint32_t threads; ///< Number of reading threads; 0: docs/tuning.md.
+    uint32_t threads; ///< Number of reading threads; 0: the library chooses, at most 16.
     zt_direct direct; ///< Whether to bypass the page cache.
     uint64_t chunk_size; ///< As in zt_read_options.
-    uint64_t in_flight; ///< Largest temporary memory beside the ring, as in zt_read_options.
+    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. Unlike in zt_read_options, a request
+    /// that needs more is ZT_ERROR_LIMIT.
+    uint64_t in_flight;
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
     uint32_t pinned; ///< As in zt_read_options.
     zt_load_order order; ///< Which requests begin first.
@@ -875,8 +879,8 @@ struct zt_load_options {
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.
     void *ring;
-    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0 for the default (docs/tuning.md).
-    size_t slot_count; ///< Number of slots, at least 1; with ring NULL, 0 for the default.
+    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0: 16 MiB.
+    size_t slot_count; ///< Number of slots, at least 1; with ring NULL, 0: 4.
     const zt_thread_hooks *thread_hooks; ///< Called on each reading thread; NULL: those of the first request's file.
 };
 
@@ -888,7 +892,7 @@ typedef enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3, ///< The load has ended; status is its result.
 } zt_load_kind_value;
 
-/// The slot of bytes that are at the request's own dst.
+/// The slot of an event whose bytes are at the request's dst.
 #define ZT_NO_SLOT UINT32_MAX
 
 /// What zt_load_next reports.
@@ -961,9 +965,6 @@ ZT_NODISCARD zt_status zt_value_get_string(const zt_value *value, const char **t
 /// Gives a byte string; a NUL follows it. size: may be NULL.
 ZT_NODISCARD zt_status zt_value_get_bytes(const zt_value *value, const void **bytes, size_t *size);
 
-/// Gives the number of a tag; zt_value_at(value, 0) is the tagged value.
-ZT_NODISCARD zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
-
 /// Items of an array, pairs of a map, 1 for a tag, else 0.
 size_t zt_value_count(const zt_value *value);
 
@@ -980,8 +981,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
-/// dtype: of the elements at dst. BOOL accepts bools. Integers accept integers in range. Floats accept floats
-/// and integers that they represent exactly. With zt_value_dtype every element is exact.
+/// dtype: of the elements at dst. BOOL takes bools, an integer dtype integers in its range, a float dtype
+/// numbers that it holds exactly: not 0.1 as F32. With zt_value_dtype every element is exact.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1001,8 +1002,9 @@ ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char *
 /// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
 /// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
-/// buf, size: receives the text and a NUL, cut at size; (NULL, 0) only asks for the size. needed: receives
-/// the bytes of the whole text with its NUL; may be NULL.
+/// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
+/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size. needed: receives the
+/// bytes of the whole text with its NUL; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
 ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
@@ -1012,7 +1014,7 @@ ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t
 // zt_verify checks what opening does not read.
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. Every read accepts what this function has accepted.
+/// bytes. No read refuses what this function has accepted.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.
@@ -1049,7 +1051,7 @@ typedef int32_t (*zt_failure_callback)(void *context,
 struct zt_verify_options {
     size_t struct_size;
     uint32_t checks; ///< A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
-    uint32_t threads; ///< Number of threads; 0: docs/tuning.md.
+    uint32_t threads; ///< Number of threads; 0: the library chooses, at most 16.
     void *context; ///< Passed to the callbacks.
     zt_progress_callback progress; ///< Reports the stored bytes that were checked; may be NULL.
     /// Called for each failure, so that one call lists all of them. NULL: stop at the first.
@@ -1112,13 +1114,13 @@ ZT_NODISCARD zt_status zt_write_dense(zt_writer *writer, const char *name, size_
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged, unless the message says "in place": then the new file is there, but could not be
-/// synced or cleaned up. Spec 1.2 section 4.
+/// destination is unchanged. The exception is a failure to sync or to clean up after the new file is in
+/// place; its message contains "in place". Spec 1.2 section 4.
 ZT_NODISCARD zt_status zt_write_finish(zt_writer *writer, zt_write_summary *summary);
 
 /// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
 /// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
-/// it is mapped), it stays longer; its old content is intact.
+/// it is mapped), extra bytes stay at its end; its old content is intact.
 /// writer: NULL does nothing.
 void zt_write_abort(zt_writer *writer);
 
@@ -1169,9 +1171,10 @@ struct zt_write_options {
     /// unknown size are large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for 3.
-    zt_digest digest; ///< The digest of components with ZT_DIGEST_DEFAULT and of copies of components without one.
-    /// Number of threads that compress, hash and write; 0: docs/tuning.md. The bytes written do not depend on
-    /// it.
+    /// The digest of components that ask for ZT_DIGEST_DEFAULT, and of copied components that have none.
+    zt_digest digest;
+    /// Number of threads that compress, hash and write; 0: the library chooses, at most 16. The bytes written
+    /// do not depend on it.
     uint32_t threads;
     /// 1: sync the file and its folder to the disk before zt_write_finish returns. Large files then bypass
     /// the page cache.
@@ -1218,8 +1221,9 @@ ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format needs is missing. After the other failures the writer has failed:
-/// ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal those of an earlier component,
-/// ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each other, ZT_ERROR_IO.
+/// ZT_ERROR_UNSUPPORTED if streamed bytes equal those of an earlier component in canonical form, which stores
+/// equal bytes once, ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each
+/// other, ZT_ERROR_IO.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to write.
@@ -1303,19 +1307,13 @@ struct zt_copy_options {
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
-/// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
-/// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
-/// copies it although it is damaged.
+/// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
+/// read twice. If it is refused, the writer is unchanged. zt_write_options.allow_damaged copies it although
+/// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
 ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
-
-/// Replaces all attributes of the file by those of an open file. For another container it adds
-/// "ztensor.origin", from which zt convert restores it (docs/formats.md).
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
-/// the file.
-ZT_NODISCARD zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
 
 /// The values of zt_attribute_kind, and the fields that each uses.
 typedef enum zt_attribute_kind_value {
@@ -1340,8 +1338,8 @@ typedef enum zt_attribute_kind_value {
 struct zt_attribute {
     size_t struct_size;
     zt_attribute_kind kind; ///< Which of the fields below are used.
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number it may be 0; else the number must
-    /// fit it without rounding.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number: 0, or a dtype that holds it
+    /// exactly.
     zt_dtype dtype;
     int64_t i64; ///< A bool or signed integer.
     uint64_t u64; ///< An unsigned integer.
@@ -1369,10 +1367,10 @@ struct zt_attribute {
 /// In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)). Nothing is kept after the call.
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
-/// zt_write_append, of an object that the file had before. zt_write_dense leaves no object open. key: UTF-8.
-/// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
-/// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
-/// represent the attribute.
+/// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, another
+/// object is open, or this writer has ended the object; ZT_ERROR_NOT_FOUND if the object does not exist;
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object, size_t object_length,
     const char *key, const zt_attribute *attribute);
 
@@ -1380,12 +1378,12 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
-/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2.
-/// The version becomes 1.2.0 if that is needed and every object allows it.
+/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2. A
+/// 1.1 file becomes 1.2.0 if an object needs it and the others allow it (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
-/// was removed or replaced.
+/// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is
+/// ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 ZT_NODISCARD zt_status zt_write_append(const char *path, const zt_write_options *options, zt_writer **writer);

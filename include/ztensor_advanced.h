@@ -21,6 +21,9 @@ extern "C" {
 //
 // Descriptors, several files as one model, your allocator and threads, the identity of a file.
 
+/// Adds a reference; call zt_close once more. Returns file.
+zt_file *zt_retain(zt_file *file);
+
 /// Opens a file inside a larger one, such as an archive that stores it uncompressed.
 ///
 /// fd: a descriptor of a regular file; the library duplicates it, so you may close it. offset, length: the
@@ -204,6 +207,10 @@ ZT_NODISCARD zt_status zt_write_create_sink(const zt_sink *sink, const zt_write_
 /// they return a failure. message: copied; NULL changes nothing.
 void zt_set_last_error(const char *message);
 
+/// Returns errno (on Windows GetLastError) of the calling thread's last failure; 0 if the system did not
+/// fail.
+int32_t zt_last_os_error(void);
+
 // -------------------------------------------------------------------------------------------------------------------
 // 3. Objects and components
 //
@@ -217,6 +224,9 @@ const zt_component *zt_component_find_n(const zt_object *object, const char *rol
 
 /// As zt_value_find, for a key of length bytes.
 const zt_value *zt_value_find_n(const zt_value *value, const char *key, size_t length);
+
+/// Gives the number of a tag; zt_value_at(value, 0) is the tagged value.
+ZT_NODISCARD zt_status zt_value_get_tag(const zt_value *value, uint64_t *out);
 
 /// Fills a struct for each of many components, in file order.
 /// object: its components; NULL for those of all objects. The rest as for zt_object_list.
@@ -559,6 +569,22 @@ ZT_NODISCARD zt_status zt_write_remove(zt_writer *writer, const char *name, size
 /// zt_write_remove.
 ZT_NODISCARD zt_status zt_write_rename(zt_writer *writer, const char *name, size_t name_length, const char *new_name,
     size_t new_name_length);
+
+/// Replaces all attributes of the file by those of an open file. If that file has another container, it adds
+/// the attribute "ztensor.origin": zt convert makes the original file of it again (docs/formats.md). Returns
+/// ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the
+/// file.
+ZT_NODISCARD zt_status zt_write_copy_attributes(zt_writer *writer, const zt_file *file);
+
+/// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
+/// zt_open_options.shard_folder the names NAME.zt and blobs/ALGORITHM/HEX are tried, too, HEX being the
+/// digest. At most 65,536 shards.
+typedef enum zt_shards_value {
+    ZT_SHARDS_OF_MODELS = 0, ///< ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
+    ZT_SHARDS_ON_USE = 1, ///< Each shard when it is first read.
+    ZT_SHARDS_AT_OPEN = 2, ///< All shards with the file; opening fails if one is missing or does not match.
+    ZT_SHARDS_NEVER = 3, ///< Never: their objects are listed, but reading them is ZT_ERROR_UNSUPPORTED.
+} zt_shards_value;
 
 /// Makes an open zTensor 2 file a shard of the zTensor 2 file that is written. Its bytes are read for their
 /// XXH3. Add its objects with zt_write_link.

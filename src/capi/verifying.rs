@@ -51,7 +51,7 @@ pub struct zt_verify_options {
     pub struct_size: usize,
     /// A set of ZT_VERIFY_ bits; 0 for digests, contents and shards.
     pub checks: u32,
-    /// Number of threads; 0: docs/tuning.md.
+    /// Number of threads; 0: the library chooses, at most 16.
     pub threads: u32,
     /// Passed to the callbacks.
     pub context: *mut c_void,
@@ -103,7 +103,7 @@ sized_struct!(zt_verify_report:
 );
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. Every read accepts what this function has accepted.
+/// bytes. No read refuses what this function has accepted.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.

@@ -117,6 +117,7 @@ fn the_tables_of_containers_agree_with_the_library() {
         assert_eq!(page.matches(&format!("\n| {name}")).count(), 2, "rows of {name}");
         let by = match row.split('|').nth(2).unwrap() {
             " yes " => " the library ",
+            " " => " read only ",
             by => by,
         };
         assert!(readme.contains(&format!("\n| {name} |{by}|")), "README.md: {name}");

@@ -37,10 +37,6 @@ ZT_MODE_MAP = 0
 ZT_MODE_READ = 1
 ZT_MODE_AUTO = 2
 ZT_MODE_PRIVATE = 3
-ZT_SHARDS_OF_MODELS = 0
-ZT_SHARDS_ON_USE = 1
-ZT_SHARDS_AT_OPEN = 2
-ZT_SHARDS_NEVER = 3
 ZT_DIRECT_AUTO = 0
 ZT_DIRECT_NEVER = 1
 ZT_DIRECT_ALWAYS = 2
@@ -173,6 +169,10 @@ ZT_ADVICE_EVICT = 6
 ZT_ADVICE_RELEASE = 7
 ZT_CACHE_LRU = 0
 ZT_CACHE_SLRU = 1
+ZT_SHARDS_OF_MODELS = 0
+ZT_SHARDS_ON_USE = 1
+ZT_SHARDS_AT_OPEN = 2
+ZT_SHARDS_NEVER = 3
 
 zt_advice = c_uint32
 zt_attribute_kind = c_int32
@@ -756,7 +756,6 @@ class zt_repair_report(Structure):
 FUNCTIONS = {
     "zt_last_error": (c_char_p, []),
     "zt_status_name": (c_char_p, [zt_status]),
-    "zt_last_os_error": (c_int32, []),
     "zt_last_error_rule": (c_char_p, []),
     "zt_version": (c_char_p, []),
     "zt_abi_version": (c_uint32, []),
@@ -764,7 +763,6 @@ FUNCTIONS = {
     "zt_open_model": (zt_status, [c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_memory": (zt_status, [c_void_p, c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_close": (None, [c_void_p]),
-    "zt_retain": (c_void_p, [c_void_p]),
     "zt_tensor_find": (zt_status, [c_void_p, c_char_p, POINTER(zt_tensor)]),
     "zt_tensor_view": (zt_status, [c_void_p, POINTER(zt_tensor)]),
     "zt_object_find": (c_void_p, [c_void_p, c_char_p]),
@@ -826,7 +824,6 @@ FUNCTIONS = {
     "zt_value_get_f64": (zt_status, [c_void_p, POINTER(c_double)]),
     "zt_value_get_string": (zt_status, [c_void_p, POINTER(c_char_p), POINTER(c_size_t)]),
     "zt_value_get_bytes": (zt_status, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
-    "zt_value_get_tag": (zt_status, [c_void_p, POINTER(c_uint64)]),
     "zt_value_count": (c_size_t, [c_void_p]),
     "zt_value_at": (c_void_p, [c_void_p, c_size_t]),
     "zt_value_key_at": (c_void_p, [c_void_p, c_size_t]),
@@ -846,9 +843,9 @@ FUNCTIONS = {
     "zt_write_object": (zt_status, [c_void_p, POINTER(zt_object_desc)]),
     "zt_write_batch": (zt_status, [c_void_p, POINTER(zt_write_request), c_size_t]),
     "zt_write_copy": (zt_status, [c_void_p, c_void_p, POINTER(zt_copy_options)]),
-    "zt_write_copy_attributes": (zt_status, [c_void_p, c_void_p]),
     "zt_write_attribute": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(zt_attribute)]),
     "zt_write_append": (zt_status, [c_char_p, POINTER(zt_write_options), POINTER(c_void_p)]),
+    "zt_retain": (c_void_p, [c_void_p]),
     "zt_open_fd": (zt_status, [c_int, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_handle": (zt_status, [c_void_p, c_uint64, c_uint64, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_open_parts": (zt_status, [POINTER(c_char_p), c_size_t, POINTER(zt_open_options), POINTER(c_void_p)]),
@@ -860,9 +857,11 @@ FUNCTIONS = {
     "zt_open_model_from": (zt_status, [POINTER(zt_store), c_char_p, POINTER(zt_open_options), POINTER(c_void_p)]),
     "zt_write_create_sink": (zt_status, [POINTER(zt_sink), POINTER(zt_write_options), POINTER(c_void_p)]),
     "zt_set_last_error": (None, [c_char_p]),
+    "zt_last_os_error": (c_int32, []),
     "zt_object_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_component_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
     "zt_value_find_n": (c_void_p, [c_void_p, c_char_p, c_size_t]),
+    "zt_value_get_tag": (zt_status, [c_void_p, POINTER(c_uint64)]),
     "zt_component_list": (zt_status, [c_void_p, c_void_p, c_size_t, POINTER(zt_component_info), c_size_t, POINTER(c_size_t)]),
     "zt_component_caps": (c_uint32, [c_void_p]),
     "zt_component_read_stored": (zt_status, [c_void_p, c_void_p, c_size_t]),
@@ -887,6 +886,7 @@ FUNCTIONS = {
     "zt_cache_free": (None, [c_void_p]),
     "zt_write_remove": (zt_status, [c_void_p, c_char_p, c_size_t]),
     "zt_write_rename": (zt_status, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t]),
+    "zt_write_copy_attributes": (zt_status, [c_void_p, c_void_p]),
     "zt_write_shard": (zt_status, [c_void_p, c_char_p, c_size_t, c_void_p]),
     "zt_write_link": (zt_status, [c_void_p, c_void_p, c_char_p, c_size_t]),
     "zt_repair": (zt_status, [c_char_p, POINTER(zt_repair_options), POINTER(zt_repair_report)]),

@@ -171,8 +171,8 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
-/// dtype: of the elements at dst. BOOL accepts bools. Integers accept integers in range. Floats accept floats
-/// and integers that they represent exactly. With zt_value_dtype every element is exact.
+/// dtype: of the elements at dst. BOOL takes bools, an integer dtype integers in its range, a float dtype
+/// numbers that it holds exactly: not 0.1 as F32. With zt_value_dtype every element is exact.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -328,8 +328,9 @@ pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_cha
 /// "-inf"), {"$tag":[number,value]}, {"$undefined":true}, {"$simple":number} and, for keys that are not text,
 /// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
-/// buf, size: receives the text and a NUL, cut at size; (NULL, 0) only asks for the size. needed: receives
-/// the bytes of the whole text with its NUL; may be NULL.
+/// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
+/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size. needed: receives the
+/// bytes of the whole text with its NUL; may be NULL.
 /// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(

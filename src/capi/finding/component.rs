@@ -157,8 +157,8 @@ pub extern "C" fn zt_component_ptr(
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
 ///
-/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, more
-/// stays unchanged. On failure the content of dst is undefined.
+/// dst, dst_size: memory for zt_component_size bytes, of any alignment; less is ZT_ERROR_BUFFER_SIZE, bytes
+/// beyond stay unchanged. On failure the content of dst is undefined.
 /// Does not check digests: see zt_verify, zt_read_options.verify and zt_open_options.verify.
 /// Returns ZT_ERROR_CORRUPT (compressed bytes are damaged or have another size than declared),
 /// ZT_ERROR_UNSUPPORTED (unknown dtype or encoding), ZT_ERROR_LIMIT, ZT_ERROR_IO.

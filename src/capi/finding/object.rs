@@ -36,7 +36,7 @@ impl zt_object {
     }
 }
 
-/// The name: the bytes of the file and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
+/// The name exactly as in the file, and a NUL. UTF-8, but GGUF and PyTorch files may have other bytes. It may
 /// contain a NUL: zt_object_info has the length.
 /// If a PyTorch or npz file has several objects of one name, all but the first get a mark: "a.b#2", "a.b#3".
 #[unsafe(no_mangle)]
@@ -130,11 +130,12 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
 /// unchanged. On failure the content of dst is undefined.
-/// Floats are rounded once to nearest even; infinity and NaN are kept. Any nonzero number becomes true. A
-/// complex element becomes two numbers. The four f8 types are read exactly.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or an integer dtype has no value for it;
-/// the message gives the count. To accept such loss, use zt_read_batch with zt_read_request.lossy. Otherwise
-/// what zt_object_size_as and zt_component_read return.
+/// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
+/// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
+/// two numbers. The four f8 types are read exactly.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
+/// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
+/// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,

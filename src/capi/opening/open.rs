@@ -175,8 +175,9 @@ impl AsRef<[u8]> for Borrowed {
 
 /// Opens a file that is in memory.
 ///
-/// data, size: not copied; must stay valid and unchanged until the last zt_close. Borrowed pointers have the
-/// alignment of data. If that is less than the element size, zt_component_ptr fails.
+/// data, size: not copied; must stay valid and unchanged until the last zt_close. A borrowed pointer is data
+/// plus the tensor's offset. If it is not aligned for the elements, zt_component_ptr returns
+/// ZT_ERROR_NOT_MAPPABLE, and zt_tensor_find copies.
 /// options: mode and advice are ignored. file, statuses: as for zt_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_memory(
@@ -236,7 +237,8 @@ pub extern "C" fn zt_object_count(file: Option<&zt_file>) -> usize {
     file.map_or(0, |f| f.file().object_count())
 }
 
-/// The object at index, in file order, part by part; NULL if index is not below zt_object_count.
+/// The object at index, in file order, for a model one file after the other; NULL if index is not below
+/// zt_object_count.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_at(file: Option<&zt_file>, index: usize) -> *const zt_object {
     file.map_or(null(), |f| f.object_handle(index))
@@ -322,7 +324,8 @@ mod tests {
 }
 
 /// When shards of a zTensor 2 file are opened. Shard NAME of STEM.zt is the file STEM-NAME.zt beside it. In
-/// zt_open_options.shard_folder it may also be NAME.zt or blobs/ALGORITHM/HEX. At most 65,536 shards.
+/// zt_open_options.shard_folder the names NAME.zt and blobs/ALGORITHM/HEX are tried, too, HEX being the
+/// digest. At most 65,536 shards.
 #[repr(C)]
 pub enum zt_shards_value {
     /// ZT_SHARDS_ON_USE if a model was opened (zt_open_model), else ZT_SHARDS_NEVER.
@@ -345,8 +348,8 @@ pub enum zt_shards_value {
 /// options: as for zt_open; max_objects and max_memory limit all files together. file: as for zt_open.
 /// Returns what zt_open returns for each file. ZT_ERROR_NO_FILE if files are missing, which the message
 /// names, or a folder has no model. ZT_ERROR_CORRUPT if two tensors have one name, the index names a wrong
-/// file or leads out of its folder, or files disagree on their number. ZT_ERROR_INVALID_ARGUMENT if a folder
-/// holds several models; the message lists them.
+/// file or leads out of its folder, or the files do not agree on how many there are.
+/// ZT_ERROR_INVALID_ARGUMENT if a folder holds several models; the message lists them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_open_model(
     path: *const c_char,

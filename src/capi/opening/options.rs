@@ -30,18 +30,18 @@ pub struct zt_open_options {
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0: 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of a compressed component in bytes; 0: docs/tuning.md.
+    /// Largest decoded size of a compressed component in bytes; 0: 1 GiB, or 256 times its stored size.
     pub max_decoded_size: u64,
     /// Largest number of objects; 0: 2^24.
     pub max_objects: u64,
-    /// Threads that calls without own options may use for a large component. 1: the caller's thread only. 0:
-    /// docs/tuning.md.
+    /// Threads for one large component in calls that take no options, such as zt_component_read. 1: the
+    /// caller's thread only. 0: the library chooses, at most 4.
     pub threads: u32,
     /// Containers that may be opened: a set of 1u << ZT_CONTAINER_...; 0: all. Others are
     /// ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: docs/tuning.md.
+    /// 0: 256 MiB, or 16 times the largest manifest.
     pub max_memory: u64,
     /// Passed to progress.
     pub context: *mut c_void,
@@ -49,7 +49,7 @@ pub struct zt_open_options {
     pub progress: zt_progress_callback,
     /// What messages call the file; NULL: its path. Copied.
     pub name: *const c_char,
-    /// Allocates memory that is handed out; NULL: the library's. Copied.
+    /// Allocates what zt_component_load and zt_tensor_find decode into; NULL: the library's. Copied.
     pub allocator: *const zt_allocator,
     /// Called on threads that the library starts for the file; NULL: none. Copied.
     pub thread_hooks: *const zt_thread_hooks,

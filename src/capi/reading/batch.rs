@@ -17,7 +17,8 @@ use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For numbers set object and convert: with length = ZT_WHOLE, a slice, or rows.
+/// For converted numbers set object instead of component, and convert; then length = ZT_WHOLE for all, start
+/// and count for a slice, or rows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -35,7 +36,8 @@ pub struct zt_read_request {
     pub count: *const u64,
     /// Rank steps; NULL for 1.
     pub step: *const u64,
-    /// Receives the bytes. Requests of a call must not overlap there. In a load NULL for a slot of the ring.
+    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load NULL, with
+    /// dst_size 0, means a slot of the ring.
     pub dst: *mut c_void,
     /// Bytes at dst: at least what the request reads.
     pub dst_size: usize,
@@ -44,7 +46,8 @@ pub struct zt_read_request {
     /// Evenly spaced rows instead of a range; 0 for none. Row i is row_length bytes at offset + i *
     /// row_stride and goes to dst + i * dst_stride.
     pub rows: u64,
-    /// Decoded bytes of a row; whole elements if they are swapped, converted or gathered.
+    /// Decoded bytes of a row. Must be whole elements if they are byte-swapped, converted or stored with
+    /// strides.
     pub row_length: u64,
     /// From one row to the next in the component, at least row_length; 0 for row_length.
     pub row_stride: u64,
@@ -61,8 +64,9 @@ pub struct zt_read_request {
     pub lossy: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
-    /// the last dimension: rows, offset and row_stride count rows, row_length is 0.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
+    /// all elements of the last dimension: rows, offset and row_stride are numbers of rows, row_length must
+    /// be 0.
     pub object: *const zt_object,
 }
 

@@ -16,7 +16,8 @@ pub type zt_direct = i32;
 /// The values of zt_direct.
 #[repr(C)]
 pub enum zt_direct_value {
-    /// Bypass the page cache where that is faster: in a large batch, for the parts that are not in memory.
+    /// Bypass the page cache where that is faster: in a large batch, for bytes that are not in the page
+    /// cache.
     ZT_DIRECT_AUTO = 0,
     /// Read through the page cache: for bytes that will be read again.
     ZT_DIRECT_NEVER = 1,
@@ -38,19 +39,19 @@ pub type zt_done_callback =
 pub struct zt_read_options {
     /// sizeof(zt_read_options)
     pub struct_size: usize,
-    /// Number of threads; 1: the caller's only. 0: docs/tuning.md.
+    /// Number of threads; 1: the caller's only. 0: the library chooses, at most 16.
     pub threads: u32,
     /// Whether to bypass the page cache.
     pub direct: zt_direct,
-    /// Bytes that a thread reads at a time, at least 4096; 0 for the default.
+    /// Bytes that a thread reads at a time, at least 4096; 0: 4 MiB.
     pub chunk_size: u64,
-    /// Largest temporary memory over all threads in bytes; 0 for the default. One request may always use what
-    /// it needs.
+    /// Largest temporary memory over all threads in bytes; 0: 256 MiB. A single request may use more if it
+    /// needs it.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
     /// 1: the destinations are pinned and physically contiguous, so that direct reads go straight into them.
-    /// Also worth it for huge pages.
+    /// Set it for memory on huge pages, too.
     pub pinned: u32,
     /// Passed to the callbacks.
     pub context: *mut c_void,

@@ -42,7 +42,7 @@ pub enum zt_load_kind_value {
     ZT_LOAD_KIND_DONE = 3,
 }
 
-/// The slot of bytes that are at the request's own dst.
+/// The slot of an event whose bytes are at the request's dst.
 pub const ZT_NO_SLOT: u32 = u32::MAX;
 
 /// How to load.
@@ -51,13 +51,14 @@ pub const ZT_NO_SLOT: u32 = u32::MAX;
 pub struct zt_load_options {
     /// sizeof(zt_load_options)
     pub struct_size: usize,
-    /// Number of reading threads; 0: docs/tuning.md.
+    /// Number of reading threads; 0: the library chooses, at most 16.
     pub threads: u32,
     /// Whether to bypass the page cache.
     pub direct: zt_direct,
     /// As in zt_read_options.
     pub chunk_size: u64,
-    /// Largest temporary memory beside the ring, as in zt_read_options.
+    /// Largest temporary memory beside the ring in bytes; 0: 256 MiB. Unlike in zt_read_options, a request
+    /// that needs more is ZT_ERROR_LIMIT.
     pub in_flight: u64,
     /// 1: check the digest of every component that is read whole and has one.
     pub verify: u32,
@@ -70,9 +71,9 @@ pub struct zt_load_options {
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.
     pub ring: *mut c_void,
-    /// Bytes of a slot, at least 65536; with ring NULL, 0 for the default (docs/tuning.md).
+    /// Bytes of a slot, at least 65536; with ring NULL, 0: 16 MiB.
     pub slot_size: usize,
-    /// Number of slots, at least 1; with ring NULL, 0 for the default.
+    /// Number of slots, at least 1; with ring NULL, 0: 4.
     pub slot_count: usize,
     /// Called on each reading thread; NULL: those of the first request's file.
     pub thread_hooks: *const zt_thread_hooks,

@@ -16,18 +16,20 @@ pub const ZT_WHOLE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 /// A storage type: how elements are stored.
 pub type zt_dtype = i32;
 
-/// The values of zt_dtype. Names of 0.1 and 1.0 files ("float32") are given by their 1.2 meaning.
+/// The values of zt_dtype. 0.1 and 1.0 files use other names, such as "float32"; the value is the one for the
+/// 1.2 name.
 #[repr(C)]
 pub enum zt_dtype_value {
     /// An unknown name: zt_component_info.dtype_name.
     ZT_DTYPE_OTHER = 0,
 }
 
-/// A logical type: what stored elements mean if that is not their storage type.
+/// A logical type: what stored elements mean if they are not plain numbers of their dtype.
 pub type zt_type = i32;
 
-/// The values of zt_type. The 1.1 dtypes f8_e4m3, f8_e5m2, complex64 and complex128 are given as dtype and
-/// type. ZT_TYPE_GGUF_ are block types, stored as u8: see zt_type_block.
+/// The values of zt_type. 1.1 files store f8_e4m3, f8_e5m2, complex64 and complex128 as dtypes; here they are
+/// a dtype and a type: U8 with ZT_TYPE_F8_E4M3FN. ZT_TYPE_GGUF_ are block types, stored as u8: see
+/// zt_type_block.
 #[repr(C)]
 pub enum zt_type_value {
     /// None: the elements are what the dtype says.

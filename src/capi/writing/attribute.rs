@@ -54,8 +54,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are used.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number it may be 0; else the number must
-    /// fit it without rounding.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number: 0, or a dtype that holds it
+    /// exactly.
     pub dtype: zt_dtype,
     /// A bool or signed integer.
     pub i64: i64,
@@ -179,10 +179,10 @@ unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> R
 /// In C: zt_write_attribute(w, NULL, 0, "layers", &ZT_ATTRIBUTE_I64(32)). Nothing is kept after the call.
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
-/// zt_write_append, of an object that the file had before. zt_write_dense leaves no object open. key: UTF-8.
-/// Returns ZT_ERROR_STATE if the writer has failed, another object is open, or this writer has ended the
-/// object; ZT_ERROR_NOT_FOUND if the object does not exist; ZT_ERROR_UNSUPPORTED if the version cannot
-/// represent the attribute.
+/// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, another
+/// object is open, or this writer has ended the object; ZT_ERROR_NOT_FOUND if the object does not exist;
+/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,

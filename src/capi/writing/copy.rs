@@ -43,9 +43,9 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
-/// The object is checked before it is written, so its bytes are read twice: the rules of zt_verify, and the
-/// source's digests and checksums. If it is refused, the writer is unchanged. zt_write_options.allow_damaged
-/// copies it although it is damaged.
+/// The object is checked first (the rules of zt_verify, digests, checksums) and copied then, so its bytes are
+/// read twice. If it is refused, the writer is unchanged. zt_write_options.allow_damaged copies it although
+/// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
 /// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
@@ -82,10 +82,10 @@ pub unsafe extern "C" fn zt_write_copy(
     })
 }
 
-/// Replaces all attributes of the file by those of an open file. For another container it adds
-/// "ztensor.origin", from which zt convert restores it (docs/formats.md).
-/// Returns ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of
-/// the file.
+/// Replaces all attributes of the file by those of an open file. If that file has another container, it adds
+/// the attribute "ztensor.origin": zt convert makes the original file of it again (docs/formats.md). Returns
+/// ZT_ERROR_STATE if the writer has failed, ZT_ERROR_UNSUPPORTED if the version has no attributes of the
+/// file.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_copy_attributes(
     writer: Option<&mut zt_writer>,

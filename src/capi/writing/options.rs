@@ -75,10 +75,10 @@ pub struct zt_write_options {
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for 3.
     pub zstd_level: i32,
-    /// The digest of components with ZT_DIGEST_DEFAULT and of copies of components without one.
+    /// The digest of components that ask for ZT_DIGEST_DEFAULT, and of copied components that have none.
     pub digest: zt_digest,
-    /// Number of threads that compress, hash and write; 0: docs/tuning.md. The bytes written do not depend on
-    /// it.
+    /// Number of threads that compress, hash and write; 0: the library chooses, at most 16. The bytes written
+    /// do not depend on it.
     pub threads: u32,
     /// 1: sync the file and its folder to the disk before zt_write_finish returns. Large files then bypass
     /// the page cache.

@@ -105,12 +105,12 @@ pub unsafe extern "C" fn zt_write_create(
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
-/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2.
-/// The version becomes 1.2.0 if that is needed and every object allows it.
+/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2. A
+/// 1.1 file becomes 1.2.0 if an object needs it and the others allow it (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
-/// time before writing, which two simultaneous appends can pass. zt_write_finish is ZT_ERROR_IO if the file
-/// was removed or replaced.
+/// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is
+/// ZT_ERROR_IO if the file was removed or replaced.
 /// path, options, writer: as for zt_write_create. Returns what zt_open returns, ZT_ERROR_UNSUPPORTED for a
 /// 0.1 or 1.0 file, ZT_ERROR_BUSY.
 #[unsafe(no_mangle)]
@@ -209,8 +209,9 @@ pub unsafe extern "C" fn zt_write_data(
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
 /// component that the format needs is missing. After the other failures the writer has failed:
-/// ZT_ERROR_UNSUPPORTED in canonical form if streamed bytes equal those of an earlier component,
-/// ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each other, ZT_ERROR_IO.
+/// ZT_ERROR_UNSUPPORTED if streamed bytes equal those of an earlier component in canonical form, which stores
+/// equal bytes once, ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each
+/// other, ZT_ERROR_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
@@ -236,8 +237,8 @@ pub(in crate::capi) unsafe fn copied_name<'a>(
 ///
 /// writer: NULL does nothing. summary: may be NULL.
 /// Returns ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. On failure the
-/// destination is unchanged, unless the message says "in place": then the new file is there, but could not be
-/// synced or cleaned up. Spec 1.2 section 4.
+/// destination is unchanged. The exception is a failure to sync or to clean up after the new file is in
+/// place; its message contains "in place". Spec 1.2 section 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_finish(
     writer: *mut zt_writer,
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn zt_write_finish(
 
 /// Ends the writer and leaves the destination as it was. If an append cannot be undone because the disk
 /// fails, zt_open says so and zt_repair undoes it. If the system refuses to truncate the file (Windows, while
-/// it is mapped), it stays longer; its old content is intact.
+/// it is mapped), extra bytes stay at its end; its old content is intact.
 /// writer: NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {

@@ -73,7 +73,7 @@ pub const HEADERS: [Header; 2] = [
                 title: "1. Status and errors",
                 intro: "A function that can fail returns a zt_status. Programs decide by the \
                         status; the message is for people.",
-                items: "zt_status_value zt_last_error zt_status_name zt_last_os_error \
+                items: "zt_status_value zt_last_error zt_status_name \
                         zt_last_error_rule ZT_VERSION_MAJOR ZT_VERSION_MINOR \
                         ZT_VERSION_PATCH ZT_ABI_VERSION zt_version zt_abi_version",
             },
@@ -81,7 +81,7 @@ pub const HEADERS: [Header; 2] = [
                 title: "2. Opening",
                 intro: "Opening checks everything that the manifest and the file's size can show. \
                         It reads no tensor.",
-                items: "zt_open zt_open_model zt_open_memory zt_close zt_retain",
+                items: "zt_open zt_open_model zt_open_memory zt_close",
             },
             Chapter {
                 title: "3. Finding",
@@ -100,7 +100,7 @@ pub const HEADERS: [Header; 2] = [
             Chapter {
                 title: "4. How a file is open",
                 intro: "Options of opening; the files that a model is made of.",
-                items: "zt_mode_value zt_shards_value zt_progress_callback zt_open_options \
+                items: "zt_mode_value zt_progress_callback zt_open_options \
                         zt_file_mode zt_file_version zt_part_count zt_part_info \
                         zt_part_get_info",
             },
@@ -142,7 +142,7 @@ pub const HEADERS: [Header; 2] = [
                 items: "zt_file_attributes zt_object_attributes zt_value_find \
                         zt_value_kind_value zt_value_get_kind zt_value_get_bool \
                         zt_value_get_i64 zt_value_get_u64 zt_value_get_f64 \
-                        zt_value_get_string zt_value_get_bytes zt_value_get_tag \
+                        zt_value_get_string zt_value_get_bytes \
                         zt_value_count zt_value_at zt_value_key_at zt_value_dtype \
                         zt_value_read_numbers zt_value_read_strings zt_value_to_json",
             },
@@ -163,7 +163,7 @@ pub const HEADERS: [Header; 2] = [
                         zt_write_begin zt_write_component zt_write_data zt_write_end \
                         zt_component_desc zt_object_desc zt_write_object zt_write_request \
                         zt_write_batch zt_copy_options zt_write_copy \
-                        zt_write_copy_attributes zt_attribute_kind_value zt_attribute \
+                        zt_attribute_kind_value zt_attribute \
                         zt_write_attribute zt_write_append",
             },
         ],
@@ -191,7 +191,7 @@ pub const HEADERS: [Header; 2] = [
                 title: "1. Opening",
                 intro: "Descriptors, several files as one model, your allocator and threads, the \
                         identity of a file.",
-                items: "zt_open_fd zt_open_handle zt_open_parts zt_allocator zt_thread_hooks \
+                items: "zt_retain zt_open_fd zt_open_handle zt_open_parts zt_allocator zt_thread_hooks \
                         zt_model_info zt_model_get_info zt_identity zt_file_identity \
                         zt_part_identity zt_file_bytes",
             },
@@ -200,13 +200,14 @@ pub const HEADERS: [Header; 2] = [
                 intro: "Functions of yours that read or write the bytes: a network, an archive, a \
                         decryptor.",
                 items: "zt_source_range zt_source zt_open_source zt_name_callback zt_store \
-                        zt_open_model_from zt_sink zt_write_create_sink zt_set_last_error",
+                        zt_open_model_from zt_sink zt_write_create_sink zt_set_last_error \
+                        zt_last_os_error",
             },
             Chapter {
                 title: "3. Objects and components",
                 intro: "Names with a length, for bindings; what works on a component; stored bytes; \
                         sizes that a file does not declare.",
-                items: "zt_object_find_n zt_component_find_n zt_value_find_n \
+                items: "zt_object_find_n zt_component_find_n zt_value_find_n zt_value_get_tag \
                         zt_component_list ZT_CAP_MAP ZT_CAP_READ ZT_CAP_RANGE \
                         ZT_CAP_DIRECT ZT_CAP_VERIFY ZT_CAP_PAGE_EXCLUSIVE \
                         zt_component_caps zt_component_read_stored zt_component_measure \
@@ -232,7 +233,8 @@ pub const HEADERS: [Header; 2] = [
                 title: "6. Editing, shards, repair",
                 intro: "Changes of a file that zt_write_append opened; files whose bytes are in \
                         other files; unfinished appends.",
-                items: "zt_write_remove zt_write_rename zt_write_shard zt_write_link \
+                items: "zt_write_remove zt_write_rename zt_write_copy_attributes \
+                        zt_shards_value zt_write_shard zt_write_link \
                         zt_repair_options zt_repair_report zt_repair",
             },
         ],
