@@ -176,7 +176,7 @@ pub struct zt_object_desc {
     pub component_count: usize,
     /// Attributes to copy from an open file, a map; may be NULL.
     pub attributes: *const zt_value,
-    /// Attributes as a JSON object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
+    /// More attributes as a JSON object, NUL-ended; may be NULL. A key in both is ZT_ERROR_EXISTS.
     pub attributes_json: *const c_char,
     /// Bytes of format_name; 0 if it is NUL-ended.
     pub format_name_length: usize,

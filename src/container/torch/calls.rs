@@ -279,7 +279,7 @@ fn check_view(heap: &Heap<'_>, tensor: &Tensor, storage: &Storage, element: Elem
     let count = element_count(shape)
         .and_then(|count| count.checked_mul(element.elements_per_unit())?.checked_mul(size));
     let Some(count) = count else {
-        return Err(broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} leaves 64 bits"));
+        return Err(broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} does not fit in 64 bits"));
     };
     let last = shape.iter().zip(strides).try_fold(tensor.offset, |at, (dimension, stride)| {
         at.checked_add(dimension.saturating_sub(1).checked_mul(*stride)?)
