@@ -1,4 +1,4 @@
-/* Checkpoints of PyTorch: views of one storage, plain values, checksums, refusals. */
+/* Checkpoints of PyTorch: views of one storage, plain values, checksums, the form before 1.6, refusals. */
 #include "support.h"
 
 static zt_file *open_in(const char *name, zt_mode mode)
@@ -92,6 +92,28 @@ static void quantized(void)
     zt_close(file);
 }
 
+/* Pickles in a row, then storages at any offset: what is not aligned is read and not borrowed. */
+static void before_1_6(zt_mode mode)
+{
+    zt_file *file = open_in("foreign/valid/legacy.pt", mode);
+    const void *bytes = NULL;
+    float floats[6], part[3];
+    int64_t longs[2];
+    size_t i, size = 0;
+    zt_status status;
+    CHECK(zt_object_count(file) == 8);
+    CHECK_STATUS(zt_component_read(data_of(file, "a"), floats, sizeof floats), ZT_OK);
+    CHECK_STATUS(zt_component_read(data_of(file, "view"), part, sizeof part), ZT_OK);
+    CHECK_STATUS(zt_component_read(data_of(file, "b"), longs, sizeof longs), ZT_OK);
+    for (i = 0; i < 6; i++)
+        CHECK(floats[i] == (float)i);
+    CHECK(memcmp(part, floats + 3, sizeof part) == 0 && longs[0] == 1 && longs[1] == -2);
+    status = zt_component_ptr(data_of(file, "b"), &bytes, &size);
+    CHECK(status == ZT_ERROR_NOT_MAPPABLE || (size == sizeof longs && memcmp(bytes, longs, size) == 0));
+    CHECK_STATUS(zt_verify(file, NULL, NULL), ZT_OK);
+    zt_close(file);
+}
+
 static void refused(void)
 {
     static const struct {
@@ -101,7 +123,6 @@ static void refused(void)
     } cases[] = {
         {"foreign/invalid/amber-pt-global-os-system.pt", ZT_ERROR_UNSUPPORTED, "", "os.system"},
         {"foreign/invalid/amber-pt-torchscript.pt", ZT_ERROR_UNSUPPORTED, "", "TorchScript"},
-        {"foreign/invalid/amber-pt-legacy-pickle.pth", ZT_ERROR_UNSUPPORTED, "", "PyTorch before 1.6"},
         {"foreign/invalid/amber-pt-legacy-tar.pth", ZT_ERROR_UNSUPPORTED, "", "tar archive"},
         {"foreign/invalid/amber-pt-memo-doubling.pt", ZT_ERROR_LIMIT, "", "ways"},
         {"foreign/invalid/amber-pt-no-stop.pt", ZT_ERROR_CORRUPT, "pickle-syntax", "STOP"},
@@ -128,6 +149,8 @@ int main(void)
     plain_values();
     other_byte_order();
     quantized();
+    before_1_6(ZT_MODE_MAP);
+    before_1_6(ZT_MODE_READ);
     refused();
     return check_done("torch");
 }

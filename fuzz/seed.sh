@@ -22,6 +22,7 @@ done
 find ../tests/data/foreign -name '*.gguf' -size -4k -exec cp {} corpus/gguf/ \;
 find ../tests/data/foreign -name '*.safetensors' -size -8k -exec cp {} corpus/safetensors/ \;
 find ../tests/data/foreign -name '*.np[yz]' -size -8k -exec cp {} corpus/npz/ \;
+find ../tests/data/foreign/valid -name '*legacy*' -exec cp {} corpus/torch/ \;
 python3 - <<'END'
 import glob, os, zipfile
 for path in glob.glob("../tests/data/foreign/*/*.pt"):

@@ -164,8 +164,8 @@ pub struct Verify {
 #[derive(Args)]
 #[command(after_help = "Example: zt convert model.safetensors model.zt --zstd --digest sha256")]
 pub struct Convert {
-    /// A file or model in any format that `zt` opens; `-` for standard input. Also an old PyTorch checkpoint
-    /// (before 1.6). If zt was built with the cargo feature compat, also HDF5 and ONNX weights
+    /// A file or model in any format that `zt` opens; `-` for standard input. If zt was built with the cargo
+    /// feature compat, also HDF5 and ONNX weights
     pub input: PathBuf,
     /// The output: .zt, .safetensors, .gguf or .npz, chosen by its extension; `-` for standard output
     pub output: PathBuf,

@@ -12,7 +12,6 @@ mod gguf_keys;
 mod gguf_layout;
 mod input;
 mod job;
-mod legacy_pickle;
 mod losses;
 mod other_formats;
 mod output;

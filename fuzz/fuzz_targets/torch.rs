@@ -1,4 +1,5 @@
-//! PyTorch: the input is the pickle of an archive that has two storages, everything that can be asked of it but copies.
+//! PyTorch: the input is the pickle of an archive that has two storages, or a whole file of before 1.6; everything that can be asked of
+//! it but copies.
 //! What released readers take, too, reads the same.
 #![no_main]
 

@@ -19,8 +19,14 @@ pub fn stored(members: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// A checkpoint of PyTorch's with that pickle, and storages of 16 and 64 bytes.
+/// The first pickle of a checkpoint of PyTorch before 1.6.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+
+/// A checkpoint of PyTorch's with that pickle, and storages of 16 and 64 bytes; or the input, if it is one of before 1.6.
 pub fn checkpoint(pickle: &[u8]) -> Vec<u8> {
+    if pickle.starts_with(LEGACY) {
+        return pickle.to_vec();
+    }
     let bytes: [u8; 64] = std::array::from_fn(|at| at as u8);
     stored(&[("a/data.pkl", pickle), ("a/version", b"3\n"), ("a/data/0", &bytes[..16]), ("a/data/1", &bytes)])
 }

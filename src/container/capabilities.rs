@@ -167,7 +167,7 @@ pub struct Capabilities {
     pub digest_of: DigestOf,
     /// The digest of components if the caller asks neither for one nor for none.
     pub usual_digest: Option<Algorithm>,
-    /// Whether its writers can be told to leave out the checksums that its files have.
+    /// Whether its writers can be told to leave out the checksums that its archives have.
     pub checksums_optional: bool,
     /// Whether its files name shards, or are shards of such a file.
     pub has_shards: bool,

@@ -11,6 +11,7 @@
 //! | GGUF | `GGUF` | |
 //! | npy | `\x93NUMPY` | |
 //! | npz, PyTorch | `PK\x03\x04`, or `PK\x05\x06` of one without members | |
+//! | PyTorch before 1.6 | a pickle of a certain number | |
 
 use super::frame::{Detected, Ends, Limits};
 use super::interface::Row;

@@ -125,7 +125,7 @@ containers! {
     Gguf = 7, "GGUF", c"GGUF", &gguf::ROW;
     /// A zip archive of NumPy arrays, or one array.
     Npz = 8, "NPZ", c"npz", &npz::ROW;
-    /// A zip archive that PyTorch saved.
+    /// A zip archive that PyTorch saved, or its older form.
     Torch = 9, "TORCH", c"PyTorch", &torch::ROW;
 }
 

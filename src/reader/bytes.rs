@@ -394,9 +394,12 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Whether its writer was told to leave out the checksum that such files have.
+    /// Whether its writer was told to leave out the checksum that archives have.
     pub fn lacks_checksum(&self) -> bool {
-        let is_optional = self.file_part().capabilities().checksums_optional;
+        let part = self.file_part();
+        // The directory of an archive is behind the data.
+        let is_in_archive = part.frame().manifest.start >= self.entry.end();
+        let is_optional = part.capabilities().checksums_optional && is_in_archive;
         is_optional && self.stored_size() > 0 && self.checksum().is_none()
     }
 

@@ -94,17 +94,18 @@ def main():
         "parameters": dict(model.named_parameters()), "empty": {},
     }
     for name, value in cases.items():
-        for protocol in [2, 3, 4, 5]:
-            path = os.path.join(folder, f"{name}.pt")
-            torch.save(value, path, pickle_protocol=protocol)
+        # As an archive, and as before PyTorch 1.6.
+        for protocol, is_archive in [(protocol, is_archive) for is_archive in [False, True] for protocol in [2, 3, 4, 5]]:
+            path = os.path.join(folder, f"{name}.pt" if is_archive else f"{name}-legacy.pt")
+            torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=is_archive)
             said, objects = listing(zt, path)
             expected = dict(entries(value))
-            what = f"{name}, protocol {protocol}, seed {seed}"
+            what = f"{name}, protocol {protocol}, archive {is_archive}, seed {seed}"
             checks.check(said is not None and list(objects) == list(expected), f"{what}: its names: {objects if said is None else ''}")
             for key, tensor in expected.items() if said else ():
                 checks.check(key in objects and is_tensor(objects[key], tensor), f"{what}: {key!r} {tensor.dtype} {tuple(tensor.shape)}")
-        ran = subprocess.run([zt, "verify", path], capture_output=True)
-        checks.check(ran.returncode == 0, f"{name}: verified")
+            ran = subprocess.run([zt, "verify", path], capture_output=True)
+            checks.check(ran.returncode == 0, f"{what}: verified")
         middle = os.path.join(folder, "middle.zt")
         ran = subprocess.run([zt, "convert", "--force", "--verify", path, middle], capture_output=True, text=True)
         checks.check(ran.returncode == 0, f"{name}: converted: {ran.stderr}")
@@ -122,21 +123,19 @@ def main():
     checks.check(tied[0] == tied[1], f"tied weights are at {tied}")
 
     # What is no archive of tensors is refused by its name.
-    legacy = os.path.join(folder, "legacy.pt")
-    torch.save(model.state_dict(), legacy, _use_new_zipfile_serialization=False)
-    checks.check("1.6" in (refusal(zt, legacy) or ""), f"a checkpoint of before 1.6: {refusal(zt, legacy)}")
     script = os.path.join(folder, "script.pt")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), script)
     checks.check("TorchScript" in (refusal(zt, script) or ""), f"TorchScript: {refusal(zt, script)}")
-    module = os.path.join(folder, "module.pt")
-    torch.save(torch.nn.Linear(2, 2), module)
-    said, objects = listing(zt, module)
-    checks.check(said and set(objects) == {"_parameters.weight", "_parameters.bias"}, f"a module: {said or objects}")
-    quantized = os.path.join(folder, "quantized.pt")
-    torch.save({"q": torch.quantize_per_tensor(torch.rand(4), 0.1, 0, torch.qint8), "plain": torch.ones(2)}, quantized)
-    said, objects = listing(zt, quantized)
-    is_listed = said and objects["q"]["components"][0]["dtype"].startswith("torch.") and is_tensor(objects["plain"], torch.ones(2))
-    checks.check(is_listed, f"a quantised tensor is listed: {said or objects}")
+    for is_archive in [True, False]:
+        module = os.path.join(folder, "module.pt")
+        torch.save(torch.nn.Linear(2, 2), module, _use_new_zipfile_serialization=is_archive)
+        said, objects = listing(zt, module)
+        checks.check(said and set(objects) == {"_parameters.weight", "_parameters.bias"}, f"a module: {said or objects}")
+        quantized, path = torch.quantize_per_tensor(torch.rand(4), 0.1, 0, torch.qint8), os.path.join(folder, "quantized.pt")
+        torch.save({"q": quantized, "plain": torch.ones(2)}, path, _use_new_zipfile_serialization=is_archive)
+        said, objects = listing(zt, path)
+        is_listed = said and objects["q"]["components"][0]["dtype"].startswith("torch.") and is_tensor(objects["plain"], torch.ones(2))
+        checks.check(is_listed, f"a quantised tensor is listed: {said or objects}")
 
     # A model in shards, as Hugging Face writes them.
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}

@@ -1,6 +1,5 @@
 //! What the library does not open, and `zt convert` reads all the same: told by their content.
 
-use super::legacy_pickle;
 #[cfg(not(feature = "compat"))]
 use crate::failure::Failure;
 use crate::failure::Outcome;
@@ -13,8 +12,6 @@ use ztensor::reader::File;
 /// A format of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Checkpoints of PyTorch before 1.6.
-    LegacyPickle,
     Hdf5,
     Onnx,
 }
@@ -22,7 +19,6 @@ pub enum Format {
 impl Format {
     pub fn name(self) -> &'static str {
         match self {
-            Format::LegacyPickle => "a checkpoint of PyTorch before 1.6",
             Format::Hdf5 => "an HDF5 file",
             Format::Onnx => "an ONNX model",
         }
@@ -30,10 +26,10 @@ impl Format {
 }
 
 /// Opens such a file; `None` if the file has another format.
+#[cfg_attr(not(feature = "compat"), expect(unused_variables))]
 pub fn open(path: &Path, interrupt: &Interrupt) -> Outcome<Option<File>> {
     let Ok(Some(format)) = detect(path) else { return Ok(None) };
     match format {
-        Format::LegacyPickle => legacy_pickle::open(path, interrupt).map(Some),
         #[cfg(feature = "compat")]
         Format::Hdf5 | Format::Onnx => super::compat::open(path, format.name(), interrupt).map(Some),
         #[cfg(not(feature = "compat"))]
@@ -51,11 +47,8 @@ fn detect(path: &Path) -> std::io::Result<Option<Format>> {
     let mut file = SystemFile::open(path)?;
     let size = file.metadata()?.len();
     let mut head = Vec::new();
-    file.by_ref().take(legacy_pickle::MAGIC.len() as u64).read_to_end(&mut head)?;
-    if head == legacy_pickle::MAGIC {
-        return Ok(Some(Format::LegacyPickle));
-    }
-    if head.starts_with(HDF5) {
+    file.by_ref().take(HDF5.len() as u64).read_to_end(&mut head)?;
+    if head == HDF5 {
         return Ok(Some(Format::Hdf5));
     }
     file.seek(SeekFrom::Start(0))?;

@@ -1,6 +1,6 @@
 //! The records of a checkpoint: what its archive has in one folder.
 
-use super::values::Storage;
+use super::values::{Record, Storage};
 use crate::codec::Coding;
 use crate::container::frame::Input;
 use crate::container::tables::push;
@@ -8,6 +8,7 @@ use crate::container::zip::{Directory, Member, Method};
 use crate::digest::Crc32;
 use crate::error::{broken, fail, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::component::Checksum;
 use crate::model::encoding::Encoding;
 use crate::model::sort::sort_by;
 
@@ -39,7 +40,7 @@ pub struct Archive<'d> {
     /// Members of the folder `data`, sorted by name.
     storages: Vec<&'d Member>,
     /// PyTorch was told to write no CRC-32 (`set_crc32_options(False)`), so that the members say 0.
-    pub lacks_checksums: bool,
+    lacks_checksums: bool,
     budget: &'d Budget,
 }
 
@@ -87,7 +88,7 @@ impl<'d> Archive<'d> {
     }
 
     /// The record of a storage; its size has to be the one that the pickle announces.
-    pub fn storage(&self, key: &[u8], storage: &Storage) -> Result<&'d Member> {
+    pub fn storage(&self, key: &[u8], storage: &Storage) -> Result<Record> {
         let path = |member: &Member| {
             let name = self.directory.name(member).strip_prefix(self.root).unwrap_or_default();
             name.strip_prefix(STORAGES).unwrap_or_default()
@@ -100,7 +101,12 @@ impl<'d> Archive<'d> {
             })?;
         let unit = storage.element.map_or(Some(1), |element| element.size());
         match unit.and_then(|unit| storage.count.checked_mul(unit)) {
-            Some(size) if size == member.size => Ok(member),
+            Some(size) if size == member.size => {
+                let stored = member.stored();
+                let sum = Checksum { crc32: member.crc32, start: stored.start, size };
+                let checksum = Some(sum).filter(|_| !self.lacks_checksums);
+                Ok(Record { stored, method: member.method(), size, checksum })
+            }
             _ => Err(broken!(
                 Rule::TorchStorage,
                 "the storage {} has {} elements of {} bytes, but its record has {} bytes",

@@ -2,7 +2,7 @@
 
 use super::globals::{Element, Global, Unreadable};
 use super::values::{wrong, Heap, Id, Kind, Reason, Storage, Tensor, Value};
-use crate::error::{broken, Error, Result, Rule};
+use crate::error::{broken, fail, Error, Result, Rule};
 use crate::model::manifest::element_count;
 use std::ops::RangeInclusive;
 
@@ -35,15 +35,24 @@ impl Arguments {
     }
 }
 
-/// A storage by its persistent id: ('storage', class, key, location, count).
-pub fn storage(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
+/// What a persistent id stands for: ('storage', class, key, location, count) for a storage. Before PyTorch
+/// 1.6 a storage has a sixth field, and ('module', class, file, source) stands for the class.
+pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let refused = || wrong(format_args!("the persistent id is {}, not that of a storage", id.kind()));
     let Value::Items(Kind::Tuple, items) = id else { return Err(refused()) };
-    let Some(([mark, class, key, location, count], 5)) = heap.array::<5>(items) else {
+    let Some(([mark, class, key, location, count, view], fields)) = heap.array::<6>(items) else {
         return Err(refused());
     };
-    if heap.text(mark) != Some(b"storage") {
-        return Err(refused());
+    match (heap.text(mark), fields) {
+        (Some(b"storage"), 5 | 6) if view == Value::None => {}
+        (Some(b"storage"), 6) => {
+            return Err(fail!(
+                Unsupported,
+                "a storage is a part of another one, as PyTorch 0.3 saved them, which is not read"
+            ))
+        }
+        (Some(b"module"), 4) => return Ok(class),
+        _ => return Err(refused()),
     }
     let (element, foreign) = match class {
         Value::Global(Global::Storage(element)) => (Some(element), None),

@@ -2,16 +2,16 @@
 
 use super::archive::Archive;
 use super::globals::{Bare, Element, Global};
-use super::pickle;
+use super::pickle::{self, Pickle};
 use super::tree::{walk, Visit};
-use super::values::{wrong, Heap, Id, Kind, Reason, Span, Storage, Value};
+use super::values::{wrong, Heap, Id, Kind, Reason, Record, Span, Storage, Value};
 use crate::container::clashes;
 use crate::container::frame::{over_limit, Frame, Input, Limits};
 use crate::container::tables::{add, add_layout, add_name, add_text, extend, push};
 use crate::container::zip::{Directory, Method, Seen};
 use crate::error::{broken, fail, try_format, Error, Result, Rule};
 use crate::memory::{bytes_of, Budget};
-use crate::model::component::{Checksum, Layout};
+use crate::model::component::Layout;
 use crate::model::manifest::{
     element_count, table_position, Component, Container, Encoding, Format, Manifest, Object, RareNames,
     TextId,
@@ -40,30 +40,46 @@ pub fn decode(
     budget.raise(limits.memory_for(archive.pickle.stored_size));
     let mut inflated = Vec::new();
     let bytes = archive.bytes(archive.pickle, input, &mut inflated)?;
-    let in_pickle = |e: Error| directory.blame(archive.pickle, e);
-    let (heap, root) = pickle::read(bytes, budget).map_err(in_pickle)?;
+    let manifest = pickle::read(bytes, budget).and_then(|pickle| {
+        let record = |key: &[u8], storage: &Storage| archive.storage(key, storage);
+        manifest(&pickle, &record, big_endian, limits, budget)
+    });
+    let manifest = manifest.map_err(|e| directory.blame(archive.pickle, e))?;
+    archive.release();
+    budget.give_back(inflated.capacity() as u64);
+    frame.container = Container::Torch;
+    (frame.data, frame.manifest) = (0..directory.range.start, directory.range);
+    Ok(manifest)
+}
+
+/// Finds where the file has the bytes of the storage with that key.
+type FindRecord<'r> = &'r dyn Fn(&[u8], &Storage) -> Result<Record>;
+
+/// The manifest of the file whose object is this pickle.
+pub fn manifest(
+    pickle: &Pickle<'_>,
+    record: FindRecord<'_>,
+    big_endian: bool,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Manifest> {
+    let heap = &pickle.heap;
     let mut manifest = Manifest::default();
     manifest.container = Some(Container::Torch);
     manifest.version_text = Some(manifest.texts.add("")?); // the version of the records says nothing about the tensors
     let data = manifest.intern_role("data")?;
     let attributes = Attributes::new(budget);
-    let mut found =
-        Found { heap: &heap, archive: &archive, limits, budget, big_endian, data, manifest, attributes };
-    walk(&heap, root, &mut found).map_err(in_pickle)?;
+    let mut found = Found { heap, record, limits, budget, big_endian, data, manifest, attributes };
+    walk(heap, pickle.root, &mut found)?;
     let Found { mut manifest, attributes, .. } = found;
     if let (true, Some(foreign)) = (manifest.objects.is_empty(), heap.first_foreign()) {
-        return Err(in_pickle(only_foreign(&heap, foreign)));
+        return Err(only_foreign(heap, foreign));
     }
     let mut tape = Tape::default();
-    manifest.attributes = attributes.write(&heap, &mut tape).map_err(in_pickle)?;
+    manifest.attributes = attributes.write(heap, &mut tape)?;
     tape.trim(Some(budget))?;
     manifest.values = tape;
     clashes::mark_objects(&mut manifest, budget)?;
-    heap.release();
-    archive.release();
-    budget.give_back(inflated.capacity() as u64);
-    frame.container = Container::Torch;
-    (frame.data, frame.manifest) = (0..directory.range.start, directory.range);
     Ok(manifest)
 }
 
@@ -83,7 +99,7 @@ fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
 /// The manifest and attributes that a pickle gave so far.
 struct Found<'c> {
     heap: &'c Heap<'c>,
-    archive: &'c Archive<'c>,
+    record: FindRecord<'c>,
     limits: &'c Limits,
     budget: &'c Budget,
     big_endian: bool,
@@ -142,7 +158,7 @@ impl Visit for Found<'_> {
 impl Found<'_> {
     fn view(&mut self, path: &[u8], view: &View<'_>) -> Result<()> {
         let View { storage, element, offset, shape, strides } = *view;
-        let member = self.archive.storage(self.heap.bytes(storage.key), storage)?;
+        let record = (self.record)(self.heap.bytes(storage.key), storage)?;
         let is_row_major = Layout::is_row_major(shape, strides);
         let (Some((dtype, logical)), Some(unit)) = (element.types(), element.size()) else {
             return self.unreadable(path, "torch.unknown", shape);
@@ -164,20 +180,18 @@ impl Found<'_> {
             _ => Layout::reach(shape, strides).and_then(|last| last.checked_add(1)?.checked_mul(unit)),
         };
         let reach = reach.ok_or_else(overflow)?;
-        let stored = member.stored();
-        let sum = Checksum { crc32: member.crc32, start: stored.start, size: member.size };
-        let checksum = Some(sum).filter(|_| !self.archive.lacks_checksums);
+        let checksum = record.checksum;
         let mut layout = Layout { decoded_size: reach, start: 0, strides: None, checksum };
-        match member.method() {
+        match record.method {
             Method::Stored => {
-                component.offset = stored.start.saturating_add(start);
+                component.offset = record.stored.start.saturating_add(start);
                 component.stored_size = reach;
             }
             Method::Deflated => {
-                component.offset = stored.start;
-                component.stored_size = member.stored_size;
+                component.offset = record.stored.start;
+                component.stored_size = record.stored.end.saturating_sub(record.stored.start);
                 component.encoding = Encoding::Deflate;
-                (layout.decoded_size, layout.start) = (member.size, start);
+                (layout.decoded_size, layout.start) = (record.size, start);
             }
             Method::Unread(reason) => return self.unreadable(path, reason, shape),
         }

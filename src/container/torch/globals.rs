@@ -177,8 +177,8 @@ struct Row {
 enum Read {
     Plain(Dtype),
     Logical(Logical),
-    /// It is not read.
-    Never,
+    /// It is not read. So many bytes are what its storage counts; 0 if that is not known.
+    Never(u64),
 }
 
 const fn plain(name: &'static str, alias: &'static str, storage: &'static str, dtype: Dtype) -> Row {
@@ -191,8 +191,8 @@ const fn logical(name: &'static str, alias: &'static str, storage: &'static str,
 
 /// A type that is not read: it is quantized or has less than a byte, and no text says how its bytes become
 /// numbers.
-const fn never(name: &'static str, storage: &'static str) -> Row {
-    Row { name, alias: "", storage, read: Read::Never }
+const fn never(name: &'static str, storage: &'static str, size: u64) -> Row {
+    Row { name, alias: "", storage, read: Read::Never(size) }
 }
 
 /// All types.
@@ -219,36 +219,36 @@ static ROWS: &[Row] = &[
     logical("float8_e5m2fnuz", "", "", Logical::F8E5m2fnuz),
     logical("float8_e8m0fnu", "", "", Logical::F8E8m0),
     logical("float4_e2m1fn_x2", "", "", Logical::F4E2m1),
-    never("quint8", "QUInt8Storage"),
-    never("qint8", "QInt8Storage"),
-    never("qint32", "QInt32Storage"),
-    never("quint4x2", "QUInt4x2Storage"),
-    never("quint2x4", "QUInt2x4Storage"),
-    never("bits8", "Bits8Storage"),
-    never("bits16", "Bits16Storage"),
-    never("bits1x8", "Bits1x8Storage"),
-    never("bits2x4", "Bits2x4Storage"),
-    never("bits4x2", "Bits4x2Storage"),
-    never("uint1", ""),
-    never("uint2", ""),
-    never("uint3", ""),
-    never("uint4", ""),
-    never("uint5", ""),
-    never("uint6", ""),
-    never("uint7", ""),
-    never("int1", ""),
-    never("int2", ""),
-    never("int3", ""),
-    never("int4", ""),
-    never("int5", ""),
-    never("int6", ""),
-    never("int7", ""),
-    never("float6_e2m3fn", ""),
-    never("float6_e3m2fn", ""),
+    never("quint8", "QUInt8Storage", 1),
+    never("qint8", "QInt8Storage", 1),
+    never("qint32", "QInt32Storage", 4),
+    never("quint4x2", "QUInt4x2Storage", 1),
+    never("quint2x4", "QUInt2x4Storage", 1),
+    never("bits8", "Bits8Storage", 1),
+    never("bits16", "Bits16Storage", 2),
+    never("bits1x8", "Bits1x8Storage", 1),
+    never("bits2x4", "Bits2x4Storage", 1),
+    never("bits4x2", "Bits4x2Storage", 1),
+    never("uint1", "", 0),
+    never("uint2", "", 0),
+    never("uint3", "", 0),
+    never("uint4", "", 0),
+    never("uint5", "", 0),
+    never("uint6", "", 0),
+    never("uint7", "", 0),
+    never("int1", "", 0),
+    never("int2", "", 0),
+    never("int3", "", 0),
+    never("int4", "", 0),
+    never("int5", "", 0),
+    never("int6", "", 0),
+    never("int7", "", 0),
+    never("float6_e2m3fn", "", 0),
+    never("float6_e3m2fn", "", 0),
 ];
 
 /// A type that has no row.
-static UNKNOWN: Row = never("unknown", "");
+static UNKNOWN: Row = never("unknown", "", 0);
 
 fn find_row(is: impl Fn(&Row) -> bool) -> Option<Element> {
     ROWS.iter().find(|row| is(row)).map(Element)
@@ -289,7 +289,7 @@ impl Element {
         match self.0.read {
             Read::Plain(dtype) => Some((dtype, LogicalType::Absent)),
             Read::Logical(logical) => Some((logical.dtype(), LogicalType::Known(logical))),
-            Read::Never => None,
+            Read::Never(_) => None,
         }
     }
 
@@ -299,7 +299,15 @@ impl Element {
         match self.0.read {
             Read::Plain(dtype) => Some(dtype.size() as u64),
             Read::Logical(logical) => Some(logical.block().bytes),
-            Read::Never => None,
+            Read::Never(_) => None,
+        }
+    }
+
+    /// Bytes of what a storage counts as one element; none if they are not known.
+    pub fn stored_size(self) -> Option<u64> {
+        match self.0.read {
+            Read::Never(size) => Some(size).filter(|size| *size > 0),
+            _ => self.size(),
         }
     }
 
@@ -310,7 +318,7 @@ impl Element {
                 let Block { elements, .. } = logical.block();
                 elements
             }
-            Read::Plain(_) | Read::Never => 1,
+            Read::Plain(_) | Read::Never(_) => 1,
         }
     }
 }

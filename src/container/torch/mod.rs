@@ -1,5 +1,5 @@
 //! PyTorch's checkpoints: zip archives of a pickle, `data.pkl`, and of the bytes of storages, `data/0` and
-//! on.
+//! on. Before 1.6 the pickle and the storages stood in the file themselves: `legacy`.
 //!
 //! The pickle says what tensors there are and where in which storage their elements are. It is a program for
 //! a stack machine that may call any function of Python's; here it makes values in flat tables, and the few
@@ -9,6 +9,7 @@ mod archive;
 mod calls;
 mod decode;
 mod globals;
+mod legacy;
 mod opcodes;
 mod pickle;
 mod scalars;
@@ -21,13 +22,13 @@ pub(crate) use archive::is_pickle;
 pub(crate) use decode::decode;
 
 use super::capabilities::{Capabilities, SharedBytes, FOREIGN};
-use super::frame::{Detected, Ends, Limits};
+use super::frame::{Detected, Ends, Frame, Limits};
 use super::interface::Row;
-use super::zip::Directory;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 
-/// Its row. Archives are detected as npz, which asks the members whether it is a checkpoint.
+/// Its row, which detects files of before 1.6. Archives are detected as npz, which asks the members whether
+/// it is a checkpoint.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
         container: Container::Torch,
@@ -38,12 +39,9 @@ pub(crate) const ROW: Row = Row {
         shared_bytes: SharedBytes::Any,
         ..FOREIGN
     },
-    detect: Some(refuse_other_forms),
+    detect: Some(detect),
     may_be: &[],
-    decode: Some(|frame, input, limits, budget| {
-        let directory = Directory::read(input, limits, budget)?;
-        decode(directory, frame, input, limits, budget)
-    }),
+    decode: Some(legacy::decode),
     has_own_rules: false,
     encode: None,
     origin: None,
@@ -62,14 +60,14 @@ const TAR: (usize, &[u8]) = (257, b"ustar");
 /// Tar archives consist of blocks of so many bytes.
 const TAR_BLOCK: u64 = 512;
 
-/// Refuses other files of PyTorch by a message that says what they are.
-fn refuse_other_forms(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
+/// Detects files of before 1.6. Refuses other files of PyTorch by a message that says what they are.
+fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     let form = match ends.head {
         [0x80, 2..=5, rest @ ..]
             if rest.starts_with(LEGACY)
                 || rest.get(FRAME_SIZE..).is_some_and(|rest| rest.starts_with(LEGACY)) =>
         {
-            "a checkpoint of PyTorch before 1.6, a row of pickles"
+            return Ok(Detected::Frame(Frame::of_unknown_manifest(Container::Torch, ends.file_size)));
         }
         [0x80, 1..=5, ..] if ends.tail.ends_with(b".") => "a bare pickle of Python",
         head => {

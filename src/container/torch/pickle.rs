@@ -20,8 +20,44 @@ const MAX_PROTOCOL: u8 = 5;
 /// Entries that any memo may have: as many as an index of one byte can name.
 const MIN_MEMO_LIMIT: usize = 256;
 
-/// Reads a pickle: its values, and the one that it is.
-pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)> {
+/// A pickle that was read.
+pub struct Pickle<'a> {
+    /// Its values.
+    pub heap: Heap<'a>,
+    /// The value that it is.
+    pub root: Value,
+    /// Its bytes.
+    pub size: usize,
+}
+
+/// Why a pickle was not read.
+pub struct Stop {
+    /// What is wrong.
+    pub error: Error,
+    /// Bytes that the pickle has at least, if it has more than were given.
+    pub needs: Option<u64>,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop { error, needs: None }
+    }
+}
+
+/// Reads the pickle that is all of `bytes`.
+pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<Pickle<'a>> {
+    let pickle = read_first(bytes, budget).map_err(|stop| stop.error)?;
+    match bytes.len().saturating_sub(pickle.size) {
+        0 => Ok(pickle),
+        left => {
+            let at = pickle.size;
+            Err(broken!(Rule::PickleSyntax, "{left} bytes follow STOP at byte {at}"))
+        }
+    }
+}
+
+/// Reads the pickle that `bytes` begin with.
+pub fn read_first<'a>(bytes: &'a [u8], budget: &'a Budget) -> std::result::Result<Pickle<'a>, Stop> {
     let mut machine = Machine {
         heap: Heap::new(bytes, budget)?,
         cursor: Cursor::new(bytes),
@@ -29,20 +65,14 @@ pub fn read<'a>(bytes: &'a [u8], budget: &'a Budget) -> Result<(Heap<'a>, Value)
         marks: Vec::new(),
         memo: Vec::new(),
         memo_count: 0,
-        memo_limit: bytes.len().max(MIN_MEMO_LIMIT),
         budget,
     };
-    loop {
-        let at = machine.cursor.offset();
-        if machine.cursor.left() == 0 {
-            return Err(broken!(Rule::PickleSyntax, "it ends at byte {at} without STOP"));
-        }
-        let opcode = machine.cursor.u8()?;
-        if opcode == op::STOP {
-            let root = machine.stop()?;
-            return Ok((machine.release(), root));
-        }
-        machine.step(opcode).map_err(|e| e.within(format_args!("byte {at}")))?;
+    let root = machine.run();
+    let (size, needs) = (machine.cursor.offset(), machine.cursor.needs);
+    let heap = machine.release();
+    match root {
+        Ok(root) => Ok(Pickle { heap, root, size }),
+        Err(error) => Err(Stop { error, needs }),
     }
 }
 
@@ -56,12 +86,25 @@ struct Machine<'a> {
     memo: Vec<Option<Value>>,
     /// How many entries of the memo are in use, which is the index that MEMOIZE puts to, as in Python.
     memo_count: u64,
-    /// Entries that the memo may have: consecutive indexes are fewer than the bytes of the pickle.
-    memo_limit: usize,
     budget: &'a Budget,
 }
 
 impl<'a> Machine<'a> {
+    /// Takes all steps. Returns the value that is left at the end.
+    fn run(&mut self) -> Result<Value> {
+        loop {
+            let at = self.cursor.offset();
+            if self.cursor.left() == 0 {
+                self.cursor.needs = Some(at.saturating_add(1) as u64);
+                return Err(broken!(Rule::PickleSyntax, "it ends at byte {at} without STOP"));
+            }
+            match self.cursor.u8()? {
+                op::STOP => return self.stop(),
+                opcode => self.step(opcode).map_err(|e| e.within(format_args!("byte {at}")))?,
+            }
+        }
+    }
+
     fn step(&mut self, opcode: u8) -> Result<()> {
         match opcode {
             op::PROTO => self.protocol(),
@@ -112,7 +155,7 @@ impl<'a> Machine<'a> {
             }
             op::BINPERSID => {
                 let id = self.pop()?;
-                calls::storage(&mut self.heap, id)
+                calls::persistent(&mut self.heap, id)
             }
             op::NEWOBJ_EX => {
                 let (named, arguments, class) = (self.pop()?, self.pop()?, self.pop()?);
@@ -159,15 +202,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// FRAME says how many bytes may be read at once. All are in memory here, so the size is only checked.
+    /// FRAME says how many bytes may be read at once. The size is only checked.
     fn frame(&mut self) -> Result<()> {
         let size = self.cursor.u64()?;
         match size <= self.cursor.left() {
             true => Ok(()),
-            false => {
-                let left = self.cursor.left();
-                Err(broken!(Rule::PickleSyntax, "a frame of {size} bytes is promised, {left} are left"))
-            }
+            false => Err(self.cursor.truncated(size)),
         }
     }
 
@@ -180,11 +220,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The value that is left at the end.
-    fn stop(&mut self) -> Result<Value> {
-        let (at, left) = (self.cursor.offset(), self.cursor.left());
-        if left > 0 {
-            return Err(broken!(Rule::PickleSyntax, "{left} bytes follow STOP at byte {at}"));
-        }
+    fn stop(&self) -> Result<Value> {
         match (&*self.stack, &*self.marks) {
             ([root], []) => Ok(*root),
             _ => {
@@ -356,8 +392,10 @@ impl<'a> Machine<'a> {
             op::MEMOIZE => self.memo_count,
             _ => self.index(opcode)?,
         };
-        let at = usize::try_from(index).ok().filter(|at| *at < self.memo_limit).ok_or_else(|| {
-            fail!(Limit, "entry {index} of the memo is put; this pickle may have {}", self.memo_limit)
+        // Consecutive indexes are fewer than the bytes that were read.
+        let limit = self.cursor.offset().max(MIN_MEMO_LIMIT);
+        let at = usize::try_from(index).ok().filter(|at| *at < limit).ok_or_else(|| {
+            fail!(Limit, "entry {index} of the memo is put; at this byte of the pickle it may have {limit}")
         })?;
         while self.memo.len() <= at {
             push(self.budget, &mut self.memo, None)?;

@@ -142,12 +142,14 @@ fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Set by an error because the bytes end too early: how many are needed at least.
+    pub needs: Option<u64>,
 }
 
 impl<'a> Cursor<'a> {
     /// The front of a pickle.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { bytes, at: 0 }
+        Cursor { bytes, at: 0, needs: None }
     }
 
     /// Offset of the next byte.
@@ -165,14 +167,16 @@ impl<'a> Cursor<'a> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let found = usize::try_from(size).ok().and_then(|size| rest.get(..size));
         let bytes = found.ok_or_else(|| self.truncated(size))?;
-        let position = |at: usize| u32::try_from(at).map_err(|_| self.truncated(size));
-        let span = Span { start: position(self.at)?, size: position(bytes.len())? };
+        let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX); // a heap has fewer bytes
+        let span = Span { start: position(self.at), size: position(bytes.len()) };
         self.at = self.at.saturating_add(bytes.len());
         Ok((span, bytes))
     }
 
+    /// The error that the bytes end before the next `size` of them.
     #[cold]
-    fn truncated(&self, size: u64) -> Error {
+    pub fn truncated(&mut self, size: u64) -> Error {
+        self.needs = Some(size.saturating_add(self.at as u64));
         broken!(
             Rule::PickleSyntax,
             "{size} bytes are promised at byte {} of the pickle, {} are left",
@@ -208,8 +212,10 @@ impl<'a> Cursor<'a> {
     pub fn line(&mut self) -> Result<(Span, &'a [u8])> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let size = rest.iter().position(|byte| *byte == b'\n');
-        let size =
-            size.ok_or_else(|| broken!(Rule::PickleSyntax, "the line at byte {} does not end", self.at))?;
+        let size = size.ok_or_else(|| {
+            self.needs = Some(self.left().saturating_add(self.at as u64).saturating_add(1));
+            broken!(Rule::PickleSyntax, "the line at byte {} does not end", self.at)
+        })?;
         let line = self.span(size as u64)?;
         self.at = self.at.saturating_add(1);
         Ok(line)

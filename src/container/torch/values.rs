@@ -5,9 +5,12 @@
 
 use super::globals::{Bare, Element, Global};
 use crate::container::tables::push;
+use crate::container::zip::Method;
 use crate::error::{fail, Cause, Error, Quoted, Result, Rule};
 use crate::memory::{bytes_of, Budget};
+use crate::model::component::Checksum;
 use crate::model::manifest::table_position;
+use std::ops::Range;
 
 /// Bytes of the pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +124,25 @@ pub struct Storage {
     pub count: u64,
 }
 
+impl Storage {
+    /// Bytes of what its size counts; none if they are not known.
+    pub fn unit(&self) -> Option<u64> {
+        self.element.map_or(Some(1), Element::stored_size)
+    }
+}
+
+/// Where the file has the bytes of a storage.
+pub struct Record {
+    /// The stored bytes.
+    pub stored: Range<u64>,
+    /// How they are stored.
+    pub method: Method,
+    /// How many bytes they decode to.
+    pub size: u64,
+    /// The file's checksum of these, if it has one.
+    pub checksum: Option<Checksum>,
+}
+
 /// A tensor that the pickle describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor {
@@ -174,19 +196,6 @@ impl<'a> Heap<'a> {
         let foreign = Vec::new();
         let has_foreign = false;
         Ok(Heap { bytes, budget, chains, items, storages, tensors, numbers, foreign, has_foreign })
-    }
-
-    /// Gives back what was charged for its tables.
-    pub fn release(self) {
-        let sizes = [
-            bytes_of::<Chain>(self.chains.capacity()),
-            bytes_of::<Item>(self.items.capacity()),
-            bytes_of::<Storage>(self.storages.capacity()),
-            bytes_of::<Tensor>(self.tensors.capacity()),
-            bytes_of::<u64>(self.numbers.capacity()),
-            bytes_of::<(Span, Span)>(self.foreign.capacity()),
-        ];
-        sizes.into_iter().for_each(|size| self.budget.give_back(size));
     }
 
     /// What its tables are charged to.
@@ -335,6 +344,11 @@ impl<'a> Heap<'a> {
         Ok(Value::Storage(id))
     }
 
+    /// All storages. One that several tensors have is there for each.
+    pub fn storages(&self) -> &[Storage] {
+        &self.storages
+    }
+
     /// A storage.
     pub fn storage(&self, id: Id) -> Option<&Storage> {
         self.storages.get(id as usize)
@@ -365,6 +379,21 @@ impl<'a> Heap<'a> {
         let both = self.numbers.get(tensor.numbers as usize..).unwrap_or_default();
         let (shape, behind) = both.split_at_checked(rank).unwrap_or_default();
         (shape, behind.get(..rank).unwrap_or_default())
+    }
+}
+
+/// Gives back what was charged for the tables.
+impl Drop for Heap<'_> {
+    fn drop(&mut self) {
+        let sizes = [
+            bytes_of::<Chain>(self.chains.capacity()),
+            bytes_of::<Item>(self.items.capacity()),
+            bytes_of::<Storage>(self.storages.capacity()),
+            bytes_of::<Tensor>(self.tensors.capacity()),
+            bytes_of::<u64>(self.numbers.capacity()),
+            bytes_of::<(Span, Span)>(self.foreign.capacity()),
+        ];
+        sizes.into_iter().for_each(|size| self.budget.give_back(size));
     }
 }
 

@@ -17,7 +17,7 @@ use ztensor::model::manifest::Container;
 use ztensor::reader::{File, Mode, OpenOptions, VerifyOptions, VerifyReport};
 
 /// Those whose files are looked at, as `manifest.json` names them, and by what their names end.
-const CONTAINERS: [(&str, &str); 7] = [
+const CONTAINERS: [(&str, &str); 9] = [
     ("safetensors", ".safetensors"),
     ("gguf", ".gguf"),
     ("npz", ".npz"),
@@ -25,6 +25,8 @@ const CONTAINERS: [(&str, &str); 7] = [
     ("torch-zip", ".pt"),
     ("torch-zip", ".pth"),
     ("torch-zip", ".bin"),
+    ("torch-legacy", ".pt"),
+    ("torch-legacy", ".pth"),
 ];
 
 fn folder(name: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Checkpoints of PyTorch: views of one storage, checksums of records, plain values, refusals.
 
 use super::common::byte_order::is_as_here;
+use super::common::ReadOnly;
 use super::{folder, open_each, verify};
 use ztensor::error::{Cause, Rule};
 use ztensor::model::manifest::Container;
@@ -147,7 +148,6 @@ fn refusals_name_what_is_refused() {
         ("amber-pt-global-os-system.pt", Cause::Unsupported, "os.system"),
         ("amber-pt-inst.pt", Cause::Unsupported, "INST"),
         ("amber-pt-torchscript.pt", Cause::Unsupported, "TorchScript"),
-        ("amber-pt-legacy-pickle.pth", Cause::Unsupported, "before 1.6"),
         ("amber-pt-legacy-tar.pth", Cause::Unsupported, "tar archive"),
         ("amber-pt-plain-pickle.bin", Cause::Unsupported, "bare pickle"),
         ("amber-pt-version-99.pt", Cause::Unsupported, "\"99\""),
@@ -191,13 +191,65 @@ fn opening_stays_within_its_memory() {
     assert_eq!(File::open(&path, &few).unwrap_err().cause(), Cause::Limit);
 }
 
+/// Floats that a file of before 1.6 has for an object.
+fn floats(file: &File, name: &str) -> Vec<f32> {
+    let bytes = file.find(name).unwrap().component("data").unwrap().load().unwrap();
+    bytes.as_slice().chunks_exact(4).map(|n| f32::from_le_bytes(n.try_into().unwrap())).collect()
+}
+
 #[test]
-fn checkpoints_of_before_1_6_are_named_in_every_protocol() {
+fn checkpoints_of_before_1_6_are_read_from_every_source() {
+    let path = folder("valid").join("legacy.pt");
+    let source = ReadOnly(std::fs::read(&path).unwrap());
+    let from_source = File::from_source(Box::new(source), &OpenOptions::default(), String::from("a source"));
+    for file in open_each(&path).into_iter().chain([from_source]) {
+        let file = file.unwrap();
+        assert_eq!((file.container(), file.object_count()), (Container::Torch, 8));
+        assert_eq!(floats(&file, "a"), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(floats(&file, "view"), [3.0, 4.0, 5.0]);
+        assert_eq!(floats(&file, "z"), [0.0; 0]);
+        assert_eq!(file.find("view").unwrap().shape(), [1, 3]);
+        let offset = |name: &str| file.find(name).unwrap().component("data").unwrap().offset();
+        assert_eq!(offset("view"), offset("a") + 12, "one storage");
+        for data in file.objects().map(|object| object.component("data").unwrap()) {
+            assert!(!data.lacks_checksum(), "it never had one");
+            match data.borrow() {
+                Ok(borrowed) => assert_eq!(borrowed, data.load().unwrap().as_slice()),
+                Err(e) => assert_eq!(e.cause(), Cause::NotMappable),
+            }
+        }
+        let report = verify(&file).unwrap();
+        assert_eq!(report.bytes_not_covered, 8 * 2 + 2 * 4 + 3 * 2 + 8 + 6 * 4 + 3 * 4 + 2);
+    }
+}
+
+#[test]
+fn a_checkpoint_of_before_1_6_that_is_cut_is_refused() {
+    for name in ["legacy.pt", "amber-legacy-pickle.pth"] {
+        let bytes = std::fs::read(folder("valid").join(name)).unwrap();
+        for cut in 0..bytes.len() {
+            let e = File::open_memory(bytes[..cut].to_vec(), &OpenOptions::default()).unwrap_err();
+            assert!(cut <= 24 || matches!(e.cause(), Cause::Broken(_)), "{name}, cut at {cut}: {e}");
+        }
+        let longer = [&bytes[..], b"\0"].concat();
+        let e = File::open_memory(longer.clone(), &OpenOptions::default()).unwrap_err();
+        assert_eq!(e.cause(), Cause::Broken(Rule::TorchStorage), "{e}");
+        let trailing = OpenOptions { allow_trailing: true, ..OpenOptions::default() };
+        File::open_memory(longer, &trailing).unwrap();
+    }
+}
+
+#[test]
+fn checkpoints_of_before_1_6_are_read_in_every_protocol() {
     let number = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     let frame = [b"\x95", &(number.len() as u64).to_le_bytes()[..]].concat();
     for (protocol, frame) in [(2, &b""[..]), (3, b""), (4, &frame), (5, &frame)] {
-        let saved = [&[0x80, protocol], frame, number, b"\x80\x02M\xe9\x03.elements"].concat();
-        let e = File::open_memory(saved, &OpenOptions::default()).unwrap_err();
-        assert!(e.cause() == Cause::Unsupported && e.message().contains("before 1.6"), "{protocol}: {e}");
+        let rest = b"\x80\x02M\xe9\x03.\x80\x02}.\x80\x02}X\x01\0\0\0nK\x07s.\x80\x02].";
+        let saved = [&[0x80, protocol], frame, number, rest].concat();
+        let file = File::open_memory(saved.clone(), &OpenOptions::default()).unwrap();
+        assert!(file.object_count() == 0 && file.attributes().unwrap().get("n").is_some(), "{protocol}");
+        let other = [&saved[..saved.len() - rest.len() - 2], b"\x1a", &saved[saved.len() - rest.len() - 1..]];
+        let e = File::open_memory(other.concat(), &OpenOptions::default()).unwrap_err();
+        assert!(e.message().contains("bare pickle"), "{protocol}, another number: {e}");
     }
 }

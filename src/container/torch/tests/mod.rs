@@ -1,10 +1,11 @@
 //! Pickles that are put together here: every opcode, every rule, every budget.
 
+mod legacy;
 mod tensors;
 
 use super::decode::Attributes;
 use super::globals::Global;
-use super::pickle::read;
+use super::pickle::{read, Pickle};
 use super::tree::{walk, Visit};
 use super::values::{Heap, Id, Kind, Value};
 use crate::error::{Cause, Result, Rule};
@@ -95,13 +96,13 @@ impl Visit for Listed<'_> {
 /// The tensors of a pickle, and its attributes as a map.
 fn list_within(pickle: &[u8], memory: u64) -> Result<(Vec<String>, String)> {
     let budget = Budget::new(memory);
-    let (heap, root) = read(pickle, &budget)?;
+    let Pickle { heap, root, .. } = &read(pickle, &budget)?;
     let mut tape = Tape::default();
     let attributes = Attributes::new(&budget);
-    let mut listed = Listed { heap: &heap, lines: Vec::new(), attributes };
-    walk(&heap, root, &mut listed)?;
+    let mut listed = Listed { heap, lines: Vec::new(), attributes };
+    walk(heap, *root, &mut listed)?;
     let Listed { lines, attributes, .. } = listed;
-    let at = attributes.write(&heap, &mut tape)?;
+    let at = attributes.write(heap, &mut tape)?;
     let shown = at.map_or(String::new(), |at| format!("{:?}", tape.get(at)));
     Ok((lines, shown))
 }
@@ -335,11 +336,11 @@ fn integers_of_any_length_are_what_they_are() {
     ] {
         let pickle = whole([b"\x8a", &[bytes.len() as u8][..], bytes].concat());
         let budget = Budget::new(MEMORY);
-        assert_eq!(read(&pickle, &budget).unwrap().1, Value::Int(number));
+        assert_eq!(read(&pickle, &budget).unwrap().root, Value::Int(number));
     }
     let budget = Budget::new(MEMORY);
     let pickle = whole(b"\x8a\x09\0\0\0\0\0\0\0\x80\0");
-    assert!(matches!(read(&pickle, &budget).unwrap().1, Value::BigInt(_)));
+    assert!(matches!(read(&pickle, &budget).unwrap().root, Value::BigInt(_)));
     assert!(attributes(b"\x8a\x09\0\0\0\0\0\0\0\x80\0").contains("9223372036854775808"));
     assert!(
         attributes(b"\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff").contains("Negative(9223372036854775808)")
@@ -411,10 +412,10 @@ fn surrogates_by_themselves_are_kept_as_their_bytes() {
     for bytes in [&b"\xed\xa0\x80"[..], b"a\xed\xbf\xbfb\xed\xa0\x80", "\u{e9}\u{d7ff}".as_bytes()] {
         let pickle = whole([b"}", &of(bytes)[..], &tensor(), b"s"].concat());
         let budget = Budget::new(MEMORY);
-        let (heap, Value::Items(Kind::Dict, id)) = read(&pickle, &budget).unwrap() else {
+        let Pickle { heap, root: Value::Items(Kind::Dict, id), .. } = &read(&pickle, &budget).unwrap() else {
             panic!("{bytes:?}")
         };
-        assert_eq!(heap.text(heap.items(id).next().unwrap()), Some(bytes));
+        assert_eq!(heap.text(heap.items(*id).next().unwrap()), Some(bytes));
         assert!(attributes(dict(&[("x", of(bytes))])).contains("x"));
     }
     for bytes in [&b"\xff"[..], b"\xed\xa0", b"\xed\xc0\x80", b"\xed\xa0\x80\x80", b"a\xed\xa0\x80\xed"] {

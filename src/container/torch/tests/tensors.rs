@@ -292,7 +292,7 @@ fn views_stay_within_their_storage() {
 }
 
 #[test]
-fn storages_are_announced_in_one_form() {
+fn storages_are_announced_in_two_forms() {
     let of = |items: &[Vec<u8>]| rule([tuple(items), b"Q".to_vec()].concat());
     let class = || global("torch", "FloatStorage");
     let right = [text("storage"), class(), text("0"), text("cpu"), int(4)];
@@ -303,7 +303,9 @@ fn storages_are_announced_in_one_form() {
     };
     assert_eq!(rule(b"K\x01Q"), Some(Rule::PickleType));
     assert_eq!(of(&right[..4]), Some(Rule::PickleType));
-    assert_eq!(of(&[&right[..], &[b"N".to_vec()]].concat()), Some(Rule::PickleType));
+    let before_1_6 = [&right[..], &[b"N".to_vec()]].concat();
+    assert_eq!(lines([tuple(&before_1_6), b"Q".to_vec()].concat()), [": storage of 4"]);
+    assert_eq!(of(&[&before_1_6[..], &[b"N".to_vec()]].concat()), Some(Rule::PickleType));
     assert_eq!(with(0, text("module")), Some(Rule::PickleType));
     assert_eq!(with(1, global("torch", "Size")), Some(Rule::PickleType));
     assert_eq!(with(2, int(0)), Some(Rule::TorchStorage));
