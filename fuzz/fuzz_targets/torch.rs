@@ -1,6 +1,5 @@
-//! PyTorch: the input is the pickle of an archive that has two storages, or a whole file of before 1.6; everything that can be asked of
-//! it but copies.
-//! What released readers take, too, reads the same.
+//! PyTorch: the input is the pickle of an archive that has two storages, or a whole file from before 1.6. The
+//! target asks everything of it but copies. What released readers take, too, reads the same.
 #![no_main]
 
 use ztensor_fuzz::archive::checkpoint;

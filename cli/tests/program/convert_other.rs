@@ -1,5 +1,6 @@
-//! `zt convert` of what the library does not open: HDF5 and ONNX with the cargo feature `compat`, of which `tests/data` of this
-//! crate has a file each. And checkpoints of PyTorch before 1.6, which every command opens.
+//! `zt convert` of what the library does not open: HDF5 and ONNX with the cargo feature `compat`, of which
+//! `tests/data` of this crate has a file each. And checkpoints of PyTorch before 1.6, which every command
+//! opens.
 
 use crate::common;
 
@@ -11,7 +12,7 @@ fn small(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// A checkpoint of before 1.6.
+/// A checkpoint from before 1.6.
 fn legacy() -> PathBuf {
     data().join("foreign/valid/legacy.pt")
 }

@@ -27,7 +27,7 @@ use super::interface::Row;
 use crate::error::{fail, Result};
 use crate::model::manifest::Container;
 
-/// Its row, which detects files of before 1.6. Archives are detected as npz, which asks the members whether
+/// Its row, which detects files from before 1.6. Archives are detected as npz, which asks the members whether
 /// it is a checkpoint.
 pub(crate) const ROW: Row = Row {
     capabilities: Capabilities {
@@ -60,7 +60,7 @@ const TAR: (usize, &[u8]) = (257, b"ustar");
 /// Tar archives consist of blocks of so many bytes.
 const TAR_BLOCK: u64 = 512;
 
-/// Detects files of before 1.6. Refuses other files of PyTorch by a message that says what they are.
+/// Detects files from before 1.6. Refuses other files of PyTorch by a message that says what they are.
 fn detect(ends: Ends<'_>, _: &Limits) -> Result<Detected> {
     let form = match ends.head {
         [0x80, 2..=5, rest @ ..]

@@ -191,14 +191,14 @@ fn opening_stays_within_its_memory() {
     assert_eq!(File::open(&path, &few).unwrap_err().cause(), Cause::Limit);
 }
 
-/// Floats that a file of before 1.6 has for an object.
+/// Floats that a file from before 1.6 has for an object.
 fn floats(file: &File, name: &str) -> Vec<f32> {
     let bytes = file.find(name).unwrap().component("data").unwrap().load().unwrap();
     bytes.as_slice().chunks_exact(4).map(|n| f32::from_le_bytes(n.try_into().unwrap())).collect()
 }
 
 #[test]
-fn checkpoints_of_before_1_6_are_read_from_every_source() {
+fn checkpoints_from_before_1_6_are_read_from_every_source() {
     let path = folder("valid").join("legacy.pt");
     let source = ReadOnly(std::fs::read(&path).unwrap());
     let from_source = File::from_source(Box::new(source), &OpenOptions::default(), String::from("a source"));
@@ -224,7 +224,7 @@ fn checkpoints_of_before_1_6_are_read_from_every_source() {
 }
 
 #[test]
-fn a_checkpoint_of_before_1_6_that_is_cut_is_refused() {
+fn a_checkpoint_from_before_1_6_that_is_cut_is_refused() {
     for name in ["legacy.pt", "amber-legacy-pickle.pth"] {
         let bytes = std::fs::read(folder("valid").join(name)).unwrap();
         for cut in 0..bytes.len() {
@@ -240,7 +240,7 @@ fn a_checkpoint_of_before_1_6_that_is_cut_is_refused() {
 }
 
 #[test]
-fn checkpoints_of_before_1_6_are_read_in_every_protocol() {
+fn checkpoints_from_before_1_6_are_read_in_every_protocol() {
     let number = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     let frame = [b"\x95", &(number.len() as u64).to_le_bytes()[..]].concat();
     for (protocol, frame) in [(2, &b""[..]), (3, b""), (4, &frame), (5, &frame)] {

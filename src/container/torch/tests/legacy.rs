@@ -1,4 +1,4 @@
-//! Files of before PyTorch 1.6 that are put together here: where storages are found, and what is refused.
+//! Files from before PyTorch 1.6 that are put together here: where storages are found, and what is refused.
 
 use super::*;
 use crate::container::frame::{Frame, InMemory, Input, Limits, OnRange};
