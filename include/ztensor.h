@@ -1255,7 +1255,8 @@ struct zt_object_desc {
     const zt_component_desc *components; ///< The components for zt_write_object; NULL for zt_write_begin.
     size_t component_count; ///< Number of components.
     const zt_value *attributes; ///< Attributes to copy from an open file, a map; may be NULL.
-    const char *attributes_json; ///< Attributes as a JSON object, NUL-ended; may be NULL. See ZT_ATTRIBUTE_KIND_JSON.
+    /// More attributes as a JSON object, NUL-ended; may be NULL. A key in both is ZT_ERROR_EXISTS.
+    const char *attributes_json;
     size_t format_name_length; ///< Bytes of format_name; 0 if it is NUL-ended.
 };
 

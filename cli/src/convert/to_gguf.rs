@@ -10,6 +10,7 @@ use super::tensor::{Elements, Refusal, Tensor};
 use crate::failure::{report, Outcome};
 use std::path::Path;
 use ztensor::container::GGUF_MAX_RANK;
+use ztensor::model::dtype::ggml_type_number;
 use ztensor::model::value::Value;
 
 const NAME: &str = "GGUF";
