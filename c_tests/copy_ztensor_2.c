@@ -124,7 +124,7 @@ static void what_canonical_form_has_not(void)
     refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "xxh3 digest");
     batch[1] = request("z", noise);
     batch[1].encoding = ZT_ENCODING_ZSTD;
-    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "it is raw");
+    refused(zt_write_batch(w, batch, 2), ZT_ERROR_INVALID_ARGUMENT, "it has to be raw");
     CHECK_STATUS(bytes(w, "b", lines, SIZE), ZT_OK);
     CHECK_STATUS(bytes(w, "c", noise, SIZE), ZT_OK);
     finish(w);

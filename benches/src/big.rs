@@ -180,7 +180,7 @@ pub fn loaders<'a>(b: &'a Big) -> Vec<Loader<'a>> {
     );
     add(
         Libztensor,
-        "libztensor zt_component_load, mapped (lends)",
+        "libztensor zt_component_load, mapped (no copy)",
         Own,
         f,
         Box::new(move |_| load_each(b, 0)),

@@ -98,7 +98,7 @@ func because(err, cause error) error {
 // Allocator gives the memory that the library hands out: memory of C, at a multiple of alignment. Both functions are called from
 // any thread. NewAllocator makes one, for as long as the process runs.
 type Allocator struct {
-	Allocate func(size, alignment uintptr) unsafe.Pointer // nil if there is none.
+	Allocate func(size, alignment uintptr) unsafe.Pointer // nil on failure.
 	Free     func(memory unsafe.Pointer, size, alignment uintptr)
 	handle   cgo.Handle
 }

@@ -40,13 +40,13 @@ func (c Component) DTypeName() string {
 	return own(i.dtype_name, DType(i.dtype))
 }
 
-// TypeName is the name of the logical type, "" if there is none.
+// TypeName is the name of the logical type, "" if it has no type.
 func (c Component) TypeName() string {
 	i := c.info()
 	return own(i.type_name, Type(i._type))
 }
 
-// Type is the logical type; TypeNone if there is none.
+// Type is the logical type; TypeNone without one.
 func (c Component) Type() Type { return Type(C.zt_component_type(c.handle)) }
 
 // Encoding is EncodingRaw, EncodingZstd or another.
@@ -58,7 +58,7 @@ func (c Component) EncodingName() string {
 	return own(i.encoding_name, Encoding(i.encoding))
 }
 
-// Digest as it is written, "" if there is none.
+// Digest is the text of the digest, "" if it has no digest.
 func (c Component) Digest() string { return C.GoString(C.zt_component_digest(c.handle)) }
 
 // Caps is a set of Cap bits: what would work.
@@ -98,7 +98,7 @@ func (c Component) MeasureWatched(watch Watch) (uint64, error) {
 // Size is how many bytes it has when it is decoded; UnknownSize where the file does not say.
 func (c Component) Size() uint64 { return uint64(C.zt_component_size(c.handle)) }
 
-// Bytes lends the component's bytes in the mapped file: read-only, until File.Close. ErrNotMappable where they are
+// Bytes returns the component's bytes in the mapped file: read-only, until File.Close. ErrNotMappable where they are
 // compressed or the file is not mapped; then Read.
 func (c Component) Bytes() ([]byte, error) {
 	var data unsafe.Pointer
@@ -220,7 +220,7 @@ func dtypeOf[T Element]() DType {
 	}
 }
 
-// Elements lends the component as a slice of its elements: see Component.Bytes. uint16 also looks at f16 and bf16, uint8
+// Elements returns the component as a slice of its elements, without a copy: see Component.Bytes. uint16 also looks at f16 and bf16, uint8
 // at bool, f8 and anything else of one byte.
 func Elements[T Element](c Component) ([]T, error) {
 	data, err := c.Bytes()

@@ -39,10 +39,10 @@ func (f *File) Size() (size uint64) {
 // Mode that the file is in: what came of ModeAuto.
 func (f *File) Mode() Mode { return Mode(C.zt_file_mode(f.handle)) }
 
-// Attributes of the file, as encoding/json gives them; nil if there are none.
+// Attributes of the file, as encoding/json decodes them; nil without attributes.
 func (f *File) Attributes() (map[string]any, error) { return attributes(f.Value()) }
 
-// Value is the tree of the file's attributes; a null value if there are none.
+// Value is the tree of the file's attributes; a null value without attributes.
 func (f *File) Value() Value { return Value{C.zt_file_attributes(f.handle)} }
 
 // Identity tells whether a file is another one: for caches.
@@ -66,7 +66,7 @@ func (f *File) Identity() (Identity, error) {
 	return identity(func(i *C.zt_identity) C.zt_status { return C.zt_file_identity(f.handle, i) })
 }
 
-// Part is one of the files that a model is of.
+// Part is one of the files of a model.
 type Part struct {
 	Path      string // "" where it was not opened by one.
 	Size      uint64
@@ -108,7 +108,7 @@ func (f *File) ModelInfo() (ModelInfo, error) {
 	return ModelInfo{uint64(i.passed_over), uint64(i.unlisted)}, err
 }
 
-// Bytes lends all bytes of a part in the mapped file: read-only, but in ModePrivate, until Close.
+// Bytes returns all bytes of a part in the mapped file: read-only, but in ModePrivate, until Close.
 func (f *File) Bytes(part int) ([]byte, error) {
 	var data unsafe.Pointer
 	var size C.uint64_t
@@ -147,7 +147,7 @@ func (f *File) All() func(yield func(Object) bool) {
 	}
 }
 
-// Object of that name; ErrNotFound if there is none.
+// Object returns the object of that name, or ErrNotFound.
 func (f *File) Object(name string) (Object, error) {
 	text, length := chars(name)
 	found := C.zt_object_find_n(f.handle, text, length)

@@ -31,7 +31,7 @@ func (m *memory) free() {
 	m.pinned.Unpin()
 }
 
-// lasting is memory of a file that is in memory, until the last that reads it is done. nil is none.
+// lasting is memory of a file that is in memory, until its last reader is done; nil for other files.
 type lasting struct {
 	memory
 	users int32

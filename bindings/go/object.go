@@ -47,10 +47,10 @@ func (o Object) FormatName() string {
 	return own(i.format_name, Format(i.format))
 }
 
-// Attributes as encoding/json gives them; nil if there are none.
+// Attributes as encoding/json decodes them; nil without attributes.
 func (o Object) Attributes() (map[string]any, error) { return attributes(o.Value()) }
 
-// Value is the tree of the object's attributes; a null value if there are none.
+// Value is the tree of the object's attributes; a null value without attributes.
 func (o Object) Value() Value { return Value{C.zt_object_attributes(o.handle)} }
 
 // Components of the object.
@@ -62,7 +62,7 @@ func (o Object) Components() []Component {
 	return components
 }
 
-// Component of that role ("data" in a dense object); ErrNotFound if there is none.
+// Component returns the component of that role ("data" in a dense object), or ErrNotFound.
 func (o Object) Component(role string) (Component, error) {
 	text, length := chars(role)
 	found := C.zt_component_find_n(o.handle, text, length)
@@ -141,7 +141,7 @@ func (o Object) COO() (COO, error) {
 	return COO{shape(v.shape, v.rank), arrayOf(&v.values), arrayOf(&v.coords)}, nil
 }
 
-// Quantized is a tensor of quantized groups, checked; Zeros has no bytes if there are none.
+// Quantized is a tensor of quantized groups, checked; without zeros, Zeros has no bytes.
 type Quantized struct {
 	Shape                       []uint64
 	Bits, GroupSize             uint64

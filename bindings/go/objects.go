@@ -136,7 +136,7 @@ func WriteCOO[T Element](w *Writer, name string, shape []uint64, values []T, coo
 	})
 }
 
-// QuantizedGroup is a tensor of quantized groups to be written; Zeros without bytes is none.
+// QuantizedGroup is a tensor of quantized groups to be written; without zeros, Zeros has no bytes.
 type QuantizedGroup struct {
 	Bits, GroupSize             uint64
 	Packing                     string

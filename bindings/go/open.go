@@ -152,7 +152,7 @@ func OpenSource(from Source, options *Options) (*File, error) {
 	return f, because(err, kept.failed())
 }
 
-// Store has the files of a model: Open gives the file of a name, List the names in a folder (nil: there are none;
+// Store has the files of a model: Open gives the file of a name, List the names in a folder (nil: no folders;
 // ErrNotFound where that is no folder). They are called from several threads at once, during OpenModelFrom.
 type Store struct {
 	Open func(name string) (Source, error)

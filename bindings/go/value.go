@@ -25,7 +25,7 @@ func (v Value) DType() DType { return DType(C.zt_value_dtype(v.handle)) }
 // Len is the number of items of an array, of pairs of a map, 1 for a tag.
 func (v Value) Len() int { return int(C.zt_value_count(v.handle)) }
 
-// At is an item of an array, the value of a pair, what is tagged; a null value if there is none.
+// At is an item of an array, the value of a pair, what is tagged; a null value otherwise.
 func (v Value) At(i int) Value { return Value{C.zt_value_at(v.handle, C.size_t(i))} }
 
 // Key of a pair.

@@ -67,7 +67,7 @@ func (f *File) Verify(options *VerifyOptions) (Report, error) {
 		uint64(r.bytes_not_covered), uint64(r.not_checked)}, err
 }
 
-// Failures lists all that Verify finds broken; the error is of what kept it from looking.
+// Failures lists all damage that Verify finds; the error says why it could not check.
 func (f *File) Failures(options VerifyOptions) ([]Failure, error) {
 	var found []Failure
 	options.OnFailure = func(one Failure) bool { found = append(found, one); return true }

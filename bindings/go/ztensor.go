@@ -48,7 +48,7 @@ const (
 
 func (s Status) Error() string { return C.GoString(C.zt_status_name(C.zt_status(s))) }
 
-// Error is a status with the library's message. errors.Is(err, ztensor.ErrCorrupt) tells what it is; errors.Is(err,
+// Error is a status with the library's message. errors.Is(err, ztensor.ErrCorrupt) checks the status; errors.Is(err,
 // fs.ErrNotExist), context.Canceled and an error of a reader or writer of yours are found in it, too.
 type Error struct {
 	Status  Status

@@ -140,7 +140,7 @@ def timed(call):
 
 
 def imported(module, folder):
-    """Seconds of a fresh Python that imports it, of which bytecode is there."""
+    """Seconds of a fresh Python that imports it, with cached bytecode."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", f"import {module}"], check=True, capture_output=True, text=True,

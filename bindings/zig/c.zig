@@ -113,7 +113,7 @@ pub fn borrowed(data: ?*const anyopaque, size: usize) []const u8 {
     return if (size == 0) &.{} else @as([*]const u8, @ptrCast(data.?))[0..size];
 }
 
-/// A name and its length, of which an empty one is NUL-ended.
+/// A name and its length; an empty one is NUL-terminated.
 pub fn start(name: []const u8) [*c]const u8 {
     return if (name.len == 0) "" else name.ptr;
 }

@@ -29,7 +29,7 @@ pub const Component = struct {
     pub fn logicalType(self: Component) c.zt_type {
         return c.zt_component_type(self.handle);
     }
-    /// The logical type; null if there is none.
+    /// The logical type; null without one.
     pub fn typeName(self: Component) ?[:0]const u8 {
         const of = self.info();
         return base.text(of.type_name) orelse types.typeName(of.type);
@@ -72,7 +72,7 @@ pub const Component = struct {
         try base.check(c.zt_component_measure(self.handle, progress, context, &n));
         return n;
     }
-    /// The bytes in the mapped file; error.NotMappable where there are none, then `read` or `load`. Aligned as their elements are,
+    /// The bytes in the mapped file; error.NotMappable if they are not mapped; then use `read` or `load`. Aligned as their elements are,
     /// and to 64 bytes in a .zt file.
     pub fn bytes(self: Component) Error![]const u8 {
         var data: ?*const anyopaque = null;

@@ -193,7 +193,7 @@ pub const Writer = struct {
         try base.check(c.zt_write_end(self.handle));
     }
 
-    /// As it is stored; new_name: null for the same.
+    /// Copies stored bytes; new_name: null for the same name.
     pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
         try self.copyWith(from, new_name, base.sized(c.zt_copy_options));
     }

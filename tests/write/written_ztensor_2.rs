@@ -217,9 +217,9 @@ fn canonical_form_refuses_what_it_has_not() {
     );
     for (options, why) in [
         (WriterOptions { version: Version::V1_2, digest: None, ..canonical() }, "a canonical form"),
-        (WriterOptions { encoding: Encoding::Zstd, ..canonical() }, "an encoding is asked for"),
+        (WriterOptions { encoding: Encoding::Zstd, ..canonical() }, "an encoding is not possible"),
         (WriterOptions { digest: Some(Algorithm::Sha256), ..canonical() }, "a digest other than xxh3"),
-        (WriterOptions { alignment: 1 << 17, ..canonical() }, "an alignment is asked for"),
+        (WriterOptions { alignment: 1 << 17, ..canonical() }, "an alignment is not possible"),
     ] {
         assert_refused(&options, why);
     }

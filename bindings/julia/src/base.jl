@@ -135,7 +135,7 @@ const TYPES = Dict("f64" => Float64, "f32" => Float32, "f16" => Float16, "bf16" 
     "complex32" => ComplexF16, "complex64" => ComplexF32, "complex128" => ComplexF64)
 const STORAGE = Dict("complex32" => "f16", "complex64" => "f32", "complex128" => "f64")
 
-"The type of elements. A file's bools may be bytes that are neither 0 nor 1: they are UInt8. What Julia has no type for comes as it is stored."
+"The type of elements. A file's bools may be bytes that are neither 0 nor 1: they are UInt8. Elements without a Julia type have their storage type."
 function element_type(dtype::AbstractString, logical)
     logical in keys(TYPES) && return TYPES[logical]
     return dtype == "bool" ? UInt8 : TYPES[dtype]

@@ -49,7 +49,7 @@ function prefetch(cache::Cache, components)
     slices = zt_read_request[slice_of(cache, c) for c in components]
     check(zt_cache_prefetch(live(cache), slices, length(slices)))
 end
-"Drops components; all that are not pinned, if there are none."
+"Drops components; without arguments all that are not pinned."
 function drop(cache::Cache, components = ())
     slices = zt_read_request[slice_of(c) for c in components]
     check(zt_cache_drop(live(cache), isempty(slices) ? C_NULL : slices, length(slices)))

@@ -30,9 +30,9 @@ bits_of(containers) = reduce(|, (UInt32(1) << chosen(CONTAINERS, one) for one in
 """
     open(path; mode = :map, verify = false, strict = false, threads = 0, containers = (), progress = nothing, ...)
 
-Opens a file of any container. mode: `:map` lends bytes in place, `:read` survives files that are cut short meanwhile, `:auto` maps
-where that can be done and the file is on this machine, `:private` lends bytes that may be written to, in memory alone. containers:
-those that may be opened, `:safetensors`, `:gguf`, ...; all if there are none. progress: of verify, a function of (done, total) that
+Opens a file of any container. mode: `:map` borrows bytes in place, `:read` survives files that are cut short meanwhile, `:auto` maps
+where that can be done and the file is on this machine, `:private` maps bytes that may be changed in memory only. containers:
+those that may be opened, `:safetensors`, `:gguf`, ...; by default all. progress: of verify, a function of (done, total) that
 may return false to stop; then the call uses one thread. Others are the fields of zt_open_options: max_memory, max_objects, ...;
 allocator and thread_hooks are a `Ref` to their structs, of C functions, as Julia's may not run on threads of others.
 
@@ -102,7 +102,7 @@ Base.filesize(file::File) = sum(part.size for part in parts(file))
 "What came of :auto, else what was asked for."
 mode(file::File) = symbol(MODES, zt_file_mode(live(file)))
 attribute_values(file::File) = value_or_nothing(file, zt_file_attributes(live(file)))
-"The files that it is of: path (nothing where it was not opened by one), size, container."
+"Its files: path (nothing where it was not opened by one), size, container."
 parts(file::File) = [part_of(live(file), i - 1) for i in 1:Int(zt_part_count(live(file)))]
 function part_of(file, number)
     i = got(zt_part_info, zt_part_get_info, file, number)[]

@@ -10,7 +10,7 @@ again when they are given back. Iterating over it gives each event's memory back
         use(event.number, event.offset, event.bytes)
     end
 
-An event with an error is of a target that failed, and has no bytes; what ended the load is thrown behind all events. order: :position
+An event with an error belongs to a target that failed, and has no bytes; what ended the load is thrown behind all events. order: :position
 in the files, :given or :largest first. keep_going: a target that fails does not end the others. `close` it, or leave it to the garbage
 collector; with a function, as `Load(targets) do load`, it is closed when that ends.
 """

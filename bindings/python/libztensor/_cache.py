@@ -63,7 +63,7 @@ class Cache(Handle):
         check(lib.zt_cache_prefetch(self._live(), requests, len(requests)))
 
     def drop(self, slices: Iterable[Read] = ()) -> None:
-        """Drops slices; all that are not pinned, if there are none."""
+        """Drops slices; without arguments all that are not pinned."""
         requests, _ = requests_of(slices)
         check(lib.zt_cache_drop(self._live(), requests or None, len(requests)))
 

@@ -122,7 +122,7 @@ class Component(Handle):
 
     def numpy(self, shape: Optional[Iterable[int]] = None, *, threads: int = 0, verify: bool = False, progress: Progress = None) -> Any:
         """The elements as an array: in the mapped file, read-only, where that can be; else decoded. The array keeps the
-        memory, and outlives the file. What NumPy has no elements for comes as it is stored. progress(done, total) may return
+        memory, and outlives the file. Elements without a NumPy type have their storage type. progress(done, total) may return
         False to stop."""
         dtype = stored_dtype(*names_of(self._info)[:2])
         data, size, check_it = ctypes.c_void_p(), ctypes.c_size_t(), verify and Caps.VERIFY in self.caps

@@ -25,7 +25,7 @@ CONTAINERS = {lib.zt_container_name(number).decode(): number for name, number in
 
 
 class Part(NamedTuple):
-    """One of the files that a model is of; path is None where it was not opened by one."""
+    """One of the files of a model; path is None if it was not opened by a path."""
 
     path: Optional[str]
     size: int
@@ -74,8 +74,8 @@ class File(Handle, Mapping[str, Object]):
     URL (s3://, gs://, az://, https://) a file or a model, if libztensor_remote is installed; remote has what zt_remote_options
     has: {"endpoint": ..., "root_certificates": Path("authority.pem").read_text()}.
 
-    mode: "map" lends bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
-    the file is on this machine, "private" lends bytes that may be written to, in memory alone. containers: those that may be
+    mode: "map" borrows bytes in place, "read" survives files that are cut short meanwhile, "auto" maps where that can be done and
+    the file is on this machine, "private" maps bytes that may be changed in memory only. containers: those that may be
     opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
     messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. shards: "on use", "at open" or
     "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. part: open_model opens
@@ -86,7 +86,7 @@ class File(Handle, Mapping[str, Object]):
         if isinstance(path, str) and "://" in path:
             self._open(remote_library().zt_remote_open, path.encode(), remote_options(**remote or {}), **how)
         elif remote:
-            raise InvalidArgument(f"remote has options for URLs, and {path!r} is none")
+            raise InvalidArgument(f"remote has options for URLs, and {path!r} is not a URL")
         else:
             self._open(lib.zt_open, os.fsencode(path), **how)
 
@@ -115,7 +115,7 @@ class File(Handle, Mapping[str, Object]):
 
     @classmethod
     def open_memory(cls, data: Any, **how: Any) -> "File":
-        """A file that is in memory: bytes, or any other contiguous buffer, which must stay as it is. Arrays keep it, and so do
+        """A file that is in memory: bytes, or any other contiguous buffer, which must not change. Arrays keep it, and so do
         tensors that others took by DLPack."""
         import numpy
 
@@ -177,13 +177,13 @@ class File(Handle, Mapping[str, Object]):
 
     @property
     def attribute_values(self) -> Optional[Value]:
-        """The attributes as a tree of values; None if there are none."""
+        """The attributes as a tree of values; None without attributes."""
         found = lib.zt_file_attributes(self._live())
         return Value(self, found) if found else None
 
     @property
     def parts(self) -> list[Part]:
-        """The files that it is of."""
+        """Its files."""
         return [part_of(self._live(), i) for i in range(lib.zt_part_count(self._live()))]
 
     def bytes(self, part: int = 0) -> memoryview:

@@ -76,7 +76,7 @@ def remote():
 
 
 class Handle:
-    """What stands for something in the library. A copy would stand for the same thing and give it back twice, so there is none."""
+    """An object of the library. It cannot be copied: a copy would free the same object twice."""
 
     def __repr__(self) -> str:
         try:
@@ -119,7 +119,7 @@ class NotFound(ZTensorError, KeyError):
 
 
 class UnknownContainer(ZTensorError, ValueError):
-    """No container that is read here, by the content of the file."""
+    """The content is not in a format that the library reads."""
 
     status = c.ZT_ERROR_UNKNOWN_CONTAINER
 

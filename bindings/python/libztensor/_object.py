@@ -32,7 +32,7 @@ class Coo(NamedTuple):
 
 
 class Quantized(NamedTuple):
-    """A tensor of quantized groups, checked; zeros is None if there are none. What comes behind them is said by zTensor 2."""
+    """A tensor of quantized groups, checked; zeros is None without zeros. zTensor 2 sets the fields after them."""
 
     shape: tuple[int, ...]
     bits: int
@@ -70,7 +70,7 @@ class Object(Handle, Mapping[str, Component]):
 
     @property
     def attribute_values(self) -> Optional[Value]:
-        """The attributes as a tree of values; None if there are none."""
+        """The attributes as a tree of values; None without attributes."""
         found = lib.zt_object_attributes(self._live())
         return Value(self._file, found) if found else None
 

@@ -39,7 +39,7 @@ def _header(tensors: list, metadata: Optional[dict[str, str]]) -> bytes:
 
 
 def write(to: BinaryIO, tensors: list, metadata: Optional[dict[str, str]]) -> None:
-    """Writes tensors, each of which is made when it is written and given up after that."""
+    """Writes tensors. Each one is made when it is written, and freed afterwards."""
     for of in tensors:
         if of.type not in NAMES:
             raise Unsupported(f"{of.name!r}: safetensors has no elements of {of.type}: write a .zt file")

@@ -96,7 +96,7 @@ class Value(Handle):
         return json.loads(buffer.value.decode())
 
     def python(self) -> Any:
-        """None, bool, int, float, str, bytes, list, dict or Tag. A map with a key that is none of a dict's is a list of
+        """None, bool, int, float, str, bytes, list, dict or Tag. A map with a key that a dict cannot have is a list of
         pairs."""
         return _PYTHON[lib.zt_value_get_kind(self._live())](self)
 

@@ -44,7 +44,7 @@ class ToWrite(NamedTuple):
 
 class Weight(NamedTuple):
     """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes, PAIRS for two 4-bit floats in a
-    byte, "" if it cannot be read. element: what it is called. block: elements and bytes of a block, if rows are whole blocks."""
+    byte, "" if it cannot be read. element: its name. block: elements and bytes of a block, if rows are whole blocks."""
 
     name: str
     object: int
@@ -200,7 +200,7 @@ def _place(one, dimension: int):
             raise ValueError(f"a slice goes forwards, not by {by}")
         return slice(first, max(first, last), by)
     if not hasattr(one, "__index__"):
-        raise TypeError(f"an index is of whole numbers, slices and ..., not {one!r}")
+        raise TypeError(f"an index has integers, slices and ..., not {one!r}")
     place = operator.index(one)
     if not -dimension <= place < dimension:
         raise IndexError(f"index {place} is out of bounds for a dimension of {dimension}")
@@ -208,7 +208,7 @@ def _place(one, dimension: int):
 
 
 class Slice(Handle):
-    """A tensor of which parts are read: ``[...]`` as of an array, forward steps alone. Only what is needed is read; what
+    """A tensor that is read in parts: ``[...]`` like an array, only with forward steps. Only what is needed is read; what
     get_tensor leaves in the file stays there, and a part is then a view of it."""
 
     def __init__(self, opened: "Opened", of: Weight) -> None:
@@ -292,7 +292,7 @@ class Opened(Handle):
         return [of.name for of in sorted(self._weights().values(), key=lambda of: (of.part, of.offset))]
 
     def metadata(self) -> Optional[dict[str, str]]:
-        """The attributes of the file that are texts; None if there are none, and {} if there is an empty map of them.
+        """The attributes of the file that are texts; None without them, and {} for an empty map.
         ``attributes`` has the others, too."""
         found = self._file.attribute_values
         if found is None:
@@ -316,7 +316,7 @@ class Opened(Handle):
         return load(self._file, self._framework, self._mapped)
 
     def get_slice(self, name: str) -> Slice:
-        """A tensor of which parts are read."""
+        """A tensor that is read in parts."""
         return Slice(self, self._weight(name))
 
 
@@ -431,7 +431,7 @@ def _in_elements(of: Weight, place: list) -> list:
     if of.type == of.element:
         return place
     if of.block is None:
-        raise ValueError(f"{of.name!r}: its rows are no whole blocks of {of.element}, so ranks cannot share it")
+        raise ValueError(f"{of.name!r}: its rows are not whole blocks of {of.element}, so ranks cannot share it")
     elements, width = of.block
     if place[-1] % width:
         raise ValueError(f"{of.name!r}: a cut at byte {place[-1]} of a row is inside a block of {of.element}, which has {width} bytes")

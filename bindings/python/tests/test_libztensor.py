@@ -188,7 +188,7 @@ def test_a_tensor_of_dlpack_may_outlive_python(path):
 
 
 def test_options_of_urls_are_for_urls():
-    with pytest.raises(libztensor.InvalidArgument, match="is none"):
+    with pytest.raises(libztensor.InvalidArgument, match="is not a URL"):
         libztensor.File("a.zt", remote={"retries": 1})
 
 
