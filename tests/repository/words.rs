@@ -54,7 +54,8 @@ fn prose(page: &str) -> String {
         if line.starts_with("```") {
             is_code = !is_code;
         }
-        let is_prose = !is_code && !line.trim_start().starts_with(['|', '#', '`']) && !line.starts_with("    ");
+        let is_prose =
+            !is_code && !line.trim_start().starts_with(['|', '#', '`']) && !line.starts_with("    ");
         match is_prose {
             true if line.starts_with("- ") => out += &format!("\n\n{line}\n"),
             true => out += &format!("{line}\n"),

@@ -113,7 +113,7 @@ fn objects_that_2_cannot_represent_are_left_out() {
             object("blocked_ell", &json!([8]), &json!({ "data": data })),
             "\"blocked_ell\" is not namespace.name",
         ),
-        (groups, "the layout \"zt.quant_group/1\", which says more than \"quantized_group\""),
+        (groups, "the layout \"zt.quant_group/1\", which, unlike \"quantized_group\""),
         (object("acme.empty/1", &json!([8]), &json!({})), "it has no component"),
         (object("dense", &json!([8]), &json!({ "data": data, "more": data })), "but it has 2 parts"),
         (dense(8, &json!({ "encoding": "acme" })), "its decoded size is unknown"),

@@ -38,7 +38,7 @@ pub fn reserve_value(cursor: &Cursor<'_>, manifest: &mut Manifest) -> Result<()>
             let fits = budget.has(values.size().saturating_add(more) as u64);
             values.reserve_within(if fits { more } else { SMALL }, budget)
         }
-        _ => Ok(()), // where nothing is charged, it grows as it is filled
+        _ => Ok(()), // where nothing is charged, it grows while it is filled
     }
 }
 

@@ -156,7 +156,7 @@ pub(super) fn single(
             Front::Version(major, minor) => {
                 return Err(fail!(
                     Unsupported,
-                    "its header is of version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
+                    "its header has version {major}.{minor}; 1.0, 2.0 and 3.0 are read here"
                 ));
             }
             Front::Other => return Err(fail!(Internal, "an array does not begin as one")),

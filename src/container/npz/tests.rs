@@ -110,7 +110,7 @@ fn a_shape_is_a_tuple_of_integers() {
 
 #[test]
 fn types_are_read_or_listed() {
-    let native = cfg!(target_endian = "big"); // what names no order has that of the machine
+    let native = cfg!(target_endian = "big"); // without a named order it has the machine's
     for (descr, dtype, big) in [
         ("'|b1'", Dtype::Bool, false),
         ("'|i1'", Dtype::I8, false),

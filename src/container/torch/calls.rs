@@ -38,7 +38,7 @@ impl Arguments {
 /// What a persistent id stands for: ('storage', class, key, location, count) for a storage. Before PyTorch
 /// 1.6 a storage has a sixth field, and ('module', class, file, source) stands for the class.
 pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
-    let refused = || wrong(format_args!("the persistent id is {}, not that of a storage", id.kind()));
+    let refused = || wrong(format_args!("the persistent id is {}, not a storage's", id.kind()));
     let Value::Items(Kind::Tuple, items) = id else { return Err(refused()) };
     let Some(([mark, class, key, location, count, view], fields)) = heap.array::<6>(items) else {
         return Err(refused());
@@ -391,5 +391,5 @@ fn rebuild_unreadable(heap: &mut Heap<'_>, reason: Unreadable, given: &Arguments
 
 #[cold]
 fn unreadable_arguments(reason: Unreadable) -> Error {
-    wrong(format_args!("the arguments of a {} tensor are none of those that PyTorch writes", reason.name()))
+    wrong(format_args!("the arguments of a {} tensor are not those that PyTorch writes", reason.name()))
 }

@@ -89,7 +89,7 @@ fn only_foreign(heap: &Heap<'_>, foreign: Value) -> Error {
     let (module, name) = heap.foreign_name(foreign).unwrap_or((b"torch", b"unknown"));
     fail!(
         Unsupported,
-        "it has no tensor and names {}.{}, which is none of the functions and classes of plain checkpoints; nothing is \
+        "it has no tensor and names {}.{}, which is not one of the functions and classes of plain checkpoints; nothing is \
          imported or run",
         Bare(module),
         Bare(name)
@@ -215,7 +215,7 @@ impl Found<'_> {
         self.add(path, component, shape, 1)
     }
 
-    /// Adds an object of one component. Its last dimension is that of PyTorch times `elements_per_unit`.
+    /// Adds an object of one component. Its last dimension is PyTorch's times `elements_per_unit`.
     fn add(
         &mut self,
         path: &[u8],

@@ -137,7 +137,7 @@ fn of_utils(name: &str) -> Option<Global> {
     }
 }
 
-/// Whether a name that has no meaning here is that of a function by which a later PyTorch makes a tensor.
+/// Whether an unknown name may be a function by which a later PyTorch makes a tensor.
 pub fn is_rebuild(module: &[u8], name: &[u8]) -> bool {
     module == b"torch._utils"
         && name.starts_with(b"_rebuild_")

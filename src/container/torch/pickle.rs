@@ -198,7 +198,7 @@ impl<'a> Machine<'a> {
     fn protocol(&mut self) -> Result<()> {
         match self.cursor.u8()? {
             0..=MAX_PROTOCOL => Ok(()),
-            later => Err(fail!(Unsupported, "it is of protocol {later}; 0 to {MAX_PROTOCOL} are read here")),
+            later => Err(fail!(Unsupported, "its protocol is {later}; 0 to {MAX_PROTOCOL} are read here")),
         }
     }
 

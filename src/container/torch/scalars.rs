@@ -130,7 +130,7 @@ pub fn decimal<T: std::str::FromStr>(cursor: &mut Cursor<'_>, what: &str) -> Res
     parse(line, what)
 }
 
-/// Parses the number on a line; a line of more than 400 bytes is none.
+/// Parses the number on a line; a line of more than 400 bytes is not one.
 fn parse<T: std::str::FromStr>(line: &[u8], what: &str) -> Result<T> {
     const MAX_LINE: usize = 400;
     let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= MAX_LINE);

@@ -154,7 +154,7 @@ impl Walk<'_, '_> {
         push(self.heap.budget(), &mut self.open, Open { kind, id, place, passed: 0, path_size })
     }
 
-    /// Refuses a dict with a key twice, of which PyTorch shows only the last: no program writes one.
+    /// Rejects a dict with a key twice: PyTorch shows only the last one, and no program writes one.
     fn check_keys(&self, id: Id) -> Result<()> {
         let (budget, mut keys, mut items) = (self.heap.budget(), Vec::new(), self.heap.items(id));
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
