@@ -5,7 +5,7 @@
 //! writes the detail, each caller adds its context before it (component, object, path). Building a message
 //! never aborts: without memory the line is cut.
 
-#[allow(unsafe_code)] // one pointer, to the heap or to what is there without memory
+#[allow(unsafe_code)] // one pointer, to the heap or to a preallocated error
 mod data;
 mod os;
 mod rule;

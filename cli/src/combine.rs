@@ -151,7 +151,7 @@ pub fn merge(arguments: &Merge) -> Outcome<()> {
     check_is_zt(output)?;
     check_whole(output)?;
     check_free(output, arguments.force)?;
-    let old = identity(output); // before the inputs are read, one of which it may be
+    let old = identity(output); // before the inputs are read, it may be one of them
     let inputs = models::once(inputs);
     let files = inputs.iter().map(|path| models::open(path)).collect::<Outcome<Vec<_>>>()?;
     let mut objects = Vec::new();
@@ -274,7 +274,7 @@ pub fn compact(arguments: &Compact) -> Outcome<()> {
     let damage = Damage::new(arguments.allow_damaged);
     copy_all(&mut writer, &objects, path, &interrupt, &damage)?;
     let summary = writer.finish().map_err(|e| failure(&interrupt, path, path, e))?;
-    drop(new.open()?); // by itself, as its name may be that of a part
+    drop(new.open()?); // by itself, as its name may be a part's
     NewFiles { files: vec![new], old_root: old, ..NewFiles::default() }.publish()?;
     let freed = before.saturating_sub(summary.file_size);
     report(path, &format!("{} given back", text::size(freed)), &summary)?;

@@ -300,7 +300,7 @@ unsafe extern "C" fn read_many(
 
 unsafe extern "C" fn close(context: *mut c_void) {
     guard(|| {
-        runtime::check_process()?; // in a child it is left as it is: dropping it may wait for threads that are not there
+        runtime::check_process()?; // in a child it is left alone: dropping it may wait for threads that are not there
                                    // SAFETY: from `Files::source`; called once, last.
         drop(unsafe { Arc::from_raw(context.cast::<Object>().cast_const()) });
         Ok(())

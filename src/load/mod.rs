@@ -33,7 +33,7 @@ mod request;
 mod slab;
 mod slots;
 mod strategy;
-#[allow(unsafe_code)] // fills the memory that the ring lends
+#[allow(unsafe_code)] // fills the memory of the ring
 mod streaming;
 
 pub(crate) use blocking::{run, run_one};

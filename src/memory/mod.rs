@@ -1,7 +1,7 @@
 //! Memory that is asked for fallibly, in large pieces: on huge pages where the system has them.
 
 mod budget;
-#[allow(unsafe_code)] // views its own memory as bytes, which it borrows as long as it is there
+#[allow(unsafe_code)] // views its own memory as bytes, which it borrows as long as it exists
 mod buffer;
 #[allow(unsafe_code)] // calls functions of the host's, and views their memory as bytes
 mod host;

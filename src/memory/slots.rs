@@ -105,7 +105,7 @@ mod tests {
         assert!(SlotMemory::stride(usize::MAX).is_err() && SlotMemory::allocate(usize::MAX, 2).is_err());
         let (other, _) = SlotMemory::allocate(stride, 9).unwrap();
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| other.address(&slots[0])));
-        assert!(outcome.is_err(), "a slot of one memory is none of another");
+        assert!(outcome.is_err(), "a slot belongs to one memory");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl File {
         if is_noted && self.own_origin()?.is_some() {
             return Err(self.in_file(fail!(
                 Exists,
-                "it has an attribute {:?}, which is where a copy notes what it is made from",
+                "it has an attribute {:?}, where a copy notes its origin",
                 Self::ORIGIN
             )));
         }

@@ -97,7 +97,7 @@ pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) ->
     }
     let search = search(source, limits, 0)?;
     if search.count == 0 && search.is_complete {
-        return Err(error.within(format_args!("no whole file ends within it, so nothing can be cut back")));
+        return Err(error.within(format_args!("no complete file ends within it, so nothing can be cut back")));
     }
     search.decide(source, limits)
 }
@@ -129,7 +129,7 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
     }
     let prefix = Prefix { source, size: tail.end };
     let (frame, manifest) = read_manifest(&prefix, limits).map_err(|e| match e.cause() {
-        Cause::Broken(_) => mismatch(format_args!("no whole file ends there: {e}")),
+        Cause::Broken(_) => mismatch(format_args!("no complete file ends there: {e}")),
         _ => e,
     })?;
     if frame.manifest.start != tail.start {
@@ -179,7 +179,7 @@ impl Search {
     fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
         match self.first.as_slice() {
             _ if !self.is_complete => Err(self.ambiguous("more places look like an end than can be checked")),
-            _ if self.last_wins => self.last.ok_or_else(|| self.ambiguous("there is none")),
+            _ if self.last_wins => self.last.ok_or_else(|| self.ambiguous("no place was found")),
             [only] => match is_zero_between(source, limits, only)? {
                 true => Ok(*only),
                 false => Err(self.ambiguous("bytes in front of it that belong to nothing are not zero")),

@@ -166,7 +166,7 @@ pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -
         return error;
     }
     if is_unfinished(label) {
-        return error.within(format_args!("its name is that of a download that is not complete"));
+        return error.within(format_args!("its name is an incomplete download's"));
     }
     let size = source.size();
     let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // a small file has its header in front

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_file_has_the_bytes_that_came_and_calls_end_where_they_should() {
         let data: Vec<u8> = (0..15_u32 << 20).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
-        let (mut expected, mut state) = (b"what is there".to_vec(), 1_u64);
+        let (mut expected, mut state) = (b"old content".to_vec(), 1_u64);
         let mut file = nameless();
         file.write_all(&expected).unwrap();
         let mut writer = BufferedFile::new(file, expected.len() as u64).unwrap();

@@ -130,7 +130,7 @@ fn head_record(file: &FilePart, start: u64, manifest: &[u8]) -> Result<HeadRecor
     let mut before = [0; AppendRecord::SIZE];
     if record_of(file.source())?.is_none() {
         file.source().read_at(AppendRecord::OFFSET, &mut before)?;
-    } // else the record is of an append that was killed before it wrote anything, and is not restored
+    } // else the record belongs to an append that was killed before it wrote anything, and is not restored
     Ok(HeadRecord { offset: AppendRecord::OFFSET, bytes: record.to_bytes(), before })
 }
 

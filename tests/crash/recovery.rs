@@ -177,7 +177,7 @@ fn a_record_that_does_not_fit_its_file_is_an_error_and_decides_nothing() {
     let wrong = [
         (
             AppendRecord { tail: right.tail.start..right.tail.end - 1, ..right.clone() },
-            "no whole file ends there",
+            "no complete file ends there",
         ),
         (AppendRecord { tail: right.tail.start..1 << 40, ..right.clone() }, "past its end"),
         (

@@ -158,7 +158,7 @@ fn what_people_have_in_place_of_a_model_is_named() {
         ("torn.safetensors", &torn, &["zeros", "incomplete"]),
         ("short.safetensors", &torn[..60], &["zeros", "incomplete"]),
         ("short.gguf", &torn_keys, &["zeros", "incomplete"]),
-        ("m.safetensors.incomplete", b"\x10\0\0\0\0\0\0\0{\"a\"", &["not complete"]),
+        ("m.safetensors.incomplete", b"\x10\0\0\0\0\0\0\0{\"a\"", &["incomplete"]),
     ];
     for (name, bytes, parts) in cases {
         let path = folder.join(name);
