@@ -169,7 +169,8 @@ impl Found<'_> {
         let mut component = Component::new(self.data, Some(dtype));
         component.logical = logical;
         component.set_big_endian(self.big_endian);
-        let overflow = || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} does not fit in 64 bits");
+        let overflow =
+            || broken!(Rule::ShapeOverflow, "the size of the shape {shape:?} does not fit in 64 bits");
         let size = element_count(shape).and_then(|count| count.checked_mul(unit)).ok_or_else(overflow)?;
         // The offset of an empty tensor means nothing: slices of slices have offsets past the end.
         let offset = if size == 0 { 0 } else { offset };
@@ -232,7 +233,8 @@ impl Found<'_> {
         let (last, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
         outer.iter().try_for_each(|dimension| push(self.budget, &mut manifest.dimensions, *dimension))?;
         if !shape.is_empty() || elements_per_unit != 1 {
-            let overflow = || broken!(Rule::ShapeOverflow, "its last dimension {last} does not fit in 64 bits");
+            let overflow =
+                || broken!(Rule::ShapeOverflow, "its last dimension {last} does not fit in 64 bits");
             let last = last.checked_mul(elements_per_unit).ok_or_else(overflow)?;
             push(self.budget, &mut manifest.dimensions, last)?;
         }

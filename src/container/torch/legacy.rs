@@ -192,7 +192,7 @@ fn find(
             let class = object.heap.shown(foreign.map_or(Reason::Known("torch.unknown"), Reason::Foreign));
             fail!(
                 Unsupported,
-                "the storage {shown} is of the class {class}, whose elements have an unknown size, so the \
+                "the storage {shown} has the class {class}, whose elements have an unknown size, so the \
                  storages behind it cannot be found"
             )
         })?;
