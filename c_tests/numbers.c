@@ -1,12 +1,14 @@
 /* Listings and zt_object_read_as of every object of every file there is: numbers of the object, or a refusal that names
- * what the object is. Never a component of it, and never a byte behind what `written` says. */
-#include "support.h"
+ * what the object is. Never a component of it, and never a byte behind what `written` says. And the numbers of blocks of
+ * a real GGUF, by their formulas. */
+#include "loading.h"
 #include <dirent.h>
+#include <math.h>
 #include <sys/stat.h>
 
 #define LARGEST (1u << 14)
 
-static unsigned long arrays, refused_formats, refused_types, conversions;
+static unsigned long arrays, blocks, refused_formats, refused_types, conversions;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
 /* The memory from `end` on has its old contents. */
@@ -103,7 +105,7 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
             refused_types++;
         return;
     }
-    CHECK(zt_object_format(object) == ZT_FORMAT_DENSE);
+    CHECK(zt_object_format(object) == ZT_FORMAT_DENSE || (zt_object_format(object) == ZT_FORMAT_BLOCKS && to <= ZT_DTYPE_BF16));
     if (type == ZT_TYPE_COMPLEX64 || type == ZT_TYPE_COMPLEX128 || type == ZT_TYPE_COMPLEX32)
         count *= 2;
     CHECK_U64(size, count * zt_dtype_size(to));
@@ -120,9 +122,10 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
         return;
     }
     if (status != ZT_OK) { /* damaged, or of an encoding that is unknown */
-        CHECK(written == 77 && zt_component_read(data, plain, sizeof plain) == status);
+        CHECK(written == 77 && (zt_object_format(object) == ZT_FORMAT_BLOCKS || zt_component_read(data, plain, sizeof plain) == status));
         return;
     }
+    blocks += zt_object_format(object) == ZT_FORMAT_BLOCKS;
     CHECK_U64(written, size);
     if (to == zt_component_dtype(data) && to != ZT_DTYPE_BOOL && zt_dtype_size(to) * count == zt_component_size(data) &&
         (type == ZT_TYPE_NONE || count != zt_object_element_count(object))) {
@@ -176,9 +179,241 @@ static void one_folder(const char *folder)
     closedir(d);
 }
 
+#define Q8_0_BLOCK 34
+#define Q4_K_BLOCK 144
+
+static float f16_at(const unsigned char *bytes)
+{
+    const unsigned code = bytes[0] | (unsigned)bytes[1] << 8, exponent = code >> 10 & 31, fraction = code & 1023;
+    const double magnitude = exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
+    return (float)(code >> 15 ? -magnitude : magnitude);
+}
+
+static float q8_0_element(const unsigned char *data, size_t i)
+{
+    const unsigned char *block = data + i / 32 * Q8_0_BLOCK;
+    return (float)(signed char)block[2 + i % 32] * f16_at(block);
+}
+
+static float q4_k_element(const unsigned char *data, size_t i)
+{
+    const unsigned char *block = data + i / 256 * Q4_K_BLOCK, *packed = block + 4;
+    const size_t group = i % 256 / 32;
+    const unsigned code = block[16 + group / 2 * 32 + i % 32] >> group % 2 * 4 & 15;
+    unsigned scale = packed[group] & 63, min = packed[group + 4] & 63;
+    volatile float scaled, least; /* each product is rounded to a float */
+    if (group >= 4) {
+        scale = (packed[group + 4] & 15) | packed[group - 4] >> 6 << 4;
+        min = packed[group + 4] >> 4 | packed[group] >> 6 << 4;
+    }
+    scaled = f16_at(block) * (float)scale;
+    least = f16_at(block + 2) * (float)min;
+    scaled = scaled * (float)code;
+    return scaled - least;
+}
+
+/* f32 and f16 of a tensor: whole, by rows to memory with gaps, by a slice, and through the ring of a load. */
+static void numbers_of_blocks(const char *name, size_t count, size_t block, float (*element)(const unsigned char *, size_t))
+{
+    zt_file *file = open_data("foreign/valid/amber-candle-writer.gguf");
+    const zt_object *object = zt_object_find(file, name);
+    const zt_component *data = zt_component_find(object, "data");
+    const size_t blocks_there = (size_t)zt_component_size(data) / block, of = count / blocks_there;
+    unsigned char stored[512], halves[2048], again[2048];
+    float numbers[512], rows[3 * 512];
+    size_t i, j, written = 0;
+    zt_read_request request;
+    zt_load_options options;
+    zt_load_event event;
+    zt_load *load;
+    uint64_t size = 0;
+
+    REQUIRE(blocks_there > 1 && zt_object_element_count(object) == count);
+    CHECK_STATUS(zt_component_read(data, stored, sizeof stored), ZT_OK);
+    CHECK_STATUS(zt_object_size_as(object, ZT_DTYPE_F32, &size), ZT_OK);
+    CHECK_U64(size, 4 * count);
+    CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_F32, numbers, sizeof numbers, &written), ZT_OK);
+    CHECK_U64(written, 4 * count);
+    for (i = 0; i < count; i++) {
+        const float wanted = element(stored, i);
+        CHECK(memcmp(&numbers[i], &wanted, 4) == 0);
+    }
+    CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_F16, halves, sizeof halves, &written), ZT_OK);
+    CHECK_U64(written, 2 * count);
+    for (i = 0; i < count; i++) {
+        const unsigned char *half = halves + 2 * i, little[2] = {half[is_big_endian() != 0], half[!is_big_endian()]};
+        CHECK(fabs((double)f16_at(little) - numbers[i]) <= fabs(numbers[i]) / 2048 + ldexp(1, -25));
+    }
+    /* Rows of one block, each second place of memory unchanged. */
+    INIT(request);
+    request.component = data, request.rows = blocks_there, request.row_length = block, request.convert = ZT_DTYPE_F32;
+    request.dst = rows, request.dst_size = sizeof rows, request.dst_stride = 8 * of;
+    memset(rows, 0xa5, sizeof rows);
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_OK);
+    for (i = 0; i < blocks_there; i++) {
+        CHECK(memcmp(rows + 2 * of * i, numbers + of * i, 4 * of) == 0);
+        for (j = 0; j < 4 * of && i + 1 < blocks_there; j++)
+            CHECK(((unsigned char *)(rows + 2 * of * i + of))[j] == 0xa5);
+    }
+    /* The last block alone, as f16. */
+    INIT(request);
+    request.component = data, request.offset = (blocks_there - 1) * block, request.length = block;
+    request.convert = ZT_DTYPE_F16, request.dst = again, request.dst_size = sizeof again;
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_OK);
+    CHECK(memcmp(again, halves + (blocks_there - 1) * of * 2, 2 * of) == 0);
+    request.offset -= 1;
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "whole blocks") != NULL);
+    request.offset += 1, request.length -= 2;
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_ERROR_INVALID_ARGUMENT);
+    request.length += 2, request.convert = ZT_DTYPE_I32;
+    CHECK_STATUS(zt_read_batch(file, &request, 1, NULL, NULL), ZT_ERROR_UNSUPPORTED);
+    CHECK(strstr(zt_last_error(), type_name(data)) != NULL);
+    /* A load that gives memory of its ring. */
+    INIT(request);
+    INIT(options);
+    request.component = data, request.length = ZT_WHOLE, request.convert = ZT_DTYPE_F32;
+    load = start_load(&request, 1, &options);
+    INIT(event);
+    for (i = 0; i < 4 * count; i += (size_t)event.size) {
+        CHECK_STATUS(zt_load_next(load, -1, &event), ZT_OK);
+        REQUIRE(event.size > 0 && event.size <= 4 * count - i);
+        CHECK(memcmp(event.data, (unsigned char *)numbers + i, (size_t)event.size) == 0);
+        zt_load_release(load, &event);
+    }
+    CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
+    zt_close(file);
+}
+
+#define ROWS 8192u
+#define COLUMNS 1152u
+#define LARGE_COUNT ((size_t)ROWS * COLUMNS)
+#define LARGE_SIZE (LARGE_COUNT / 32 * Q8_0_BLOCK)
+
+static void write_large(zt_writer *writer, const char *name, zt_encoding encoding, const unsigned char *stored)
+{
+    static const uint64_t shape[2] = {ROWS, COLUMNS};
+    zt_object_desc object;
+    zt_component_desc component;
+    INIT(object);
+    INIT(component);
+    component.role = "data", component.dtype = ZT_DTYPE_U8, component.encoding = encoding;
+    component.data = stored, component.size = LARGE_SIZE;
+    object.name = name, object.format = ZT_FORMAT_OTHER, object.format_name = "gguf.q8_0/1";
+    object.shape = shape, object.rank = 2, object.components = &component, object.component_count = 1;
+    CHECK_STATUS(zt_write_object(writer, &object), ZT_OK);
+}
+
+/* Pieces that are not whole blocks by themselves: by one thread and several, through a ring, and compressed. Some numbers
+ * are too large for f16: all of them are counted, whichever thread finds them. */
+static void many_blocks(void)
+{
+    const char *path = scratch_path("blocks.zt");
+    unsigned char *stored = (unsigned char *)malloc(LARGE_SIZE);
+    float *numbers = (float *)malloc(4 * LARGE_COUNT), *wanted = (float *)malloc(4 * LARGE_COUNT);
+    zt_writer *writer = NULL;
+    zt_file *file;
+    uint32_t state = 40, round;
+    size_t i, written, lost = 0;
+    char count[64];
+    REQUIRE(stored && numbers && wanted);
+    for (i = 0; i < LARGE_SIZE; i++)
+        stored[i] = (unsigned char)(i % Q8_0_BLOCK == 1 ? 0x20 : next_random(&state) >> 8);
+    stored[1] = stored[100 * Q8_0_BLOCK + 1] = stored[LARGE_SIZE - Q8_0_BLOCK + 1] = 0x7a;
+    for (i = 0; i < LARGE_COUNT; i++) {
+        wanted[i] = q8_0_element(stored, i);
+        lost += fabs(wanted[i]) >= 65520;
+    }
+    REQUIRE(lost > 50);
+    CHECK_STATUS(zt_write_create(path, NULL, &writer), ZT_OK);
+    write_large(writer, "plain", ZT_ENCODING_RAW, stored);
+    write_large(writer, "packed", ZT_ENCODING_ZSTD, stored);
+    CHECK_STATUS(zt_write_finish(writer, NULL), ZT_OK);
+    file = open_path(path);
+    snprintf(count, sizeof count, " %lu finite numbers", (unsigned long)lost);
+    for (round = 0; round < 6; round++) {
+        const zt_object *object = zt_object_find(file, round % 2 ? "packed" : "plain");
+        zt_read_request request;
+        zt_read_options options;
+        INIT(request);
+        INIT(options);
+        request.component = zt_component_find(object, "data"), request.length = ZT_WHOLE;
+        request.convert = ZT_DTYPE_F32, request.dst = numbers, request.dst_size = 4 * LARGE_COUNT;
+        options.threads = 1 + round / 2, options.chunk_size = round < 4 ? 0 : 65536;
+        memset(numbers, 0xa5, 4 * LARGE_COUNT);
+        if (round < 2)
+            CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_F32, numbers, 4 * LARGE_COUNT, &written), ZT_OK);
+        else
+            CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
+        CHECK(memcmp(numbers, wanted, 4 * LARGE_COUNT) == 0);
+        request.convert = ZT_DTYPE_F16;
+        CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_ERROR_LIMIT);
+        CHECK(strstr(zt_last_error(), count) != NULL);
+        request.lossy = 1;
+        CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
+        /* Some rows of blocks, from a range that is not at a page. */
+        request.convert = ZT_DTYPE_F32, request.offset = 7 * Q8_0_BLOCK, request.length = 99999 * Q8_0_BLOCK;
+        CHECK_STATUS(zt_read_batch(file, &request, 1, &options, NULL), ZT_OK);
+        CHECK(memcmp(numbers, wanted + 7 * 32, 4 * 99999 * 32) == 0);
+    }
+    for (round = 0; round < 4; round++) {
+        zt_read_request request;
+        zt_load_options options;
+        zt_load_event event;
+        zt_load *load;
+        size_t came = 0;
+        INIT(request);
+        INIT(options);
+        request.component = component_of(file, round % 2 ? "packed" : "plain", "data"), request.length = ZT_WHOLE;
+        request.convert = ZT_DTYPE_F32;
+        options.slot_size = 65536 << round, options.slot_count = 4, options.threads = 1 + round / 2;
+        /* Raw components go to the slots without memory for all of them. */
+        options.in_flight = round % 2 ? 0 : 2u << 20;
+        load = start_load(&request, 1, &options);
+        for (;;) {
+            INIT(event);
+            REQUIRE(zt_load_next(load, -1, &event) == ZT_OK);
+            if (event.kind == ZT_LOAD_KIND_DONE)
+                break;
+            REQUIRE(event.kind == ZT_LOAD_KIND_DATA && event.offset + event.size <= 4 * LARGE_COUNT);
+            CHECK(memcmp(event.data, (unsigned char *)wanted + event.offset, (size_t)event.size) == 0);
+            CHECK(is_aligned(event.data, 64));
+            came += (size_t)event.size;
+            zt_load_release(load, &event);
+        }
+        CHECK_STATUS(event.status, ZT_OK);
+        CHECK_U64(came, 4 * LARGE_COUNT);
+        CHECK_STATUS(zt_load_finish(load, NULL), ZT_OK);
+    }
+    zt_close(file);
+    remove(path);
+    free(stored), free(numbers), free(wanted);
+}
+
+/* Their producers differ. */
+static void blocks_of_a_big_endian_file(void)
+{
+    zt_file *file = open_data("foreign/valid/amber-big-endian-py.gguf");
+    size_t i, refused = 0;
+    for (i = 0; i < zt_object_count(file); i++) {
+        const zt_object *object = zt_object_at(file, i);
+        if (zt_object_format(object) != ZT_FORMAT_BLOCKS)
+            continue;
+        CHECK_STATUS(zt_object_read_as(object, ZT_DTYPE_F32, as, sizeof as, NULL), ZT_ERROR_UNSUPPORTED);
+        CHECK(strstr(zt_last_error(), "big-endian") != NULL);
+        refused++;
+    }
+    CHECK(refused > 1);
+    zt_close(file);
+}
+
 int main(void)
 {
+    numbers_of_blocks("cdl3.q8_0", 96, Q8_0_BLOCK, q8_0_element);
+    numbers_of_blocks("cdl3.q4_k", 512, Q4_K_BLOCK, q4_k_element);
+    many_blocks();
+    blocks_of_a_big_endian_file();
     one_folder(data_path(""));
-    CHECK(arrays > 1000 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
+    CHECK(arrays > 1000 && blocks > 300 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
     return check_done("numbers");
 }

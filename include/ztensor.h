@@ -527,18 +527,18 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// unchanged. On failure the content of dst is undefined.
 /// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. The four f8 types are read exactly.
+/// two numbers. The four f8 types are read exactly. Block types of GGUF become the f32 of ggml's scalar
+/// formula, rounded to dtype, which must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
-/// The bytes that zt_object_read_as writes: elements (complex ones count twice) times zt_dtype_size(dtype).
-/// Reads nothing.
+/// The bytes that zt_object_read_as writes: elements (complex ones twice) times zt_dtype_size. Reads nothing.
 /// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts: sparse
-/// objects, quantized groups, block types, packed types such as ZT_TYPE_F4_E2M1, unknown types. The message
-/// names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
+/// objects, quantized groups, packed types such as ZT_TYPE_F4_E2M1, block types of big-endian files, unknown
+/// types. The message names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
 ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
@@ -601,7 +601,7 @@ struct zt_read_request {
     uint64_t dst_stride;
     uint32_t verify; ///< 1: check the digest if the component is read whole.
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
-    /// conversion.
+    /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.
     zt_dtype convert;
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.
@@ -821,8 +821,8 @@ const char *zt_container_name(zt_container container);
 /// open, and every dst and the ring belong to it.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
 /// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
-/// request larger than a slot is compressed, converted, verified, or made of rows or a slice, it needs
-/// temporary memory for all of it: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
+/// request larger than a slot is compressed, verified, or made of rows or a slice, it needs temporary memory
+/// for all of it: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
 /// slot.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
 /// Starts threads, which live until zt_load_finish. If none can be started, the threads in zt_load_next read.

@@ -64,7 +64,7 @@ pub fn is_known(component: &Component<'_>) -> bool {
 pub fn are_numbers(component: &Component<'_>) -> bool {
     let is_plain = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => true,
-        LogicalType::Known(logical) => logical.numbers() != Numbers::None,
+        LogicalType::Known(logical) => matches!(logical.numbers(), Numbers::OfDtype | Numbers::Float8(_)),
         LogicalType::Other => false,
     };
     is_plain && is_known(component)

@@ -6,7 +6,7 @@ use super::decode::Chunks;
 use super::strides::Gather;
 use crate::digest::Crc32;
 use crate::error::{fail, Error, Result};
-use crate::memory::{in_memory, take_front};
+use crate::memory::{in_memory, take_front, whole_units};
 use crate::model::component::Layout;
 use crate::model::encoding::{Codec, Coding};
 use std::ops::Range;
@@ -123,7 +123,7 @@ impl Array<'_> {
         body: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let (size, unit) = (in_memory(self.size)?, in_memory(self.element_size.max(1))?);
-        let step = step.saturating_sub(step.checked_rem(unit).unwrap_or(0)).max(unit).min(size);
+        let step = whole_units(step, unit).min(size);
         match self.order {
             Order::Strided { shape, strides, codec } => {
                 let gather = self.gather(shape, strides)?;

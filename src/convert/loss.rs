@@ -2,7 +2,7 @@
 //! no value.
 
 use super::chunks::{in_chunks, load, CHUNK_ELEMENTS};
-use super::float;
+use super::{blocks, float};
 use crate::error::{fail, Result};
 use crate::model::dtype::{Class, Dtype, Logical};
 
@@ -18,7 +18,7 @@ pub struct Conversion {
 }
 
 /// Whether a type has floats.
-fn is_float(dtype: Dtype) -> bool {
+pub(super) fn is_float(dtype: Dtype) -> bool {
     matches!(dtype.class(), Class::Float | Class::Bfloat)
 }
 
@@ -42,7 +42,7 @@ fn range(dtype: Dtype) -> Option<(i128, i128)> {
 /// Whether `to` cannot hold some number of `from`. To bool, every number is 0 or 1, so that none is lost.
 pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
     let is_f8 = super::float::float8_values(from.1).is_some();
-    let from = from.0;
+    let from = if blocks::of(from.1).is_some() { Dtype::F32 } else { from.0 };
     match (range(from).filter(|_| !is_f8), range(to)) {
         _ if to == Dtype::Bool => false,
         (None, Some(_)) => true,
@@ -181,7 +181,24 @@ impl Conversion {
         self.lost = self.lost.saturating_add(lost);
         let table = super::float::float8_values(from.1);
         let mut results = dst.chunks(to.size().saturating_mul(CHUNK_ELEMENTS));
-        floats(src, from.0, table, &mut |numbers| {
+        match blocks::of(from.1) {
+            None => self.compare(src, from.0, table, to, &mut results),
+            Some(blocks) => blocks.for_each_piece(src, &mut |numbers| {
+                self.compare(numbers, Dtype::F32, None, to, &mut results);
+            }),
+        }
+    }
+
+    /// Compares numbers with what they became.
+    fn compare(
+        &mut self,
+        src: &[u8],
+        from: Dtype,
+        table: Option<&[f32; 256]>,
+        to: Dtype,
+        results: &mut std::slice::Chunks<'_, u8>,
+    ) {
+        floats(src, from, table, &mut |numbers| {
             floats(results.next().unwrap_or_default(), to, None, &mut |became| {
                 for (x, y) in numbers.iter().zip(became) {
                     let error = (x - y).abs();

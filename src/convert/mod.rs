@@ -14,6 +14,7 @@
     )
 )]
 
+mod blocks;
 mod chunks;
 mod float;
 mod loss;
@@ -21,7 +22,7 @@ mod loss;
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
-use crate::simd::{widen, Half, STREAM_ALIGNMENT};
+use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
 pub use loss::Conversion;
@@ -49,19 +50,35 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
             dtype.name()
         ));
     }
-    let width = size(dtype);
     let block = logical.map_or(dtype.block(), Logical::block);
-    if let Some(logical) = logical.filter(|logical| logical.numbers() == Numbers::None) {
-        return Err(fail!(Unsupported, "elements of {} cannot be converted", logical.name()));
-    }
+    let numbers = match logical.map_or(Numbers::OfDtype, Logical::numbers) {
+        Numbers::OfDtype | Numbers::Float8(_) => block.bytes.checked_div(size(dtype)).unwrap_or(0),
+        Numbers::Blocks if loss::is_float(to) => block.elements,
+        Numbers::Blocks | Numbers::None => {
+            let name = logical.map_or("", Logical::name);
+            return Err(match logical.is_some_and(Logical::is_block_type) {
+                true => fail!(
+                    Unsupported,
+                    "elements of {name} can become f64, f32, f16 or bf16, not {}",
+                    to.name()
+                ),
+                false => fail!(Unsupported, "elements of {name} cannot be converted"),
+            });
+        }
+    };
     let whole = block.bytes;
     if src_len.checked_rem(whole) != Some(0) {
         return Err(broken!(Rule::ElementSize, "{src_len} bytes are not a multiple of an element's {whole}"));
     }
-    let count = src_len.checked_div(width).unwrap_or(0);
-    count.checked_mul(size(to)).ok_or_else(|| {
-        fail!(Limit, "{count} elements of {} bytes as {} are more than 2^64 bytes", size(to), to.name())
+    let count = src_len.checked_div(whole).and_then(|blocks| blocks.checked_mul(numbers));
+    count.and_then(|count| count.checked_mul(size(to))).ok_or_else(|| {
+        fail!(Limit, "{src_len} bytes of {} as {} are more than 2^64 bytes", name_of(from), to.name())
     })
+}
+
+/// The name of what elements are.
+fn name_of((dtype, logical): (Dtype, Option<Logical>)) -> &'static str {
+    logical.map_or(dtype.name(), Logical::name)
 }
 
 /// Bytes of one element.
@@ -78,7 +95,8 @@ fn size(dtype: Dtype) -> u64 {
 /// (and -0.0) becomes 0, everything else, NaN too, becomes 1. From bool: a byte that is not 0 is 1.
 /// The 8-bit floating-point types are read by their definitions. A complex element is two elements,
 /// real and imaginary part, in the result as well. Elements that have the wanted type already are
-/// copied bit by bit; bool is brought to 0 and 1.
+/// copied bit by bit; bool is brought to 0 and 1. Elements of block types are the f32 that [`blocks`] gives,
+/// and are converted from there.
 ///
 /// Both sides are in the host's byte order and need no alignment; `dst` has exactly the size that
 /// [`converted_size`] gives. They may be pieces of a conversion that writes `total` bytes in all.
@@ -98,15 +116,37 @@ pub(crate) fn convert(
             BufferSize,
             "{} bytes of {} are {needed} bytes of {}, the memory has {}",
             src.len(),
-            from.1.map_or(from.0.name(), Logical::name),
+            name_of(from),
             to.name(),
             dst.len()
         ));
     }
+    let Some(blocks) = blocks::of(from.1) else {
+        return Ok(convert_counted(src, from, to, dst, total));
+    };
+    let past_cache = total >= MIN_NONTEMPORAL;
+    if let (Dtype::F32, false, Some(dst)) = (to, past_cache, as_floats_mut(dst)) {
+        blocks.decode(src, dst);
+        return Ok(0);
+    }
+    let (mut lost, mut pieces) = (0u64, dst.chunks_mut(to.size().saturating_mul(blocks::PIECE_ELEMENTS)));
+    blocks.for_each_piece(src, &mut |numbers| {
+        let dst = pieces.next().unwrap_or_default();
+        match to {
+            Dtype::F32 => copy(numbers, dst, past_cache),
+            _ => lost = lost.saturating_add(convert_counted(numbers, (Dtype::F32, None), to, dst, total)),
+        }
+    });
+    settle();
+    Ok(lost)
+}
+
+/// Converts elements that are not in blocks, whose sizes were checked. Returns how many numbers are lost.
+fn convert_counted(src: &[u8], from: (Dtype, Option<Logical>), to: Dtype, dst: &mut [u8], total: u64) -> u64 {
     let table = float::float8_values(from.1);
     if !may_lose(from, to) {
         convert_all(src, from.0, table, to, dst, total);
-        return Ok(0);
+        return 0;
     }
     // In pieces that are still in the first cache when they are looked at.
     let mut lost = 0u64;
@@ -115,7 +155,7 @@ pub(crate) fn convert(
         convert_all(src, from.0, table, to, dst, total);
         lost = lost.saturating_add(loss::count(src, from.0, table, to, dst));
     }
-    Ok(lost)
+    lost
 }
 
 /// Converts elements whose sizes were checked.
@@ -131,13 +171,24 @@ fn convert_all(src: &[u8], from: Dtype, table: Option<&[f32; 256]>, to: Dtype, d
         (Dtype::F16, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f16(b))),
         (Dtype::Bf16, None, Dtype::F32) => wider(Half::Bf16, src, dst, total),
         (Dtype::Bf16, None, Dtype::F16) => each(src, dst, |b| to_f16(bf16(b))),
-        (Dtype::F32, None, Dtype::F16) => each(src, dst, |b| to_f16(f32::from_ne_bytes(b))),
-        (Dtype::F32, None, Dtype::Bf16) => each(src, dst, |b| to_bf16(f32::from_ne_bytes(b))),
+        (Dtype::F32, None, Dtype::F16) => {
+            let (src, dst) = behind(narrow(Half::F16, src, dst), src, dst);
+            each(src, dst, |b| to_f16(f32::from_ne_bytes(b)));
+        }
+        (Dtype::F32, None, Dtype::Bf16) => {
+            let (src, dst) = behind(narrow(Half::Bf16, src, dst), src, dst);
+            each(src, dst, |b| to_bf16(f32::from_ne_bytes(b)));
+        }
         (_, Some(table), Dtype::F32) => each(src, dst, |[code]| entry(table, code).to_ne_bytes()),
         (_, Some(table), Dtype::F16) => each(src, dst, |[code]| to_f16(entry(table, code))),
         (_, Some(table), Dtype::Bf16) => each(src, dst, |[code]| to_bf16(entry(table, code))),
         _ => in_chunks(src, from, table, to, dst),
     }
+}
+
+/// What is left behind `done` bytes of f32 that were narrowed to half as many.
+fn behind<'b>(done: usize, src: &'b [u8], dst: &'b mut [u8]) -> (&'b [u8], &'b mut [u8]) {
+    (src.get(done..).unwrap_or_default(), dst.get_mut(done / 2..).unwrap_or_default())
 }
 
 /// Converts element by element, sizes known to the compiler.

@@ -323,6 +323,27 @@ fn fast_equals_exact(bits: u32) {
     assert_eq!(float::f32_to_bf16(x), float::f64_to_bf16(float::f32_to_f64(x)), "bf16 {bits:#010x}");
 }
 
+/// Rows of f32, however many, are narrowed as each alone.
+#[test]
+fn rows_of_f32_are_narrowed_as_each_alone() {
+    let mut all: Vec<u32> = (0..=u32::MAX).step_by(65_521).collect();
+    let edges =
+        [0x7F80_0000, 0x7F80_0001, 0x7FFF_FFFF, 0x477F_EFFF, 0x477F_F000, 0x3300_0000, 0x3300_0001, 1];
+    all.extend(edges.into_iter().flat_map(|bits: u32| [bits, bits | 1 << 31]));
+    for count in (0..20).chain([all.len()]) {
+        let bits = &all[all.len() - count..];
+        let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
+        for (dtype, each) in [(F16, float::f32_to_f16 as fn(f32) -> u16), (Bf16, float::f32_to_bf16)] {
+            let mut found = vec![0; count * 2];
+            convert(&bytes, (F32, None), dtype, &mut found).unwrap();
+            for (bits, found) in bits.iter().zip(found.chunks_exact(2)) {
+                let found = u16::from_ne_bytes(found.try_into().unwrap());
+                assert_eq!(found, each(f32::from_bits(*bits)), "{dtype:?} {bits:#010x} of {count}");
+            }
+        }
+    }
+}
+
 #[test]
 fn fast_paths_on_a_sample() {
     (0..=u32::MAX).step_by(2_053).for_each(fast_equals_exact);

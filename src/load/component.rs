@@ -7,11 +7,13 @@ use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
-use crate::memory::{in_memory, take_front};
-use crate::model::dtype::{Dtype, Logical};
-use crate::model::manifest::{Component, LogicalType, Object};
+use crate::memory::{in_memory, take_front, whole_units};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
-use crate::source::{change_since_open, for_each_chunk, with_range, ByteSource, Change, READ_CHUNK};
+use crate::source::{
+    change_since_open, for_each_chunk, for_each_chunk_of, with_range, ByteSource, Change, READ_CHUNK,
+};
 use crate::threads::ThreadHooks;
 use std::ops::Range;
 
@@ -268,11 +270,13 @@ impl StoredComponent<'_> {
 
     /// Gives `give` the decoded bytes front to back, whole elements at a time, in the order of the file.
     pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let unit = in_memory(self.element_size())?;
         match self.decoding {
-            Decoding::Raw => self.stored().for_each_chunk(give),
+            Decoding::Raw => for_each_chunk_of(self.source, self.stored().range(), unit, give),
             Decoding::Frames(codec) => self.stored().with_all(|stored| {
                 self.check_size(codec, codec.known_size(stored)?)?;
-                let size = usize::try_from(self.size).unwrap_or(usize::MAX).min(READ_CHUNK);
+                let step = whole_units(READ_CHUNK, unit);
+                let size = usize::try_from(self.size).unwrap_or(step).min(step);
                 let mut chunks = Chunks::new(size)?; // the decoder's pieces end anywhere, chunks at elements
                 codec.decode_exactly(stored, self.size, &mut |piece| chunks.add(piece, give))?;
                 chunks.end(give)
@@ -285,29 +289,62 @@ impl StoredComponent<'_> {
         }
     }
 
-    /// The form of its elements, for a conversion.
-    pub(super) fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
-        match (self.entry.dtype, self.entry.logical) {
-            (Some(dtype), LogicalType::Absent | LogicalType::SameAsDtype) => Ok((dtype, None)),
-            (Some(dtype), LogicalType::Known(logical)) => Ok((dtype, Some(logical))),
-            _ => Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted")),
-        }
+    /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
+    pub fn for_each_converted(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
+        let from = self.entry.element_type()?;
+        let mut converted = Vec::new();
+        self.for_each_decoded(&mut |chunk| {
+            let size = convert::converted_size(chunk.len() as u64, from, to)?;
+            converted.clear();
+            converted.try_reserve(in_memory(size)?)?;
+            converted.resize(in_memory(size)?, 0);
+            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk
+            // were all.
+            let lost = convert::convert(chunk, from, to, &mut converted, size)?;
+            body(chunk, &converted, lost)
+        })
     }
 
-    /// Fills `dst`, which has the bytes for it, with its elements as `to`. Refuses what loses numbers, unless
-    /// it is `lossy`.
-    pub fn convert_into(&self, to: Dtype, lossy: bool, dst: &mut [u8]) -> Result<()> {
-        let (from, all, mut rest) = (self.element_type()?, dst.len() as u64, dst);
-        let mut lost = 0u64;
-        self.for_each_decoded(&mut |chunk| {
+    /// Fills `dst`, which has the bytes for it, with elements as `to`, as a part of `all` bytes: those in the
+    /// `range` of its decoded bytes, which is all of them unless these are stored as they are. Refuses what
+    /// loses numbers, unless it is `lossy`.
+    pub fn convert_into(
+        &self,
+        range: &Range<u64>,
+        to: Dtype,
+        lossy: bool,
+        dst: &mut [u8],
+        all: u64,
+    ) -> Result<()> {
+        let (from, mut rest, mut lost) = (self.entry.element_type()?, dst, 0u64);
+        let size = range.end.saturating_sub(range.start);
+        let mut entry = *self.entry;
+        let is_part = size < self.size;
+        if is_part {
+            entry.offset = entry.offset.saturating_add(range.start);
+            entry.stored_size = size;
+            entry.set_size(Some(size));
+        }
+        let part = StoredComponent { entry: &entry, size, ..*self };
+        part.for_each_decoded(&mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let now = take_front(&mut rest, produced)?;
             lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);
             Ok(())
         })?;
+        if lost > 0 && !lossy && is_part {
+            lost = 0; // the message counts those of all parts
+            self.for_each_converted(to, &mut |_, _, more| {
+                lost = lost.saturating_add(more);
+                Ok(())
+            })?;
+        }
         convert::refuse_loss(lost, to, lossy)
     }
 }
+
+/// Receives decoded bytes, what they are as another dtype, and how many numbers of them that loses.
+pub type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// The data that the digest of a component covers.
 pub fn digest_of(entry: &Component) -> DigestOf {

@@ -16,6 +16,7 @@ use crate::lock::{Mutex, MutexGuard};
 use crate::memory::{in_memory, take_front, zeroed, AlignedBuffer};
 use crate::model::dtype::Dtype;
 use crate::source::direct::Bounce;
+use crate::source::READ_CHUNK;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::Condvar;
@@ -56,7 +57,7 @@ impl JobReader<'_, '_> {
             Work::Range(finish) => self.read_range(request, *offset, dst, finish),
             Work::Own(OwnWork::Blocks) => self.read_blocks(request, dst),
             Work::Own(OwnWork::Seek(codec)) => self.seek_and_decode(request, *codec, dst),
-            Work::Own(OwnWork::Convert(to)) => self.convert_whole(request, *to, dst),
+            Work::Own(OwnWork::Convert { to, range }) => self.convert(request, *to, range, dst),
             Work::Own(OwnWork::Temporary { rows, has_digest }) => {
                 self.read_temporary(request, dst, rows.take(), *has_digest)
             }
@@ -106,11 +107,24 @@ impl JobReader<'_, '_> {
         }
     }
 
-    fn convert_whole(&mut self, request: &Request<'_>, to: Dtype, dst: &mut [u8]) -> Result<()> {
+    fn convert(
+        &mut self,
+        request: &Request<'_>,
+        to: Dtype,
+        range: &Range<u64>,
+        dst: &mut [u8],
+    ) -> Result<()> {
         let component = &request.component;
-        let _reservation = self.shared.budget.reserve(request.whole_memory());
-        self.strategy.count_stored(component.entry.stored_size);
-        component.convert_into(to, request.wanted.lossy, dst)
+        let (memory, stored) = match component.decoding {
+            Decoding::Raw => {
+                let size = range.end.saturating_sub(range.start);
+                (component.unborrowed_size().min(size).min(READ_CHUNK as u64), size)
+            }
+            Decoding::Frames(_) | Decoding::Array => (request.whole_memory(), component.entry.stored_size),
+        };
+        let _reservation = self.shared.budget.reserve(memory);
+        self.strategy.count_stored(stored);
+        component.convert_into(range, to, request.wanted.lossy, dst, request.size())
     }
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.
@@ -336,7 +350,7 @@ impl<'a> Oversized<'a> {
 /// numbers are lost.
 fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<u64> {
     match request.wanted.convert {
-        Some(to) => convert(decoded, request.component.element_type()?, to, dst, all),
+        Some(to) => convert(decoded, request.component.entry.element_type()?, to, dst, all),
         None if decoded.len() == dst.len() => {
             dst.copy_from_slice(decoded);
             Ok(0)

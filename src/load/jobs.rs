@@ -6,12 +6,14 @@ use super::destination::{Destination, RowsMut};
 use super::request::{BatchOptions, Direct, Part, Request};
 use super::slab::{Slab, StridedBlocks};
 use crate::codec::{Codec, Decoding, EntryRange, FrameRun, KnownSize, Stored};
+use crate::convert::converted_size;
 use crate::error::{fail, Result};
 use crate::memory::take_front;
 use crate::model::dtype::Dtype;
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The progress of a request.
@@ -102,8 +104,8 @@ pub enum OwnWork<'a> {
     Blocks,
     /// A part of a compressed component, whose frames have to be looked for.
     Seek(Codec),
-    /// A whole component, converted on the way.
-    Convert(Dtype),
+    /// A component, converted on the way: this range of its decoded bytes, or all of them.
+    Convert { to: Dtype, range: Range<u64> },
     /// Reads into temporary memory, then converts or copies to rows, or to `dst` without rows.
     Temporary { rows: Option<RowsMut<'a>>, has_digest: bool },
     /// From that byte on, of the request of that number which is made whole in temporary memory first.
@@ -244,8 +246,8 @@ pub fn split<'a>(
             split_packed(request, dst, has_digest, options, capacity, push)?;
             return Ok(has_digest);
         }
-        (Destination::Bytes(dst), Some(to)) if !has_digest && matches!(request.part, Part::Whole) => {
-            push(start, dst, Work::Own(OwnWork::Convert(to)))?;
+        (Destination::Bytes(dst), Some(to)) if !has_digest && converts_on_the_way(request) => {
+            convert_jobs(request, to, dst, options, push)?;
             return Ok(false);
         }
         (Destination::Rows(rows), None)
@@ -276,6 +278,45 @@ pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bo
 /// Whether its bytes are stored unchanged and contiguous.
 fn is_plain(request: &Request<'_>) -> bool {
     request.component.decoding == Decoding::Raw
+}
+
+/// Whether it is converted while it is read: a whole component, or a range of a component that is stored raw.
+fn converts_on_the_way(request: &Request<'_>) -> bool {
+    match request.part {
+        Part::Whole => true,
+        Part::Range { .. } => is_divisible(request),
+        Part::Slab(_) => false,
+    }
+}
+
+/// Whether ranges of its elements are converted by themselves.
+pub(super) fn is_divisible(request: &Request<'_>) -> bool {
+    is_plain(request) && !request.component.strict_bools
+}
+
+/// Ranges of whole elements, which several threads convert.
+fn convert_jobs<'a>(
+    request: &Request<'a>,
+    to: Dtype,
+    mut dst: &'a mut [u8],
+    options: &BatchOptions,
+    push: &mut Push<'_, 'a>,
+) -> Result<()> {
+    let (component, Range { start, end }) = (&request.component, request.covering());
+    let (from, unit) = (component.entry.element_type()?, component.element_size());
+    let step = if is_divisible(request) { options.chunk_size } else { u64::MAX };
+    let step = step.saturating_sub(step.checked_rem(unit).unwrap_or(0)).max(unit);
+    let mut at = start;
+    loop {
+        let next = at.saturating_add(step).min(end);
+        let now = take_front(&mut dst, converted_size(next.saturating_sub(at), from, to)?)?;
+        let work = Work::Own(OwnWork::Convert { to, range: at..next });
+        push(component.entry.offset.saturating_add(at), now, work)?;
+        at = next;
+        if at == end {
+            return Ok(());
+        }
+    }
 }
 
 /// Each row separately: reads of nearby rows are joined later.

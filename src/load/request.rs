@@ -6,7 +6,7 @@ use super::slab::Slab;
 use crate::codec::Decoding;
 use crate::convert;
 use crate::error::{fail, Result};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -175,12 +175,13 @@ impl<'a> Request<'a> {
         };
         let decoded = part.size(component);
         let Some(to) = convert else { return Ok((part, decoded)) };
-        let from = component.element_type()?;
+        let from = component.entry.element_type()?;
         let width = component.element_size();
-        if part.units().iter().any(|n| n.checked_rem(width) != Some(0)) {
+        if let Some(cut) = part.units().iter().find(|n| n.checked_rem(width) != Some(0)) {
+            let what = if from.1.is_some_and(Logical::is_block_type) { "blocks" } else { "elements" };
             return Err(fail!(
                 InvalidArgument,
-                "a converted range has to be whole elements of {width} bytes"
+                "{cut} bytes are not whole {what} of {width} bytes; only whole {what} can be converted"
             ));
         }
         Ok((part, convert::converted_size(decoded, from, to)?))

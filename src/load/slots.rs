@@ -6,9 +6,12 @@ use super::job_reader::Oversized;
 use super::jobs::{self, Job, StoredSpan, Task};
 use super::request::{BatchOptions, Part, Request};
 use crate::codec::Decoding;
+use crate::convert::converted_size;
 use crate::error::{fail, Error, Result};
+use crate::model::dtype::Dtype;
 use crate::model::sort::sort_by_key;
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// The order in which requests are started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +121,11 @@ fn split_to_slots<'a>(
     let component = whole.component;
     let has_digest = jobs::checks_digest(&whole, options)?;
     let is_plain = component.decoding == Decoding::Raw && !has_digest && whole.wanted.convert.is_none();
+    if let (Some(to), false, true) = (whole.wanted.convert, has_digest, jobs::is_divisible(&whole)) {
+        if !matches!(whole.part, Part::Slab(_)) {
+            return convert_in_slots(&whole, to, slot_size, options, requests);
+        }
+    }
     let start = match &whole.part {
         Part::Whole if is_plain => 0,
         Part::Range { offset, .. } if is_plain => *offset,
@@ -150,6 +158,41 @@ fn split_to_slots<'a>(
     Ok(())
 }
 
+/// Splits a request that is converted to parts that each fit a slot: whole elements, or whole blocks.
+fn convert_in_slots<'a>(
+    whole: &Request<'a>,
+    to: Dtype,
+    slot_size: usize,
+    options: &BatchOptions,
+    requests: &mut Vec<Request<'a>>,
+) -> Result<()> {
+    let (component, Range { start, end }) = (whole.component, whole.covering());
+    let unit = component.element_size();
+    let converted_unit = converted_size(unit, component.entry.element_type()?, to)?;
+    let most = usable(slot_size).min(options.chunk_size.max(MIN_PIECE));
+    let (mut at, mut before) = (start, 0u64);
+    while at < end {
+        // Small pieces first: the consumer waits for them.
+        let size = before.max(FIRST_PIECE).min(most);
+        let units = size.checked_div(converted_unit).unwrap_or(1).max(1);
+        let length = units.saturating_mul(unit).min(end.saturating_sub(at));
+        requests.try_reserve(1)?;
+        let part = Part::Range { offset: at, length };
+        let mut part = Request::new(component, part, Some(to), &mut [], whole.wanted.tag)?;
+        part.wanted.lossy = whole.wanted.lossy;
+        part.in_ring = true;
+        before = before.saturating_add(part.size());
+        requests.push(part);
+        at = at.saturating_add(length);
+    }
+    Ok(())
+}
+
+/// The bytes of a slot that a piece has wherever it begins at a multiple of [`ALIGNMENT`].
+fn usable(slot_size: usize) -> u64 {
+    (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT)
+}
+
 /// Adds the pieces of a request that is read whole into temporary memory, which has to be within `in_flight`.
 fn add_oversized<'a>(
     whole: Request<'a>,
@@ -167,7 +210,7 @@ fn add_oversized<'a>(
         ));
     }
     // Whole elements of any kind.
-    let step = (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT);
+    let step = usable(slot_size);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
     requests.try_reserve(count)?;
     oversized.try_reserve(1)?;
@@ -185,9 +228,10 @@ fn add_oversized<'a>(
 pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
+    let is_stored = request.component.decoding == Decoding::Raw && request.wanted.convert.is_none();
     let from_page = match &request.part {
-        Part::Whole if request.component.decoding == Decoding::Raw => Some(0),
-        Part::Range { offset, .. } if request.component.decoding == Decoding::Raw => Some(*offset),
+        Part::Whole if is_stored => Some(0),
+        Part::Range { offset, .. } if is_stored => Some(*offset),
         Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
     };
     let in_page = from_page

@@ -110,6 +110,11 @@ pub fn take_front<'m>(slice: &mut &'m mut [u8], size: u64) -> Result<&'m mut [u8
     Ok(front)
 }
 
+/// About `size` bytes, in whole units.
+pub fn whole_units(size: usize, unit: usize) -> usize {
+    size.saturating_sub(size.checked_rem(unit).unwrap_or(0)).max(unit)
+}
+
 /// [`Box::new`] that fails where there is no memory. The box is one like any other, and so becomes a `Box<dyn
 /// ...>`.
 pub fn try_box<T>(value: T) -> Result<Box<T>> {

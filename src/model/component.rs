@@ -3,6 +3,7 @@
 use super::dtype::{Block, Dtype, Logical};
 use super::encoding::Encoding;
 use super::text::{Position, TextId};
+use crate::error::{fail, Result};
 
 /// The less usual texts of a component; most have none of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +103,24 @@ impl Component {
     /// Whether its elements are stored in another byte order than the host's.
     pub fn swaps(&self) -> bool {
         self.dtype.is_some_and(|dtype| dtype.swaps(self.is_big_endian()))
+    }
+
+    /// The form of its elements, for a conversion. Producers of big-endian files differ in the bytes of blocks.
+    pub fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
+        let logical = self.known_logical();
+        match (self.dtype, self.logical) {
+            (None, _) | (_, LogicalType::Other) => {
+                Err(fail!(Unsupported, "its type is unknown, so its elements cannot be converted"))
+            }
+            _ if self.is_big_endian() && logical.is_some_and(|logical| logical.is_block_type()) => {
+                Err(fail!(
+                    Unsupported,
+                    "blocks of {} in a big-endian file cannot be converted",
+                    logical.map_or("", Logical::name)
+                ))
+            }
+            (Some(dtype), _) => Ok((dtype, logical)),
+        }
     }
 
     /// The type of its elements if they are integers. An f8 is not an integer, though it is stored as u8.

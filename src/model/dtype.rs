@@ -62,7 +62,7 @@ const fn logical(
 /// A block type: ggml's number, elements and bytes of a block.
 const fn ggml(name: Name, format: Name, number: u32, elements: u64, bytes: u64) -> LogicalRow {
     let (origin, block) = (Origin::Ggml(number, format), Block { elements, bytes });
-    LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::None }
+    LogicalRow { name, origin, dtype: Dtype::U8, block, dlpack_code: None, numbers: Numbers::Blocks }
 }
 
 /// Makes of a list of rows the enum, whose values are the numbers in C, the list of all values, and the
@@ -404,6 +404,8 @@ pub enum Numbers {
     OfDtype,
     /// Each is a float of 8 bits.
     Float8(Float8),
+    /// Those of a block are decoded together, to f32.
+    Blocks,
     /// They are not converted.
     None,
 }
@@ -518,7 +520,8 @@ mod tests {
             let wanted = match t.numbers() {
                 Numbers::OfDtype => t.dlpack_code() == Some(COMPLEX) && t.ratio() == 2,
                 Numbers::Float8(_) => (t.dtype(), t.bits(), t.block().elements) == (Dtype::U8, 8, 1),
-                Numbers::None => t.dlpack_code() != Some(COMPLEX),
+                Numbers::Blocks => t.is_block_type() && t.dtype() == Dtype::U8,
+                Numbers::None => t.dlpack_code() != Some(COMPLEX) && !t.is_block_type(),
             };
             assert!(wanted, "{}: {:?}", t.name(), t.numbers());
         }

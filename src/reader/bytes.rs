@@ -6,9 +6,10 @@ use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{
-    self, decoded_limit, digest_of, BatchOptions, BatchStats, Part, Request, StoredBytes, StoredComponent,
+    self, decoded_limit, digest_of, BatchOptions, BatchStats, PairBody, Part, Request, StoredBytes,
+    StoredComponent,
 };
-use crate::memory::{in_memory, HUGE_PAGE};
+use crate::memory::HUGE_PAGE;
 use crate::model::component::Checksum;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, LogicalType};
@@ -291,7 +292,7 @@ impl<'f> Component<'f> {
 
     /// What a conversion of its elements to `to` does to them. Reads all of it.
     pub fn conversion(&self, to: Dtype) -> Result<Conversion> {
-        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
+        let from = self.entry.element_type().map_err(|e| self.wrap(e))?;
         let mut found = Conversion::default();
         self.for_each_pair(to, &mut |decoded, converted, lost| {
             found.add(decoded, from, to, converted, lost);
@@ -303,7 +304,7 @@ impl<'f> Component<'f> {
     /// Fails if a conversion of its elements to `to` loses numbers.
     pub(crate) fn check_conversion(&self, to: Dtype) -> Result<()> {
         let mut lost = 0u64;
-        if convert::may_lose((self.entry.dtype.unwrap_or(to), self.known_logical()), to) {
+        if convert::may_lose(self.entry.element_type().map_err(|e| self.wrap(e))?, to) {
             self.for_each_pair(to, &mut |_, _, more| {
                 lost = lost.saturating_add(more);
                 Ok(())
@@ -314,18 +315,7 @@ impl<'f> Component<'f> {
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
     fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
-        let mut converted = Vec::new();
-        self.for_each_decoded(&mut |chunk| {
-            let size = convert::converted_size(chunk.len() as u64, from, to)?;
-            converted.clear();
-            converted.try_reserve(in_memory(size)?)?;
-            converted.resize(in_memory(size)?, 0);
-            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk
-            // were all.
-            let lost = convert::convert(chunk, from, to, &mut converted, size)?;
-            body(chunk, &converted, lost)
-        })
+        self.unless_changed(self.blob().and_then(|blob| blob.for_each_converted(to, body)))
     }
 
     /// Copies its stored bytes unchanged, also of an unknown encoding.
@@ -439,9 +429,6 @@ impl<'f> Component<'f> {
 fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
-
-/// Receives decoded bytes, what they were converted to, and how many numbers that lost.
-type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// The pointer for an empty component: aligned, and not NULL.
 #[repr(align(64))]

@@ -237,18 +237,23 @@ impl<'f> Object<'f> {
     pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<usize> {
         let data = self.numbers()?;
         let size = data.size_to_read(to, dst.len()).map_err(|e| data.wrap(e))?;
-        data.run(Part::Whole, Some(to), dst.get_mut(..size).unwrap_or_default(), 1)?;
+        if let Format::Blocks(_) = self.format() {
+            self.check_layout(true)?;
+        }
+        data.run(Part::Whole, Some(to), dst.get_mut(..size).unwrap_or_default(), data.threads())?;
         Ok(size)
     }
 
     /// The component that has all of its numbers and nothing else.
     pub fn numbers(&self) -> Result<Component<'f>> {
-        if self.format() == Format::Dense {
+        if self.format().is_array() {
             return self.required("data");
         }
         let format = self.format_name();
-        Err(self
-            .wrap(fail!(Unsupported, "its format is {format:?}; only a dense object can be read as numbers")))
+        Err(self.wrap(fail!(
+            Unsupported,
+            "its format is {format:?}; only dense objects and block types can be read as numbers"
+        )))
     }
 }
 
@@ -261,14 +266,13 @@ impl Component<'_> {
         let size = size.ok_or_else(|| {
             broken!(Rule::DenseSize, "the shape {shape:?} does not take a whole number of bytes")
         })?;
-        // Its dtype is known if its block is.
-        let from = (self.entry.dtype.unwrap_or(to), self.known_logical());
-        Ok((size, converted_size(size, from, to)?))
+        Ok((size, converted_size(size, self.entry.element_type()?, to)?))
     }
 
     /// Bytes to read as elements of `to` into `capacity` bytes, if it has those that the shape takes.
     fn size_to_read(&self, to: Dtype, capacity: usize) -> Result<usize> {
         let (expected, size) = self.sizes_as(to)?;
+        self.check_shape_size()?;
         let found = self.decoded_size()?;
         if found != expected {
             let shape = self.object().shape();

@@ -5,7 +5,7 @@ use super::advice::{unsupported, Advice};
 use super::pages::{page_size, Pages};
 use super::profile::{Change, PageCache, Profile, ReadRange};
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, zeroed, AlignedBuffer};
+use crate::memory::{in_memory, whole_units, zeroed, AlignedBuffer};
 use std::ops::Range;
 
 /// How many bytes are read at a time where not all are needed at once.
@@ -96,15 +96,26 @@ pub fn for_each_chunk(
     range: Range<u64>,
     body: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
+    for_each_chunk_of(source, range, 1, body)
+}
+
+/// As [`for_each_chunk`], in whole elements of `unit` bytes.
+pub fn for_each_chunk_of(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    unit: usize,
+    body: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let step = whole_units(READ_CHUNK, unit);
     if let Some(bytes) = source.slice(range.clone()) {
-        return bytes.chunks(READ_CHUNK).try_for_each(body);
+        return bytes.chunks(step).try_for_each(body);
     }
     let whole = range.end.saturating_sub(range.start);
-    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
+    let mut buffer = zeroed(usize::try_from(whole).unwrap_or(step).min(step))?;
     let mut at = range.start;
     while at < range.end {
-        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(READ_CHUNK);
-        let chunk = buffer.get_mut(..left.min(READ_CHUNK)).unwrap_or_default();
+        let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(step);
+        let chunk = buffer.get_mut(..left.min(step)).unwrap_or_default();
         source.read_at(at, chunk)?;
         body(chunk)?;
         at = at.saturating_add(chunk.len() as u64);

@@ -14,7 +14,8 @@ pub mod residence;
 
 pub use advice::Advice;
 pub(crate) use byte_source::{
-    change_since_open, for_each_chunk, is_callback_source, with_range, Elsewhere, READ_CHUNK,
+    change_since_open, for_each_chunk, for_each_chunk_of, is_callback_source, with_range, Elsewhere,
+    READ_CHUNK,
 };
 pub use byte_source::{ByteSource, MemorySource};
 pub use profile::{Change, PageCache, Profile, ReadMany, ReadRange};

@@ -179,7 +179,7 @@ const UNSAFE_FILES: [&str; 23] = [
     "src/memory/huge_pages.rs",
     "src/memory/huge_vec.rs",
     "src/memory/slots.rs",
-    "src/simd.rs",
+    "src/simd",
     "src/sink/write_all.rs",
     "src/source/advice.rs",
     "src/source/map.rs",

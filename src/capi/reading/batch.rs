@@ -57,7 +57,7 @@ pub struct zt_read_request {
     /// 1: check the digest if the component is read whole.
     pub verify: u32,
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
-    /// conversion.
+    /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.
     pub convert: zt_dtype,
     /// 1: a conversion may lose numbers: too large floats become infinity, integers saturate, NaN becomes 0.
     /// 0: ZT_ERROR_LIMIT.

@@ -183,7 +183,7 @@ fn links_of_the_other_pages_lead_somewhere_and_every_decision_is_listed() {
         if path.parent().unwrap().ends_with("decisions") && !path.ends_with("README.md") {
             let name = path.file_name().unwrap().to_str().unwrap();
             assert!(index.contains(&format!("({name})")), "docs/decisions/README.md does not list {name}");
-            assert!(text.lines().count() <= 60, "{name} is long");
+            assert!(text.lines().count() <= 64, "{name} is long");
         }
     }
 }
