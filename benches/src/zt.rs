@@ -32,7 +32,6 @@ pub const BF16: i32 = 4;
 pub const I32: i32 = 6;
 pub const ZSTD: i32 = 2;
 pub const NO_DIGEST: i32 = 1;
-pub const NO_DIGEST: i32 = 1;
 pub const CRC32C: i32 = 2;
 pub const SHA256: i32 = 3;
 pub const XXH3: i32 = 4;
