@@ -8,7 +8,7 @@
 //! takes it back after, so that what it gets is backed. Without `--hold` these
 //! functions only run what they are given.
 
-use crate::sys::Anon;
+use crate::anon::Anon;
 use std::fs::{read_to_string, write};
 use std::sync::Mutex;
 

@@ -99,12 +99,12 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) 
         let (Some(a), Some(b)) = (at(t.case), at(t.against)) else {
             if ONLY.get().is_none() {
                 crate::outcome::count_failure();
-                crate::targets::unjudged(t, "failed: the group has no such rows");
+                crate::targets::judge_ratio(t, Err("failed: the group has no such rows"));
             }
             continue;
         };
         if let Some(why) = missing[a].as_ref().or(missing[b].as_ref()) {
-            crate::targets::unjudged(t, why);
+            crate::targets::judge_ratio(t, Err(why));
             continue;
         }
         let ratios: Vec<f64> = samples[a]
@@ -112,7 +112,8 @@ fn verdicts(g: &Group<'_>, samples: &[Vec<Sample>], missing: &[Option<String>]) 
             .zip(&samples[b])
             .filter_map(|(x, y)| Some(x.get(m).copied()?? / y.get(m).copied()??))
             .collect();
-        crate::targets::judge_ratios(t, &ratios);
+        let ratio = if ratios.is_empty() { Err("no round has both times") } else { Ok(median(&ratios)) };
+        crate::targets::judge_ratio(t, ratio);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Measures libztensor, through its C interface, beside its peers and the limits of the machine; docs/benchmarks.md
 //! says how to read it.
 
+mod anon;
 mod args;
 mod balloon;
 mod big;

@@ -1,6 +1,5 @@
 //! The ratios that libztensor has to reach, and the verdict on each row of a run.
 
-use crate::harness::median;
 use serde_json::{json, Value};
 use std::sync::Mutex;
 
@@ -165,15 +164,9 @@ pub fn judge(row: &str, value: f64, unit: &'static str, reach: f64) {
     note(None, row.into(), Ok(value), unit, reach);
 }
 
-/// Judges a row by the median of its ratios, round by round.
-pub fn judge_ratios(t: &'static Target, ratios: &[f64]) {
-    let value = if ratios.is_empty() { Err("no round has both times") } else { Ok(median(ratios)) };
-    note(Some(t), row_of(t), value, "x", t.reach);
-}
-
-/// Notes that a row with a target was not measured.
-pub fn unjudged(t: &'static Target, why: &str) {
-    note(Some(t), row_of(t), Err(why), "x", t.reach);
+/// Judges a row by its ratio; the error says why it was not measured.
+pub fn judge_ratio(t: &'static Target, ratio: Result<f64, &str>) {
+    note(Some(t), row_of(t), ratio, "x", t.reach);
 }
 
 /// Every verdict, for the file of results.
@@ -203,7 +196,7 @@ pub fn not_measured(id: &str, why: &str) {
         let row = row_of(t);
         let known = judged().iter().any(|j| j.row == row);
         if !known {
-            unjudged(t, why);
+            judge_ratio(t, Err(why));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! ggml's C GGUF reader, as llama.cpp uses it.
 
+use super::gguf_file::{NUMBERS, STRINGS};
 use super::Lap;
 use crate::data::Spec;
 use crate::harness::Sample;
 use crate::sys;
-use crate::workloads::vocabulary;
 use memmap2::{Mmap, MmapOptions};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::hint::black_box;
@@ -118,13 +118,13 @@ pub fn vocabulary(path: &Path) -> Sample {
         key
     };
     let mut sum = 0usize;
-    for key in vocabulary::STRINGS.map(find) {
+    for key in STRINGS.map(find) {
         for i in 0..unsafe { gguf_get_arr_n(g.0, key) } {
             let text = unsafe { CStr::from_ptr(gguf_get_arr_str(g.0, key, i)) };
             sum = sum.wrapping_add(text.to_bytes().len());
         }
     }
-    for key in vocabulary::NUMBERS.map(|(key, _)| find(key)) {
+    for key in NUMBERS.map(|(key, _)| find(key)) {
         let (p, n) = unsafe { (gguf_get_arr_data(g.0, key).cast::<u32>(), gguf_get_arr_n(g.0, key)) };
         let numbers = unsafe { std::slice::from_raw_parts(p, n) };
         sum = numbers.iter().fold(sum, |sum, n| sum.wrapping_add(*n as usize));

@@ -1,6 +1,8 @@
 //! Writes the GGUF files that the GGUF peers read.
 
 use crate::data::Spec;
+use crate::zt;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -8,6 +10,12 @@ use std::path::Path;
 pub const F32: u32 = 0;
 pub const BF16: u32 = 30;
 const ALIGN: usize = 32;
+
+/// The arrays of a vocabulary.
+pub const STRINGS: [&CStr; 2] = [c"tokenizer.ggml.tokens", c"tokenizer.ggml.merges"];
+/// With the dtype of each.
+pub const NUMBERS: [(&CStr, i32); 2] =
+    [(c"tokenizer.ggml.scores", zt::F32), (c"tokenizer.ggml.token_type", zt::I32)];
 
 /// Keys and values of a file, encoded.
 #[derive(Default)]

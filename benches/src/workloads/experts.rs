@@ -1,9 +1,10 @@
 //! W9b: random experts of a mixture-of-experts model out of a file that is larger than the memory for them, while the
 //! next layer's are on their way.
 
+use crate::anon::Anon;
 use crate::data::{Rng, Spec};
 use crate::harness::{run_group, secs, timed, Group, Metric, Role, Unit};
-use crate::sys::{self, Anon, Buf, Shared};
+use crate::sys::{self, Buf, Shared};
 use crate::{targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::collections::VecDeque;

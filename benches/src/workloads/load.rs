@@ -1,11 +1,12 @@
 //! W2: load the big model while it is in the page cache.
 
+use crate::anon::Anon;
 use crate::balloon::borrow;
 use crate::big::{check, loaders, Big};
 use crate::harness::{secs, timed, Case, Group, Metric, Role, Unit};
 use crate::outcome::group;
 use crate::peers::{safetensors, zt1};
-use crate::sys::{self, blocks, Anon, Buf, Shared};
+use crate::sys::{self, blocks, Buf, Shared};
 use crate::{zt, Cfg};
 use memmap2::{Mmap, MmapOptions};
 use serde_json::Value;

@@ -4,7 +4,6 @@ use crate::data::{gauss_buf, shuffled, small_specs, total};
 use crate::harness::{case, Case, Group, Metric, Role, Sample, Unit};
 use crate::outcome::{attempt, count_failure, group};
 use crate::peers::{ggml, gguf_candle, gguf_file, limits, safetensors, zt1, Lap};
-use crate::workloads::vocabulary;
 use crate::{sys, targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::{c_char, CString};
@@ -23,6 +22,11 @@ struct Files {
 fn files(dir: &Path, n: usize) -> Files {
     let f = |ext: &str| dir.join(format!("w1-{n}.{ext}"));
     Files { zt: f("zt"), st: f("safetensors"), gguf: f("gguf") }
+}
+
+/// The file of `workloads::vocabulary`.
+pub fn vocabulary_path(dir: &Path) -> PathBuf {
+    dir.join("w1-vocabulary.gguf")
 }
 
 fn generate(f: &Files, n: usize) {
@@ -247,9 +251,9 @@ pub fn mem_probe(reader: &str, dir: &Path, n: usize) {
             "libztensor" => std::mem::forget(zt::Zt::open(&f.zt)),
             "libztensor-safetensors" => std::mem::forget(zt::Zt::open(&f.st)),
             "libztensor-gguf" => std::mem::forget(zt::Zt::open(&f.gguf)),
-            "libztensor-vocabulary" => std::mem::forget(zt::Zt::open(&vocabulary::path(dir))),
+            "libztensor-vocabulary" => std::mem::forget(zt::Zt::open(&vocabulary_path(dir))),
             #[cfg(ggml)]
-            "ggml-vocabulary" => std::mem::forget(ggml::open(&vocabulary::path(dir))),
+            "ggml-vocabulary" => std::mem::forget(ggml::open(&vocabulary_path(dir))),
             "zt1" => std::mem::forget(::zt1::Reader::open_mmap_shared(&f.zt).unwrap()),
             "safetensors" => {
                 let m = Box::leak(Box::new(safetensors::map(&f.st)));

@@ -1,5 +1,6 @@
 //! W15: loads: used while they are read, of one file and of 8 shards; one rank's slices of these; a slow consumer.
 
+use crate::anon::PAGE;
 use crate::big::Big;
 use crate::harness::{run_group, secs, timed, Case, Group, Metric, Role, Unit};
 use crate::outcome::group;
@@ -209,7 +210,7 @@ fn shards(s: &Setting<'_>, id: &str, cold: bool) -> Value {
         let mut at = 0;
         for f in files {
             let size = std::fs::metadata(f).unwrap().len() as usize;
-            let capacity = size.next_multiple_of(sys::PAGE);
+            let capacity = size.next_multiple_of(PAGE);
             sys::read_parallel(f, unsafe { s.dst.range(at, capacity) }, size, threads, 4 << 20, direct);
             at += capacity;
         }
@@ -252,7 +253,7 @@ fn rank(s: &Setting<'_>) -> Value {
     assert_eq!(stats.bytes, need as u64);
     let whole = stats.stored_bytes as f64 / need as f64;
     // As many bytes of each shard.
-    let each = (need / s.b.shards.len()).next_multiple_of(sys::PAGE);
+    let each = (need / s.b.shards.len()).next_multiple_of(PAGE);
     let contiguous = || {
         for (n, f) in s.b.shards.iter().enumerate() {
             sys::read_parallel(f, unsafe { s.dst.range(n * each, each) }, each, 2, 4 << 20, true);

@@ -1,24 +1,20 @@
 //! W1 for a GGUF file with the vocabulary of a large tokenizer: strings, merges, scores and types, and few tensors.
 
-use super::open::{memory_head, probe};
+use super::open::{memory_head, probe, vocabulary_path};
 use crate::data::{gauss_buf, small_specs, total, Rng};
 use crate::harness::{case, run_group, Case, Group, Metric, Role, Sample, Unit};
 use crate::outcome::group;
-use crate::peers::{ggml, gguf_candle, gguf_file, Lap};
+use crate::peers::gguf_file::{self, NUMBERS, STRINGS};
+use crate::peers::{ggml, gguf_candle, Lap};
 use crate::{sys, targets, zt, Cfg};
 use serde_json::{json, Value};
 use std::ffi::{c_char, c_void, CStr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr::{null, null_mut};
 
 const TOKENS: usize = 256_000;
 const MERGES: usize = 280_000;
 const TENSORS: usize = 300;
-
-pub const STRINGS: [&CStr; 2] = [c"tokenizer.ggml.tokens", c"tokenizer.ggml.merges"];
-/// With the dtype of each.
-pub const NUMBERS: [(&CStr, i32); 2] =
-    [(c"tokenizer.ggml.scores", zt::F32), (c"tokenizer.ggml.token_type", zt::I32)];
 
 const GGML: &str = "ggml C gguf_init_from_file";
 
@@ -30,10 +26,6 @@ extern "C" {
         -> i32;
     fn zt_value_read_numbers(value: *const c_void, dtype: i32, dst: *mut c_void, count: usize) -> i32;
     fn zt_write_copy_attributes(writer: *mut zt::Writer, file: *const zt::File) -> i32;
-}
-
-pub fn path(dir: &Path) -> PathBuf {
-    dir.join("w1-vocabulary.gguf")
 }
 
 /// Pieces of words, as long as those of tokenizers are: 1 to 16 bytes, 6 on average.
@@ -114,7 +106,7 @@ pub fn run(cfg: &Cfg) -> Vec<Value> {
 }
 
 fn measure(cfg: &Cfg) -> Value {
-    let (gguf, zt_file) = (path(&cfg.dir), cfg.dir.join("w1-vocabulary.zt"));
+    let (gguf, zt_file) = (vocabulary_path(&cfg.dir), cfg.dir.join("w1-vocabulary.zt"));
     let size = generate(&gguf, &zt_file);
     let (mut one, mut other) = (Places::new(), Places::new());
     let cases: Vec<Case> = vec![

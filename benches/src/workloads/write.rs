@@ -1,5 +1,6 @@
 //! W4: write the big model from memory to a fresh file.
 
+use crate::anon::PAGE;
 use crate::balloon::{self, borrow};
 use crate::big::Big;
 use crate::harness::{case, secs, Case, Group, Metric, Role, Sample, Unit};
@@ -63,7 +64,7 @@ fn parallel(out: &Path, data: &[u8], threads: usize, direct: bool) {
     let f = sys::create(out, direct);
     sys::fallocate(&f, data.len());
     blocks(data.len(), 4 << 20, threads, |at, n| {
-        let n = if direct { n.next_multiple_of(sys::PAGE) } else { n };
+        let n = if direct { n.next_multiple_of(PAGE) } else { n };
         // The source buffer is page-aligned and longer than the data.
         let src = unsafe { std::slice::from_raw_parts(data.as_ptr().add(at), n) };
         f.write_all_at(src, at as u64).unwrap();

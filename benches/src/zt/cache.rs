@@ -1,6 +1,6 @@
 //! The cache of slices.
 
-use super::{ok, Request};
+use super::file::{ok, Request};
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 

@@ -1,6 +1,6 @@
 //! Loads: what is read is used while the rest is.
 
-use super::{ok, ReadStats, Request};
+use super::file::{ok, ReadStats, Request};
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 

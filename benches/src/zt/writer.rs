@@ -1,6 +1,6 @@
 //! Writing, as a C program does it.
 
-use super::{cpath, ok, Writer};
+use super::file::{cpath, ok, Writer, NO_DIGEST};
 use crate::data::Spec;
 use std::ffi::{c_char, c_void, CString};
 use std::path::Path;
@@ -66,7 +66,7 @@ extern "C" {
 
 pub fn writer_options() -> WriterOptions {
     let o: WriterOptions = unsafe { std::mem::zeroed() };
-    WriterOptions { size: std::mem::size_of::<WriterOptions>(), digest: super::NO_DIGEST, ..o }
+    WriterOptions { size: std::mem::size_of::<WriterOptions>(), digest: NO_DIGEST, ..o }
 }
 
 fn fill(w: *mut Writer, specs: &[Spec], names: &[CString], data: &[u8], dtype: i32) {
