@@ -1,7 +1,7 @@
 //! URLs: which service, which bucket, which object, and how messages show it.
 
 use crate::core::status;
-use crate::failure::Failure;
+use crate::failure::{invalid, Failure};
 use url::Url;
 
 /// A kind of service.
@@ -25,10 +25,6 @@ pub struct Address {
     pub query: String,
     /// What stands before the key in messages: no user, no query.
     pub shown: String,
-}
-
-fn invalid(why: &str) -> Failure {
-    Failure::new(status::INVALID_ARGUMENT, why)
 }
 
 impl Address {

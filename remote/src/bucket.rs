@@ -2,11 +2,10 @@
 //! that the caller gives are used by themselves: of the environment's none goes along.
 
 use crate::address::{Address, Service};
-use crate::connect::{refused, retry};
-use crate::core::status;
-use crate::failure::Failure;
+use crate::attempt::refused;
+use crate::failure::{invalid, Failure};
 use crate::profile::{self, Profile};
-use crate::service::Connector;
+use crate::service::{retry, Connector};
 use crate::settings::Settings;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -95,7 +94,7 @@ fn s3(address: &Address, settings: &Settings, variables: &Variables) -> Result<A
     let is_given = settings.key_id.is_some() || settings.secret.is_some() || settings.token.is_some();
     if is_given && (settings.key_id.is_none() || settings.secret.is_none()) {
         let why = "for S3 give key_id and secret together, and token only with both";
-        return Err(Failure::new(status::INVALID_ARGUMENT, why));
+        return Err(invalid(why));
     }
     let mut found = Profile::default();
     let has_other_keys = variables.has(&[
@@ -226,6 +225,7 @@ fn azure(address: &Address, settings: &Settings, variables: &Variables) -> Micro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::status;
 
     fn variables(all: &[&str]) -> Variables {
         let pair = |name: &&str| (name.to_string(), format!("env {name}"));

@@ -3,17 +3,17 @@
 
 use crate::address::Address;
 use crate::connect::Client;
-use crate::core::{
-    status, zt_file, zt_open_model_from, zt_open_options, zt_set_last_error, zt_source, zt_status, zt_store,
-};
-use crate::failure::{without_secrets, Failure};
-use crate::settings::{text, Settings};
+use crate::core::{status, zt_file, zt_open_model_from, zt_open_options, zt_source, zt_status, zt_store};
+use crate::failure::{invalid, Failure};
+use crate::guard::{guard, text};
+use crate::settings::Settings;
 use crate::store::{self, Files, SourceOut};
-use std::cell::Cell;
-use std::ffi::{c_char, CString};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use reqwest::Certificate;
+use std::ffi::c_char;
 use std::ptr::null;
-use std::sync::Once;
+use std::time::Duration;
+
+const ROOTS: &str = "zt_remote_options.root_certificates";
 
 /// How requests are sent. Zero is the default of all fields but struct_size. Strings are NUL-terminated and
 /// copied. If a string is NULL, its value is looked up like the service's own tools do: environment, profile,
@@ -56,8 +56,6 @@ pub struct zt_remote_options {
 /// For zt_remote_options.retries.
 pub const ZT_REMOTE_NO_RETRIES: u32 = 0xffff_ffff;
 
-const _: () = assert!(ZT_REMOTE_NO_RETRIES == crate::settings::NO_RETRIES);
-
 impl Default for zt_remote_options {
     fn default() -> Self {
         zt_remote_options {
@@ -79,56 +77,92 @@ impl Default for zt_remote_options {
     }
 }
 
-thread_local! {
-    /// How many guards this thread is inside of.
-    static INSIDE: Cell<u32> = const { Cell::new(0) };
+/// # Safety
+/// `options` is NULL or of the size that it says.
+unsafe fn copy(options: *const zt_remote_options) -> Result<zt_remote_options, Failure> {
+    let mut copy = zt_remote_options::default();
+    let known = size_of::<zt_remote_options>();
+    if options.is_null() {
+        return Ok(copy);
+    }
+    // SAFETY: it begins with its size.
+    let size = unsafe { options.cast::<usize>().read_unaligned() };
+    let first_number = std::mem::offset_of!(zt_remote_options, timeout_ms);
+    let ends_within = size % if size < first_number { size_of::<usize>() } else { 4 } != 0;
+    if size < size_of::<usize>() || (size < known && ends_within) || size > 1 << 16 {
+        return Err(invalid(&format!(
+            "zt_remote_options.struct_size is {size}, not sizeof (zt_remote_options)"
+        )));
+    }
+    // SAFETY: of the size that it says; both are bytes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(options.cast::<u8>(), (&raw mut copy).cast::<u8>(), size.min(known))
+    };
+    for at in known..size {
+        // SAFETY: as above.
+        if unsafe { options.cast::<u8>().add(at).read() } != 0 {
+            return Err(invalid("zt_remote_options has a field that this version does not know"));
+        }
+    }
+    Ok(copy)
 }
 
-/// Runs `body`; a failure or a panic becomes a status, and its text the thread's last error.
-pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> zt_status {
-    quiet_hook();
-    INSIDE.set(INSIDE.get() + 1);
-    let outcome = catch_unwind(AssertUnwindSafe(body));
-    INSIDE.set(INSIDE.get() - 1);
-    let outcome = outcome.unwrap_or_else(|payload| {
-        let message = payload.downcast_ref::<&str>().copied();
-        let message =
-            message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic");
-        let text = format!("a bug of libztensor_remote, please report it: {}", without_secrets(message));
-        std::mem::forget(payload); // it may panic when it is dropped
-        Err(Failure::new(status::INTERNAL, text))
-    });
-    match outcome {
-        Ok(()) => status::OK,
-        Err(failure) => {
-            let text = CString::new(failure.text.replace('\0', " ")).unwrap_or_default();
-            // SAFETY: NUL-ended.
-            unsafe { zt_set_last_error(text.as_ptr()) };
-            failure.status
-        }
+fn flag(value: u32, what: &str) -> Result<bool, Failure> {
+    match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, which is neither 0 nor 1"))),
     }
 }
 
-/// A panic of this library prints nothing; other panics go to the previous hook.
-fn quiet_hook() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let is_worker = std::thread::current().name() == Some("zt-remote");
-            if !is_worker && INSIDE.try_with(Cell::get).unwrap_or(0) == 0 {
-                before(info);
-            }
-        }));
-    });
+fn number(value: u32, default: u32, max: u32, what: &str) -> Result<u32, Failure> {
+    match value {
+        0 => Ok(default),
+        _ if value <= max => Ok(value),
+        _ => Err(invalid(&format!("zt_remote_options.{what} is {value}, above {max}"))),
+    }
+}
+
+fn certificates(pem: Option<String>) -> Result<Vec<Certificate>, Failure> {
+    let Some(pem) = pem else { return Ok(Vec::new()) };
+    match Certificate::from_pem_bundle(pem.as_bytes()) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(invalid(&format!("{ROOTS} has no certificate in PEM, or one that is damaged"))),
+    }
+}
+
+/// # Safety
+/// `options` is NULL or of the size that it says, its texts NULL or NUL-ended.
+unsafe fn settings(options: *const zt_remote_options) -> Result<Settings, Failure> {
+    // SAFETY: passed on.
+    let given = unsafe { copy(options)? };
+    // SAFETY: passed on.
+    let text = |pointer, what| unsafe { text(pointer, what) };
+    let retries =
+        if given.retries == ZT_REMOTE_NO_RETRIES { 0 } else { number(given.retries, 4, 100, "retries")? };
+    Ok(Settings {
+        endpoint: text(given.endpoint, "zt_remote_options.endpoint")?,
+        region: text(given.region, "zt_remote_options.region")?,
+        key_id: text(given.key_id, "zt_remote_options.key_id")?,
+        secret: text(given.secret, "zt_remote_options.secret")?,
+        token: text(given.token, "zt_remote_options.token")?,
+        user_agent: text(given.user_agent, "zt_remote_options.user_agent")?
+            .unwrap_or_else(|| concat!("libztensor_remote/", env!("CARGO_PKG_VERSION")).into()),
+        root_certificates: certificates(text(given.root_certificates, ROOTS)?)?,
+        timeout: Duration::from_millis(number(given.timeout_ms, 30_000, 3_600_000, "timeout_ms")?.into()),
+        retries: retries as usize,
+        concurrency: number(given.concurrency, 16, 256, "concurrency")? as usize,
+        tail: number(given.tail, 1 << 20, 64 << 20, "tail")?.into(),
+        allow_http: flag(given.allow_http, "allow_http")?,
+        anonymous: flag(given.anonymous, "anonymous")?,
+    })
 }
 
 /// # Safety
 /// `url` is NULL or NUL-ended, `options` NULL or of the size that it says.
 unsafe fn files(url: *const c_char, options: *const zt_remote_options) -> Result<Files, Failure> {
     // SAFETY: passed on.
-    let (url, settings) = unsafe { (text(url, "url")?, Settings::new(options)?) };
-    let url = url.ok_or_else(|| Failure::new(status::INVALID_ARGUMENT, "url is NULL"))?;
+    let (url, settings) = unsafe { (text(url, "url")?, settings(options)?) };
+    let url = url.ok_or_else(|| invalid("url is NULL"))?;
     let address = Address::parse(&url)?;
     let shown = address.show(&address.key);
     Ok(Files::new(Client::new(address, settings).map_err(|e| e.within(&shown))?))
@@ -219,7 +253,7 @@ pub unsafe extern "C" fn zt_remote_source_beside(
         let place = unsafe { SourceOut::new(source)? };
         // SAFETY: "NUL-ended"; options NULL or of the size it says.
         let (files, name) = unsafe { (files(url, options)?, text(name, "name")?) };
-        let name = name.ok_or_else(|| Failure::new(status::INVALID_ARGUMENT, "name is NULL"))?;
+        let name = name.ok_or_else(|| invalid("name is NULL"))?;
         place.fill(files.source_of_name(&name)?);
         Ok(())
     })
@@ -239,8 +273,8 @@ pub unsafe extern "C" fn zt_remote_url_text(
 ) -> zt_status {
     guard(|| {
         // SAFETY: "NUL-ended".
-        let url = unsafe { crate::settings::text(url, "url")? };
-        let url = url.ok_or_else(|| Failure::new(status::INVALID_ARGUMENT, "url is NULL"))?;
+        let url = unsafe { crate::guard::text(url, "url")? };
+        let url = url.ok_or_else(|| invalid("url is NULL"))?;
         let address = Address::parse(&url)?;
         let shown = address.show(&address.key);
         if !needed.is_null() {

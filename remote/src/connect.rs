@@ -1,23 +1,19 @@
 //! The client of a service: of a bucket or of a web server, and the options of both.
 
 use crate::address::{Address, Service};
+use crate::attempt::{refused, without_secrets};
 use crate::bucket::Bucket;
-use crate::core::status;
-use crate::failure::{without_secrets, Failure};
+use crate::failure::{invalid, Failure};
 use crate::runtime;
-use crate::service::{web, Same};
+use crate::service::{retry, web, Same};
 use crate::settings::Settings;
 use object_store::client::HttpClient;
 use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, HeaderMap, HeaderValue, ObjectStore};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Semaphore;
-
-/// The longest pause between two attempts.
-const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The kind of server.
 enum Host {
@@ -32,15 +28,6 @@ pub struct Client {
     pub settings: Settings,
     /// Requests under way.
     pub permits: Arc<Semaphore>,
-}
-
-fn invalid(why: &str) -> Failure {
-    Failure::new(status::INVALID_ARGUMENT, why)
-}
-
-/// What a service's client cannot be made of.
-pub fn refused(error: &object_store::Error) -> Failure {
-    invalid(&without_secrets(&error.to_string()))
 }
 
 impl Client {
@@ -130,19 +117,6 @@ fn web_client(address: &Address, settings: &Settings) -> Result<HttpClient, Fail
     web(settings, headers, settings.allow_http || scheme == "http").map_err(|e| refused(&e))
 }
 
-/// When an attempt that failed is made again: as long as each may take all its time.
-pub fn retry(settings: &Settings) -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(100),
-            max_backoff: MAX_PAUSE,
-            base: 2.0,
-        },
-        max_retries: settings.retries,
-        retry_timeout: settings.timeout.saturating_mul(10).saturating_mul(settings.retries as u32 + 1),
-    }
-}
-
 fn percent_decoded(text: &str) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let (bytes, mut at, mut decoded) = (text.as_bytes(), 0, Vec::new());
@@ -177,6 +151,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::status;
 
     #[test]
     fn basic_credentials_are_encoded_as_rfc_4648_has_it() {

@@ -1,8 +1,9 @@
 //! Ranges of an object, in as few requests as they take, several under way at once.
 
+use crate::attempt::Seen;
 use crate::connect::Client;
 use crate::core::status;
-use crate::failure::{Failure, Seen};
+use crate::failure::Failure;
 use crate::runtime;
 use futures_util::StreamExt;
 use object_store::path::Path;

@@ -9,6 +9,7 @@
 #![allow(non_camel_case_types, reason = "names and shapes are those of C")]
 
 mod address;
+mod attempt;
 mod bucket;
 pub mod capi;
 mod connect;
@@ -16,6 +17,7 @@ mod connect;
 pub mod core;
 mod failure;
 mod fetch;
+mod guard;
 mod object;
 mod profile;
 mod runtime;

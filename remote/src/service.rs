@@ -1,7 +1,7 @@
 //! How every HTTP request is made: by reqwest, with a limit for answers that are read into memory, and the
 //! outcome of each attempt kept for messages.
 
-use crate::failure::{innermost, without_secrets, Attempt, Seen, INSECURE_REDIRECT};
+use crate::attempt::{innermost, without_secrets, Attempt, Seen, INSECURE_REDIRECT};
 use crate::settings::Settings;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
-use object_store::{ClientConfigKey, ClientOptions};
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig};
 use reqwest::redirect::{self, Policy};
 use reqwest::{Certificate, NoProxy, Proxy};
 use std::io;
@@ -27,6 +27,8 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 10;
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// The connect timeout that object_store sets for the machine's own metadata service, which not every machine
 /// has.
 const METADATA: &str = "1s";
@@ -97,6 +99,19 @@ fn common(settings: &Settings) -> reqwest::ClientBuilder {
         .connect_timeout(settings.timeout.min(CONNECT))
         .pool_max_idle_per_host(settings.concurrency)
         .tls_certs_merge(settings.root_certificates.iter().cloned())
+}
+
+/// When an attempt that failed is made again: as long as each may take all its time.
+pub fn retry(settings: &Settings) -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: MAX_PAUSE,
+            base: 2.0,
+        },
+        max_retries: settings.retries,
+        retry_timeout: settings.timeout.saturating_mul(10).saturating_mul(settings.retries as u32 + 1),
+    }
 }
 
 fn made(builder: reqwest::ClientBuilder) -> object_store::Result<HttpClient> {

@@ -2,14 +2,14 @@
 //! messages show them.
 
 use crate::address::Service;
-use crate::capi::guard;
+use crate::attempt::Seen;
 use crate::connect::Client;
 use crate::core::{status, zt_name_callback, zt_source, zt_source_range, zt_status};
-use crate::failure::{Failure, Seen};
+use crate::failure::{invalid, Failure};
 use crate::fetch::{Piece, MAX_READ_GAP, REQUEST, UNREADABLE_ANSWER};
+use crate::guard::{guard, text};
 use crate::object::Object;
 use crate::runtime;
-use crate::settings::text;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ impl Files {
     /// What zt_open_model_from shall open.
     pub fn name(&self) -> Result<CString, Failure> {
         let name = CString::new(self.client.address.show(&self.client.address.key));
-        name.map_err(|_| Failure::new(status::INVALID_ARGUMENT, "a URL holds no NUL"))
+        name.map_err(|_| invalid("a URL holds no NUL"))
     }
 
     /// The source of the object that the URL names.
@@ -81,7 +81,7 @@ impl Files {
 
     /// The source of an object that is called as messages call it.
     pub fn source_of_name(&self, name: &str) -> Result<zt_source, Failure> {
-        let other = |_| Failure::new(status::INVALID_ARGUMENT, "a file of another service was requested");
+        let other = |_| invalid("a file of another service was requested");
         self.source(self.key(name).map_err(other)?).map_err(|e| e.within(name))
     }
 
@@ -189,7 +189,6 @@ impl SourceOut {
     /// # Safety
     /// `source` is NULL, or of the size that it says, and nobody else's until it is filled.
     pub unsafe fn new(source: *mut zt_source) -> Result<SourceOut, Failure> {
-        let invalid = |why| Failure::new(status::INVALID_ARGUMENT, why);
         if source.is_null() {
             return Err(invalid("the place for the source is NULL"));
         }
@@ -242,7 +241,7 @@ pub unsafe extern "C" fn list(
     guard(|| {
         // SAFETY: as above.
         let (files, folder) = unsafe { (&*context.cast::<Files>(), text(folder, "the name of a folder")?) };
-        let Some(add) = add else { return Err(Failure::new(status::INVALID_ARGUMENT, "add is NULL")) };
+        let Some(add) = add else { return Err(invalid("add is NULL")) };
         for name in files.list(files.key(&folder.unwrap_or_default())?)? {
             // SAFETY: as above.
             let taken = unsafe { add(names, name.as_ptr()) };
