@@ -9,14 +9,14 @@ Measures libztensor, through its C interface, beside other libraries and what th
 docs/benchmarks.md says how it measures and how to read the rows.
 
 WORKLOAD is one of these, by name or number; without one all run:
-  w1  open           open, find, list, close        w8   convert   bf16 and f16 to f32
-  w2  load           load from the page cache       w9   slices    slices of a rank; experts under a budget
-  w3  cold_load      load from the disk             w10  startup   loading the library, the first call
-  w4  write          write a big model              w11  scale     objects, size of the file
-  w5  small_tensors  write and load small tensors   w12  append    append one object
-  w6  compress       zstd                           w13  threads   other numbers of threads
-  w7  digests                                       w14  convert_file  safetensors to .zt
-  w15 stream         loads: rings, shards, slices   w16  cache     a cache of experts
+  w1  open           open, find, list, close        w8  convert   bf16 and f16 to f32
+  w2  load           load from the page cache       w9  slices    slices of a rank; experts under a budget
+  w3  cold_load      load from the disk             w10 startup   loading the library, the first call
+  w4  write          write a big model              w11 scale     objects, size of the file
+  w5  small_tensors  write and load small tensors   w12 append    append one object
+  w6  compress       zstd                           w13 threads   other numbers of threads
+  w7  digests                                       w14 convert_file  safetensors to .zt
+  w15 stream         loads: rings, shards, slices   w16 cache     a cache of experts
   w17 ztensor_2      zTensor 2: open, load, write
 
 Options:
