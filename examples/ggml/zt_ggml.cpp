@@ -1,7 +1,6 @@
 #include "zt_ggml.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <ggml-alloc.h>
 
 namespace zt_ggml {
@@ -21,20 +20,6 @@ void check(zt_status status)
         fail(status);
 }
 
-// The blocks of GGUF have ggml's names, in lower case: "gguf.q4_k" are its q4_K.
-ggml_type block_type(const char *name)
-{
-    std::string wanted = name ? name : "";
-    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        ggml_type type = static_cast<ggml_type>(i);
-        std::string known = std::string("gguf.") + (ggml_type_size(type) > 0 ? ggml_type_name(type) : "");
-        std::transform(known.begin(), known.end(), known.begin(), [](unsigned char c) { return tolower(c); });
-        if (known == wanted)
-            return type;
-    }
-    return GGML_TYPE_COUNT;
-}
-
 bool report(const load_options &options, uint64_t done, uint64_t total)
 {
     return !options.progress || options.progress(done, total);
@@ -44,21 +29,11 @@ bool report(const load_options &options, uint64_t done, uint64_t total)
 
 ggml_type type_of(zt_dtype dtype, zt_type type)
 {
-    if (type >= ZT_TYPE_GGUF_Q4_0)
-        return block_type(zt_type_name(type));
-    if (type != ZT_TYPE_NONE)
+    int32_t number;
+    if (zt_type_ggml(dtype, type, &number) != ZT_OK || number >= GGML_TYPE_COUNT)
         return GGML_TYPE_COUNT; // 8-bit floats and complex numbers: ggml would take the bytes for integers
-    switch (dtype) {
-    case ZT_DTYPE_F64: return GGML_TYPE_F64;
-    case ZT_DTYPE_F32: return GGML_TYPE_F32;
-    case ZT_DTYPE_F16: return GGML_TYPE_F16;
-    case ZT_DTYPE_BF16: return GGML_TYPE_BF16;
-    case ZT_DTYPE_I64: return GGML_TYPE_I64;
-    case ZT_DTYPE_I32: return GGML_TYPE_I32;
-    case ZT_DTYPE_I16: return GGML_TYPE_I16;
-    case ZT_DTYPE_I8: return GGML_TYPE_I8;
-    default: return GGML_TYPE_COUNT;
-    }
+    const ggml_type found = static_cast<ggml_type>(number);
+    return ggml_type_size(found) > 0 ? found : GGML_TYPE_COUNT;
 }
 
 model::model(const std::string &path, const options &options)

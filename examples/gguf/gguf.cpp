@@ -14,13 +14,11 @@
 #include <ztensor_advanced.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -58,28 +56,15 @@ gguf_type value_type_of(zt_dtype dtype)
     return GGUF_TYPE_COUNT;
 }
 
-// What ggml calls the elements of an object; GGML_TYPE_COUNT where it has no name for them. Both sides have the same
-// names, but for upper case: "f32", "q4_K".
+// ggml's type of an object's elements; GGML_TYPE_COUNT if ggml, or this version of it, has none.
 ggml_type tensor_type_of(const zt_object_info &info)
 {
-    static const std::map<std::string, ggml_type> by_name = [] {
-        std::map<std::string, ggml_type> names;
-        for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-            const ggml_type type = static_cast<ggml_type>(i);
-            std::string name = ggml_type_size(type) > 0 ? ggml_type_name(type) : "";
-            for (char &letter : name)
-                letter = static_cast<char>(tolower(static_cast<unsigned char>(letter)));
-            names.emplace(name, type);
-        }
-        return names;
-    }();
-    const char *name = nullptr;
-    if (info.format == ZT_FORMAT_DENSE && info.type == ZT_TYPE_NONE)
-        name = zt_dtype_name(info.dtype);
-    else if (info.format == ZT_FORMAT_BLOCKS && info.type >= ZT_TYPE_GGUF_Q4_0)
-        name = zt_type_name(info.type) + strlen("gguf.");
-    const auto found = by_name.find(name ? name : "");
-    return name && found != by_name.end() ? found->second : GGML_TYPE_COUNT;
+    int32_t number = GGML_TYPE_COUNT;
+    if ((info.format != ZT_FORMAT_DENSE && info.format != ZT_FORMAT_BLOCKS) ||
+        zt_type_ggml(info.dtype, info.type, &number) != ZT_OK || number >= GGML_TYPE_COUNT)
+        return GGML_TYPE_COUNT;
+    const ggml_type type = static_cast<ggml_type>(number);
+    return ggml_type_size(type) > 0 ? type : GGML_TYPE_COUNT;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

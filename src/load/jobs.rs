@@ -246,7 +246,7 @@ pub fn split<'a>(
             split_packed(request, dst, has_digest, options, capacity, push)?;
             return Ok(has_digest);
         }
-        (Destination::Bytes(dst), Some(to)) if !has_digest && converts_on_the_way(request) => {
+        (Destination::Bytes(dst), Some(to)) if !has_digest && converts_while_read(request) => {
             convert_jobs(request, to, dst, options, push)?;
             return Ok(false);
         }
@@ -281,7 +281,7 @@ fn is_plain(request: &Request<'_>) -> bool {
 }
 
 /// Whether it is converted while it is read: a whole component, or a range of a component that is stored raw.
-fn converts_on_the_way(request: &Request<'_>) -> bool {
+fn converts_while_read(request: &Request<'_>) -> bool {
     match request.part {
         Part::Whole => true,
         Part::Range { .. } => is_divisible(request),

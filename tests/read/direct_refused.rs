@@ -65,8 +65,8 @@ fn a_read_that_fails_past_the_page_cache_goes_through_it() {
         (libc::EFAULT, "EFAULT"),
         (libc::EOPNOTSUPP, "EOPNOTSUPP"),
         (libc::EIO, "EIO"),
-        (libc::EPERM, "refused"),
-        (libc::ENOMEM, "refused"),
+        (libc::EPERM, "rejected"),
+        (libc::ENOMEM, "rejected"),
     ];
     for (error, name) in errors {
         let mut dst = vec![0; SIZE];

@@ -153,7 +153,7 @@ fn what_does_not_agree_is_refused() {
     let count = file(&dict(&[("a", f32("0", 1))]), &["0"], &[(257, &[0; 4])]);
     refused(&count, broken, "has 257 elements, but its tensors announce 1");
     let huge = file(&dict(&[("a", f32("0", i64::MAX))]), &["0"], &[(i64::MAX as u64, &[0; 4])]);
-    refused(&huge, Cause::Broken(Rule::ShapeOverflow), "leaves 64 bits");
+    refused(&huge, Cause::Broken(Rule::ShapeOverflow), "does not fit in 64 bits");
     for other in [f32("0", 2), vector("torch.IntStorage", "0", 1, 0)] {
         let both = dict(&[("a", f32("0", 1)), ("b", other)]);
         refused(&file(&both, &["0"], &[(1, &[0; 4])]), broken, "two classes or sizes");
