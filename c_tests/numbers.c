@@ -1,4 +1,4 @@
-/* Listings and zt_object_read_as of every object of every file there is: numbers of the object, or a refusal that names
+/* Listings and zt_object_read_as of every object of every file there is: numbers of the object, or an error that names
  * what the object is. Never a component of it, and never a byte behind what `written` says. And the numbers of blocks of
  * a real GGUF, by their formulas. */
 #include "loading.h"
@@ -8,7 +8,7 @@
 
 #define LARGEST (1u << 14)
 
-static unsigned long arrays, blocks, refused_formats, refused_types, conversions;
+static unsigned long arrays, blocks, sparse, groups, refused_formats, refused_types, conversions;
 static unsigned char as[LARGEST + 64], plain[LARGEST];
 
 /* The memory from `end` on has its old contents. */
@@ -25,13 +25,13 @@ static int names(const char *message, const char *what)
     return what && strstr(message, what) != NULL;
 }
 
-/* What a refusal names: the format if that is not dense, else the dtype or the type. */
+/* What a refusal names: the format if that is not dense, or the dtype or the type of its numbers. */
 static int names_it(const zt_object *object, const zt_component *data)
 {
     const char *message = zt_last_error();
-    if (zt_object_format(object) != ZT_FORMAT_DENSE)
-        return names(message, format_name(object)) || (data && names(message, type_name(data)));
-    return names(message, type_name(data)) || names(message, dtype_name(data)) || names(message, encoding_name(data));
+    if (zt_object_format(object) != ZT_FORMAT_DENSE && names(message, format_name(object)))
+        return 1;
+    return data && (names(message, type_name(data)) || names(message, dtype_name(data)) || names(message, encoding_name(data)));
 }
 
 /* A batch reads the numbers of an object: all of them, every second row, a slice. `as` has what is expected. */
@@ -84,7 +84,9 @@ static void in_a_batch(const zt_file *file, const zt_object *object, zt_dtype to
 
 static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
 {
-    const zt_component *data = zt_component_find(object, "data");
+    const zt_format format = zt_object_format(object);
+    const int is_dense = format == ZT_FORMAT_DENSE, is_sparse = format == ZT_FORMAT_SPARSE_CSR || format == ZT_FORMAT_SPARSE_COO;
+    const zt_component *data = zt_component_find(object, is_sparse ? "values" : "data");
     const zt_type type = zt_component_type(data);
     uint64_t size = 77, count = zt_object_element_count(object);
     size_t written = 77;
@@ -94,18 +96,23 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
         CHECK(size == 77 && zt_object_read_as(object, to, as, sizeof as, &written) == sized && written == 77 && untouched(0));
         return;
     }
+    if (sized == ZT_ERROR_CORRUPT) { /* a layout with a part or an attribute that is damaged or missing */
+        CHECK(!is_dense);
+        CHECK(size == 77 && zt_object_read_as(object, to, as, sizeof as, &written) == sized && written == 77 && untouched(0));
+        return;
+    }
     if (sized != ZT_OK) {
         CHECK_STATUS(sized, ZT_ERROR_UNSUPPORTED);
         CHECK(size == 77 && names_it(object, data));
         CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, &written), ZT_ERROR_UNSUPPORTED);
         CHECK(written == 77 && untouched(0) && names_it(object, data));
-        if (zt_object_format(object) != ZT_FORMAT_DENSE)
+        if (!is_dense)
             refused_formats++;
         else
             refused_types++;
         return;
     }
-    CHECK(zt_object_format(object) == ZT_FORMAT_DENSE || (zt_object_format(object) == ZT_FORMAT_BLOCKS && to <= ZT_DTYPE_BF16));
+    CHECK(is_dense || is_sparse || to <= ZT_DTYPE_BF16);
     if (type == ZT_TYPE_COMPLEX64 || type == ZT_TYPE_COMPLEX128 || type == ZT_TYPE_COMPLEX32)
         count *= 2;
     CHECK_U64(size, count * zt_dtype_size(to));
@@ -122,19 +129,23 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
         return;
     }
     if (status != ZT_OK) { /* damaged, or of an encoding that is unknown */
-        CHECK(written == 77 && (zt_object_format(object) == ZT_FORMAT_BLOCKS || zt_component_read(data, plain, sizeof plain) == status));
+        CHECK(written == 77 && (!is_dense || zt_component_read(data, plain, sizeof plain) == status));
         return;
     }
-    blocks += zt_object_format(object) == ZT_FORMAT_BLOCKS;
+    blocks += format == ZT_FORMAT_BLOCKS;
+    sparse += is_sparse;
+    groups += format == ZT_FORMAT_OTHER;
     CHECK_U64(written, size);
-    if (to == zt_component_dtype(data) && to != ZT_DTYPE_BOOL && zt_dtype_size(to) * count == zt_component_size(data) &&
+    if (is_dense && to == zt_component_dtype(data) && to != ZT_DTYPE_BOOL && zt_dtype_size(to) * count == zt_component_size(data) &&
         (type == ZT_TYPE_NONE || count != zt_object_element_count(object))) {
         CHECK_STATUS(zt_component_read(data, plain, sizeof plain), ZT_OK);
         CHECK(memcmp(as, plain, written) == 0);
         arrays++;
     }
     CHECK_STATUS(zt_object_read_as(object, to, as, sizeof as, NULL), ZT_OK);
-    in_a_batch(file, object, to, written);
+    /* A request reads one component, and whole blocks. */
+    if ((is_dense || format == ZT_FORMAT_BLOCKS) && (type != ZT_TYPE_F4_E2M1 || count % 2 == 0))
+        in_a_batch(file, object, to, written);
     conversions++;
 }
 
@@ -414,6 +425,6 @@ int main(void)
     many_blocks();
     blocks_of_a_big_endian_file();
     one_folder(data_path(""));
-    CHECK(arrays > 1000 && blocks > 300 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
+    CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
     return check_done("numbers");
 }

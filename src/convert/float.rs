@@ -193,6 +193,9 @@ static E4M3FNUZ: CodeValues = table(3, 8, Special::NegativeZero);
 /// E5M2 with the one NaN where negative zero would be.
 static E5M2FNUZ: CodeValues = table(2, 16, Special::NegativeZero);
 
+/// OCP E8M0: a power of two. 0 is the smallest one, which is subnormal, and 255 is NaN.
+static E8M0: CodeValues = powers_of_two();
+
 /// The table of a logical type, if it is an 8-bit float.
 pub(super) fn float8_values(logical: Option<Logical>) -> Option<&'static CodeValues> {
     let Numbers::Float8(float) = logical?.numbers() else { return None };
@@ -201,6 +204,7 @@ pub(super) fn float8_values(logical: Option<Logical>) -> Option<&'static CodeVal
         Float8::E5m2 => &E5M2,
         Float8::E4m3fnuz => &E4M3FNUZ,
         Float8::E5m2fnuz => &E5M2FNUZ,
+        Float8::E8m0 => &E8M0,
     })
 }
 
@@ -222,6 +226,19 @@ const fn table(mantissa_bits: u32, bias: u32, special: Special) -> CodeValues {
     let mut code = 0;
     while code < 256 {
         table[code] = f32::from_bits(bits(code as u32, mantissa_bits, bias, special));
+        code += 1;
+    }
+    table
+}
+
+/// Builds the table of E8M0.
+#[allow(clippy::indexing_slicing, reason = "as in the other one")]
+const fn powers_of_two() -> CodeValues {
+    let mut table = [f32::NAN; 256];
+    table[0] = f32::from_bits(1 << 22);
+    let mut code = 1;
+    while code < 255 {
+        table[code] = f32::from_bits((code as u32) << 23);
         code += 1;
     }
     table

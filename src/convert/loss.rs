@@ -41,15 +41,16 @@ fn range(dtype: Dtype) -> Option<(i128, i128)> {
 
 /// Whether `to` cannot hold some number of `from`. To bool, every number is 0 or 1, so that none is lost.
 pub(crate) fn may_lose(from: (Dtype, Option<Logical>), to: Dtype) -> bool {
-    let is_f8 = super::float::float8_values(from.1).is_some();
-    let from = if blocks::of(from.1).is_some() { Dtype::F32 } else { from.0 };
+    let logical = from.1;
+    let is_f8 = super::float::float8_values(logical).is_some();
+    let from = if blocks::of(logical).is_some() { Dtype::F32 } else { from.0 };
     match (range(from).filter(|_| !is_f8), range(to)) {
         _ if to == Dtype::Bool => false,
         (None, Some(_)) => true,
         (Some((min, max)), Some(to)) => min < to.0 || max > to.1,
         // The largest f16 is 65504; from 65520 on, rounding gives infinity.
         (Some((_, max)), None) => to == Dtype::F16 && max >= 65_520,
-        (None, None) if is_f8 => false,
+        (None, None) if is_f8 => to == Dtype::F16 && logical == Some(Logical::F8E8m0),
         (None, None) => match from {
             Dtype::F64 => to != Dtype::F64,
             Dtype::F32 => matches!(to, Dtype::F16 | Dtype::Bf16),

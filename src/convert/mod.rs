@@ -22,6 +22,7 @@ mod loss;
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};
 use crate::model::dtype::{Dtype, Logical, Numbers};
+pub(crate) use crate::simd::as_bytes;
 use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
@@ -54,16 +55,12 @@ pub(crate) fn converted_size(src_len: u64, from: (Dtype, Option<Logical>), to: D
     let numbers = match logical.map_or(Numbers::OfDtype, Logical::numbers) {
         Numbers::OfDtype | Numbers::Float8(_) => block.bytes.checked_div(size(dtype)).unwrap_or(0),
         Numbers::Blocks if loss::is_float(to) => block.elements,
-        Numbers::Blocks | Numbers::None => {
-            let name = logical.map_or("", Logical::name);
-            return Err(match logical.is_some_and(Logical::is_block_type) {
-                true => fail!(
-                    Unsupported,
-                    "elements of {name} can become f64, f32, f16 or bf16, not {}",
-                    to.name()
-                ),
-                false => fail!(Unsupported, "elements of {name} cannot be converted"),
-            });
+        Numbers::Blocks => {
+            let (name, to) = (name_of(from), to.name());
+            return Err(fail!(Unsupported, "elements of {name} can become f64, f32, f16 or bf16, not {to}"));
+        }
+        Numbers::None => {
+            return Err(fail!(Unsupported, "elements of {} cannot be converted", name_of(from)));
         }
     };
     let whole = block.bytes;

@@ -180,9 +180,9 @@ types! {
     /// Pairs of f64: real, imaginary.
     Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5, Numbers::OfDtype);
     /// 8-bit power of two: a scale. Stored as u8.
-    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::None);
+    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::Float8(Float8::E8m0));
     /// 4-bit float: 2 elements in a byte, the first one in its low bits.
-    F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17, Numbers::None);
+    F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17, Numbers::Blocks);
     /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.
     F6E2m3 = 10 logical(Name::new(c"f6_e2m3"), Origin::Foreign, Dtype::U8, (4, 3), 15, Numbers::None);
     /// 6-bit float, 3 exponent bits: 4 elements in 3 bytes.
@@ -418,6 +418,7 @@ pub enum Float8 {
     E5m2,
     E4m3fnuz,
     E5m2fnuz,
+    E8m0,
 }
 
 /// A name that lives as long as the library.
@@ -520,7 +521,7 @@ mod tests {
             let wanted = match t.numbers() {
                 Numbers::OfDtype => t.dlpack_code() == Some(COMPLEX) && t.ratio() == 2,
                 Numbers::Float8(_) => (t.dtype(), t.bits(), t.block().elements) == (Dtype::U8, 8, 1),
-                Numbers::Blocks => t.is_block_type() && t.dtype() == Dtype::U8,
+                Numbers::Blocks => t.dlpack_code() != Some(COMPLEX) && t.dtype() == Dtype::U8,
                 Numbers::None => t.dlpack_code() != Some(COMPLEX) && !t.is_block_type(),
             };
             assert!(wanted, "{}: {:?}", t.name(), t.numbers());

@@ -10,6 +10,7 @@ use crate::load::{
 };
 use crate::memory::try_box;
 use crate::model::dtype::Block;
+use crate::model::manifest::Format;
 use crate::source::{is_callback_source, ByteSource, Change};
 use crate::threads::ThreadHooks;
 
@@ -140,8 +141,24 @@ impl<'f> Component<'f> {
         let wrap = |e| self.wrap(e);
         let blob = self.blob().map_err(wrap)?;
         let part = self.selected(part).map_err(wrap)?;
+        if wanted.convert.is_some() {
+            self.check_last_block().map_err(wrap)?;
+        }
         let (part, size) = Request::checked(&blob, part, wanted.convert).map_err(wrap)?;
         Ok(Request::of(blob, part, size, wanted, dst))
+    }
+
+    /// Refuses an array whose last block has more elements than there are: a part of it would give them all.
+    fn check_last_block(&self) -> Result<()> {
+        let (object, block) = (self.object(), self.known_block()?);
+        match object.element_count() {
+            Some(count) if object.format() == Format::Dense && !block.divides(count) => Err(fail!(
+                Unsupported,
+                "its {count} elements end within a block of {}: only all numbers of the object can be converted",
+                block.elements
+            )),
+            _ => Ok(()),
+        }
     }
 
     #[inline]

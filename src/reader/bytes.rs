@@ -314,7 +314,7 @@ impl<'f> Component<'f> {
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
-    fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
+    pub(super) fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_converted(to, body)))
     }
 

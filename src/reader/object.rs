@@ -168,12 +168,15 @@ impl<'f> Component<'f> {
         self.entry.known_logical()
     }
 
-    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits.
+    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits, but not f8_e8m0,
+    /// which are scales of other elements.
     pub fn is_of_floats(&self) -> bool {
         let is_float = |dtype: Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
         match self.entry.logical {
             LogicalType::Absent | LogicalType::SameAsDtype => self.entry.dtype.is_some_and(is_float),
-            LogicalType::Known(logical) => matches!(logical.numbers(), Numbers::Float8(_)),
+            LogicalType::Known(logical) => {
+                logical != Logical::F8E8m0 && matches!(logical.numbers(), Numbers::Float8(_))
+            }
             LogicalType::Other => false,
         }
     }

@@ -354,7 +354,7 @@ impl Window<'_> {
 }
 
 /// The number at byte `offset`.
-fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
+pub(super) fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
     let start = usize::try_from(offset).ok()?;
     let element = bytes.get(start..start.checked_add(dtype.size())?)?;
     let mut found = None;
@@ -366,7 +366,7 @@ fn number(dtype: Dtype, bytes: &[u8], offset: u64) -> Option<u64> {
 }
 
 impl Object<'_> {
-    fn positions_are_unique(&self, of: &Component<'_>) -> bool {
+    pub(super) fn positions_are_unique(&self, of: &Component<'_>) -> bool {
         of.file_part().capabilities().unique_positions
     }
 
@@ -421,18 +421,21 @@ impl Object<'_> {
         }
     }
 
+    /// The number of entries, if memory of so many bytes for each of them may be used to compare them.
+    pub(super) fn comparable_entries(&self, positions: &Component<'_>, nnz: u64, each: u64) -> Result<usize> {
+        let limit = decoded_limit(positions.stored_size(), self.file.max_decoded_size);
+        let bytes = nnz.saturating_mul(each);
+        usize::try_from(nnz).ok().filter(|_| bytes <= limit).ok_or_else(|| {
+            fail!(
+                Limit,
+                "comparing its {nnz} entries takes {bytes} bytes of memory, above the limit of {limit}"
+            )
+        })
+    }
+
     fn check_cells_inner(&self, coo: &CooGeometry<'_>) -> Result<()> {
         let Some(dtype) = coo.coords.dtype() else { return Ok(()) };
-        let limit = decoded_limit(coo.coords.stored_size(), self.file.max_decoded_size);
-        let bytes = coo.nnz.saturating_mul(8);
-        let Some(count) = usize::try_from(coo.nnz).ok().filter(|_| bytes <= limit) else {
-            return Err(fail!(
-                Limit,
-                "comparing its {} entries takes {bytes} bytes of memory, above the limit of {limit}",
-                coo.nnz
-            ));
-        };
-        let mut cells = Cells::new(count)?;
+        let mut cells = Cells::new(self.comparable_entries(&coo.coords, coo.nnz, 8)?)?;
         let (mut base, shape) = (0u64, self.shape());
         coo.coords.for_each_decoded(&mut |chunk| {
             cells.add(dtype, chunk, base, shape)?;

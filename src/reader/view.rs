@@ -1,13 +1,9 @@
-//! An object as arrays: its parts unchanged and without a copy if possible, or its numbers as elements of
-//! another dtype.
+//! The parts of an object as arrays: unchanged, and without a copy if possible.
 
 use super::borrowed_or_read::Loaded;
 use super::object::{Component, Object};
-use crate::convert::converted_size;
-use crate::error::{broken, fail, Result, Rule};
-use crate::load::Part;
-use crate::memory::in_memory;
-use crate::model::dtype::{Block, Dtype};
+use crate::error::{fail, Result};
+use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::{parse_packing, Groups, IndexCheck, LayoutCheck};
 use crate::model::value::{Kind, Text, Value};
@@ -89,7 +85,7 @@ pub struct QuantizedView<'f> {
 }
 
 impl<'f> Component<'f> {
-    fn part(&self) -> Result<ViewPart<'f>> {
+    pub(super) fn part(&self) -> Result<ViewPart<'f>> {
         let bytes = self.cached_bytes()?;
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
@@ -167,10 +163,8 @@ impl<'f> Object<'f> {
     /// The parts of an object that is made of codes with scales, checked to fit each other: of a
     /// quantized_group, or of another layout that its container has for them.
     pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
-        if let Format::Other(_) = self.format() {
-            if let LayoutCheck::Groups(groups) = self.check_layout(true)? {
-                return self.groups_view(groups);
-            }
+        if let Some(groups) = self.groups()? {
+            return self.groups_view(groups);
         }
         self.check_format(Format::QuantizedGroup)?;
         let (packed_weight, scales, zeros) = self.quantized_geometry()?;
@@ -194,11 +188,20 @@ impl<'f> Object<'f> {
         })
     }
 
+    /// The groups of an object whose layout has some.
+    pub(super) fn groups(&self) -> Result<Option<Groups>> {
+        let Format::Other(_) = self.format() else { return Ok(None) };
+        match self.check_layout(true)? {
+            LayoutCheck::Groups(groups) if groups.zero_point.is_none() => {
+                Err(self.wrap(fail!(Unsupported, "its zero point exceeds 64 bits")))
+            }
+            LayoutCheck::Groups(groups) => Ok(Some(groups)),
+            LayoutCheck::Unknown | LayoutCheck::Kept => Ok(None),
+        }
+    }
+
     /// The parts of an object whose layout makes these groups.
     fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
-        if groups.zero_point.is_none() {
-            return Err(self.wrap(fail!(Unsupported, "its zero point exceeds 64 bits")));
-        }
         Ok(QuantizedView {
             shape: self.shape(),
             bits: Some(groups.bits),
@@ -223,82 +226,4 @@ impl<'f> Object<'f> {
 
 fn check_part(component: &Component<'_>, part: &ViewPart<'_>, check: &mut IndexCheck<'_>) -> Result<()> {
     check.chunk(part.dtype, part.bytes(), 0).and_then(|()| check.end()).map_err(|e| component.wrap(e))
-}
-
-impl<'f> Object<'f> {
-    /// Bytes of its numbers as elements of `to`.
-    pub fn size_as(&self, to: Dtype) -> Result<u64> {
-        let data = self.numbers()?;
-        data.sizes_as(to).map(|(_, size)| size).map_err(|e| data.wrap(e))
-    }
-
-    /// Fills the front of `dst` with its numbers as elements of `to` and returns how many bytes these are.
-    /// The bytes behind them are not touched.
-    pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<usize> {
-        let data = self.numbers()?;
-        let size = data.size_to_read(to, dst.len()).map_err(|e| data.wrap(e))?;
-        if let Format::Blocks(_) = self.format() {
-            self.check_layout(true)?;
-        }
-        data.run(Part::Whole, Some(to), dst.get_mut(..size).unwrap_or_default(), data.threads())?;
-        Ok(size)
-    }
-
-    /// The component that has all of its numbers and nothing else.
-    pub fn numbers(&self) -> Result<Component<'f>> {
-        if self.format().is_array() {
-            return self.required("data");
-        }
-        let format = self.format_name();
-        Err(self.wrap(fail!(
-            Unsupported,
-            "its format is {format:?}; only dense objects and block types can be read as numbers"
-        )))
-    }
-}
-
-impl Component<'_> {
-    /// Bytes for the shape of its object, unchanged and as elements of `to`.
-    fn sizes_as(&self, to: Dtype) -> Result<(u64, u64)> {
-        let block = self.known_block()?;
-        let shape = self.object().shape();
-        let size = self.object().element_count().and_then(|count| block.size(count));
-        let size = size.ok_or_else(|| {
-            broken!(Rule::DenseSize, "the shape {shape:?} does not take a whole number of bytes")
-        })?;
-        Ok((size, converted_size(size, self.entry.element_type()?, to)?))
-    }
-
-    /// Bytes to read as elements of `to` into `capacity` bytes, if it has those that the shape takes.
-    fn size_to_read(&self, to: Dtype, capacity: usize) -> Result<usize> {
-        let (expected, size) = self.sizes_as(to)?;
-        self.check_shape_size()?;
-        let found = self.decoded_size()?;
-        if found != expected {
-            let shape = self.object().shape();
-            return Err(broken!(
-                Rule::DenseSize,
-                "it has {found} bytes, but the shape {shape:?} takes {expected}"
-            ));
-        }
-        match in_memory(size)? {
-            size if size <= capacity => Ok(size),
-            _ => Err(fail!(
-                BufferSize,
-                "its numbers as {} take {size} bytes, the memory for them has {capacity}",
-                to.name()
-            )),
-        }
-    }
-
-    /// Its elements in bytes, or an error that names the dtype or type that this version does not know.
-    pub(super) fn known_block(&self) -> Result<Block> {
-        self.entry.block().ok_or_else(|| match self.entry.dtype {
-            None => fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()),
-            Some(_) => {
-                let name = self.logical_name().unwrap_or_default();
-                fail!(Unsupported, "its type {name:?} is unknown, so its elements cannot be separated")
-            }
-        })
-    }
 }

@@ -296,20 +296,20 @@ fn every_type_is_read_as_every_other_by_the_documented_rules() {
 
 #[test]
 fn elements_of_an_unknown_type_are_not_converted() {
-    let logical = Some(LogicalSpec::Other("f4_e2m1"));
+    let logical = Some(LogicalSpec::Other("f6_e2m3"));
     let spec =
         ComponentSpec { logical, encoding: Some(Encoding::Raw), ..ComponentSpec::new("data", Dtype::U8) };
     let bytes = common::written(&WriterOptions::default(), |w| {
         let object = ObjectSpec { name: "o", format: "dense", shape: &[4] };
-        w.write_object(&object, Attributes::default(), &[(spec, &[1, 2])]).unwrap();
+        w.write_object(&object, Attributes::default(), &[(spec, &[1, 2, 3])]).unwrap();
     });
     let file = common::open(bytes);
     let component = common::data(&file, "o");
-    assert_eq!(common::read(&component), [1, 2], "its bytes can be had");
+    assert_eq!(common::read(&component), [1, 2, 3], "its bytes can be had");
     let object = file.find("o").unwrap();
     for refused in [object.read_as(Dtype::F32, &mut [0; 64]).map(drop), object.size_as(Dtype::F32).map(drop)]
     {
         let error = refused.unwrap_err();
-        assert!(error.cause() == Cause::Unsupported && error.message().contains("f4_e2m1"), "{error}");
+        assert!(error.cause() == Cause::Unsupported && error.message().contains("f6_e2m3"), "{error}");
     }
 }

@@ -10,4 +10,6 @@ mod copy_refusals;
 mod copy_shared;
 mod copy_ztensor_2;
 mod damaged_copies;
+mod groups;
+mod layouts;
 mod numbers;

@@ -133,13 +133,13 @@ class Object(Handle, Mapping[str, Component]):
                          view.axis, view.zero_point, bool(view.msb_first), bool(view.zeros_packed))
 
     def size_as(self, dtype: str) -> int:
-        """Bytes of all numbers as elements of another dtype; Unsupported if the object is not one array of numbers."""
+        """Bytes of all numbers as elements of another dtype; Unsupported if the library cannot convert them."""
         size = ctypes.c_uint64()
         check(lib.zt_object_size_as(self._live(), dtype_number(dtype), ctypes.byref(size)))
         return size.value
 
     def read_as(self, dtype: str) -> Any:
-        """All numbers of a dense object as another dtype, in an array of its shape; complex numbers are pairs in a last dimension
+        """All numbers of the object as another dtype, in an array of its shape; complex numbers are pairs in a last dimension
         of 2."""
         import numpy
 

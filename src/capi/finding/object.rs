@@ -132,8 +132,9 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// unchanged. On failure the content of dst is undefined.
 /// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. The four f8 types are read exactly. Block types of GGUF become the f32 of ggml's scalar
-/// formula, rounded to dtype, which must be a float type.
+/// two numbers. Sparse objects are filled with zeros. Block types of GGUF become the f32 of ggml's scalar
+/// formula, zt.quant_group/1 and zt.mx/1 the f32 nearest to (code - zero) * scale; that f32 is rounded to
+/// dtype, which must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
@@ -158,9 +159,8 @@ pub unsafe extern "C" fn zt_object_read_as(
 }
 
 /// The bytes that zt_object_read_as writes: elements (complex ones twice) times zt_dtype_size. Reads nothing.
-/// Returns ZT_ERROR_UNSUPPORTED if the object is not one array of numbers that the library converts: sparse
-/// objects, quantized groups, packed types such as ZT_TYPE_F4_E2M1, block types of big-endian files, unknown
-/// types. The message names the type. ZT_ERROR_LIMIT if the size exceeds 64 bits.
+/// Returns ZT_ERROR_UNSUPPORTED if the library cannot convert the numbers; the message names the type or the
+/// format (docs/formats.md). ZT_ERROR_LIMIT if the size exceeds 64 bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_size_as(
     object: Option<&zt_object>,

@@ -13,6 +13,7 @@
 mod grids;
 mod i_quants;
 mod k_quants;
+mod packed;
 mod parts;
 mod simple;
 mod tables;
@@ -91,6 +92,7 @@ block_types! {
     Iq4Xs tables::iq4_xs, avx2::iq4_xs;
     Mxfp4 tables::mxfp4, avx2::mxfp4;
     Nvfp4 tables::nvfp4;
+    F4E2m1 packed::f4_e2m1;
     Tq1_0 ternary::tq1_0;
     Tq2_0 ternary::tq2_0, avx2::tq2_0;
 }
