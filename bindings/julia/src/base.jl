@@ -115,14 +115,14 @@ end
 
 "ggml's number (enum ggml_type) of a logical type, or of a dtype: 2 for \"gguf.q4_0\", 0 for \"f32\"."
 function ggml_number(name::AbstractString)
-    number, type = Ref{Int32}(0), zt_type_from_name(name, Ref{zt_type}(0)) == ZT_OK
+    number, type = Ref{Int32}(0), zt_type_from_name(name, Ref{Int32}(0)) == ZT_OK
     check(zt_type_ggml(type ? ZT_DTYPE_U8 : dtype_number(name), type ? type_number(name) : ZT_TYPE_NONE, number))
     return Int(number[])
 end
 
 "The name of the type that has this number in ggml."
 function ggml_type(number::Integer)
-    dtype, type = Ref{zt_dtype}(0), Ref{zt_type}(0)
+    dtype, type = Ref{Int32}(0), Ref{Int32}(0)
     check(zt_type_from_ggml(number, dtype, type))
     return type[] == ZT_TYPE_NONE ? dtype_name(dtype[]) : type_name(type[])
 end
