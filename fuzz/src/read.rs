@@ -6,7 +6,7 @@ use crate::{copy, slice, views};
 use ztensor::error::{Cause, Error, Result, Rule};
 use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::{Container, Format};
+use ztensor::model::manifest::Container;
 use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
 use ztensor::container::json;
