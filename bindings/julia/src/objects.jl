@@ -79,9 +79,10 @@ Base.read!(c::Component, dst::Array) = (check(zt_component_read(c.handle, dst, s
 element_type(c::Component) = (i = names_of(info(c)); element_type(i.dtype, i.logical_type))
 
 "The fields of zt_read_options."
-function reading(watcher; threads, verify, direct)
+function reading(watcher; threads, verify, direct, keep_going = false)
     threads = watches(watcher) ? 1 : threads
-    return sized(zt_read_options; threads = threads, verify = verify, direct = chosen(DIRECT, direct), watching(watcher)...)
+    return sized(zt_read_options; threads = threads, verify = verify, direct = chosen(DIRECT, direct), keep_going = keep_going,
+        watching(watcher)...)
 end
 
 """

@@ -46,7 +46,7 @@ def saved_and_loaded(folder):
             assert_same(found, STATE)
             in_file = found["a"].data_ptr() == f.get_tensor("a").data_ptr()
         assert in_file == (backend == "mmap")
-    raises(libztensor.ZTensorError, "none of mmap, pread", lambda: zt.load_file(path, backend="ssd"))
+    raises(libztensor.ZTensorError, "is not one of mmap, pread", lambda: zt.load_file(path, backend="ssd"))
     assert_same(zt.load(zt.save(STATE)), STATE)
     kept = zt.load_file(path)["a"]  # the file is closed; its tensor keeps what it lies in
     assert torch.equal(kept, STATE["a"])
