@@ -21,7 +21,7 @@
  * On failure they are unchanged, and handles are set to NULL. zt_last_error() describes the calling thread's last
  * failure. Any function may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY. Functions that read or write
  * bytes may also return ZT_ERROR_CANCELLED (a progress callback stopped them), the status of a failed zt_source, zt_sink
- * or zt_store, and, if they open a shard, what zt_open returns. The text of each function names the others.
+ * or zt_store (ztensor_advanced.h), and, if they open a shard, what zt_open returns. The text of each function names the others.
  *
  * Getters return a value directly. They return 0 or NULL for NULL and for an index out of range.
  *
@@ -42,8 +42,8 @@
  * Structs may grow in later versions. The library accepts a smaller struct from an older header, and a larger one if
  * the fields that it does not know are 0. Structs that the library fills need struct_size, too.
  *
- * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. If an argument with the length of a name is 0, the name
- * ends at its first NUL; otherwise it has that many bytes and may contain NULs. Names in a file are any bytes: see
+ * Strings are UTF-8 and NUL-ended; paths are the platform's bytes. Many functions take a name and its length. With length 0
+ * the name ends at its first NUL; otherwise it has that many bytes and may contain NULs. Names in a file are any bytes: see
  * zt_object_name.
  *
  * Enumerations are integers of fixed width. An unknown value is ZT_ERROR_INVALID_ARGUMENT.
@@ -310,8 +310,8 @@ size_t zt_object_count(const zt_file *file);
 /// zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe the field component;
-/// they are 0 if it is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe what the field
+/// component points to; they are 0 if it is NULL.
 struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
@@ -454,7 +454,8 @@ struct zt_open_options {
     uint32_t strict;
     zt_advice advice; ///< A hint for the whole file; the system may ignore it.
     uint64_t max_manifest_size; ///< Largest manifest in bytes; 0: 1 GiB.
-    /// Largest decoded size of a compressed component in bytes; 0: 1 GiB, or 256 times its stored size.
+    /// Largest decoded size of a compressed component in bytes; 0: the larger of 1 GiB and 256 times its
+    /// stored size.
     uint64_t max_decoded_size;
     uint64_t max_objects; ///< Largest number of objects; 0: 2^24.
     /// Threads for one large component in calls that take no options, such as zt_component_read. 1: the
@@ -464,7 +465,7 @@ struct zt_open_options {
     /// ZT_ERROR_UNSUPPORTED.
     uint32_t containers;
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: 256 MiB, or 16 times the largest manifest.
+    /// 0: the larger of 256 MiB and 16 times the largest manifest.
     uint64_t max_memory;
     void *context; ///< Passed to progress.
     zt_progress_callback progress; ///< With verify: reports the stored bytes that were checked.
@@ -483,7 +484,7 @@ struct zt_open_options {
 };
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;
-/// ZT_MODE_READ for a zt_source and for a model whose files differ.
+/// ZT_MODE_READ for a zt_source, and for a model whose files do not all have one mode.
 zt_mode zt_file_mode(const zt_file *file);
 
 /// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
@@ -525,11 +526,11 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
 /// unchanged. On failure the content of dst is undefined.
-/// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
+/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. Sparse objects are filled with zeros. Block types of GGUF become the f32 of ggml's scalar
-/// formula, zt.quant_group/1 and zt.mx/1 the f32 nearest to (code - zero) * scale; that f32 is rounded to
-/// dtype, which must be a float type.
+/// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
+/// scalar formula, the formats zt.quant_group/1 and zt.mx/1 to the f32 nearest to (code - zero) * scale. For
+/// these dtype must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
@@ -558,8 +559,8 @@ ZT_NODISCARD zt_status zt_component_read(const zt_component *component, void *ds
 ZT_NODISCARD zt_status zt_component_read_range(const zt_component *component, uint64_t offset, void *dst,
     size_t size);
 
-/// Reads a slice of a dense object: in each dimension count elements from start, step apart. Only these bytes
-/// are read, as far as the encoding allows.
+/// Reads a slice of a dense object: in dimension i count[i] elements from start[i] on, step[i] apart. Only
+/// these bytes are read, as far as the encoding allows.
 ///
 /// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
 /// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too
@@ -573,8 +574,8 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 #define ZT_WHOLE 18446744073709551615ull
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For converted numbers set object instead of component, and convert; then length = ZT_WHOLE for all, start
-/// and count for a slice, or rows.
+/// For the numbers of an object set object instead of component, and convert. Then choose: length = ZT_WHOLE
+/// for all; start and count for a slice; or rows.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -608,8 +609,7 @@ struct zt_read_request {
     uint32_t lossy;
     uint32_t reserved; ///< Must be 0.
     /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
-    /// all elements of the last dimension: rows, offset and row_stride are numbers of rows, row_length must
-    /// be 0.
+    /// the whole last dimension: rows, offset and row_stride count rows, not bytes, and row_length must be 0.
     const zt_object *object;
 };
 
@@ -646,7 +646,8 @@ struct zt_read_options {
     void *context; ///< Passed to the callbacks.
     zt_done_callback on_done; ///< Called for every request that is done; may be NULL.
     zt_progress_callback progress; ///< Reports the bytes delivered; may be NULL.
-    /// 1: go on past requests that fail. on_done gets each status, zt_read_stats.failed their number.
+    /// 1: go on past requests that fail. on_done gets the status of every request, zt_read_stats.failed
+    /// counts the failed ones.
     uint32_t keep_going;
     uint32_t reserved; ///< Must be 0.
 };
@@ -682,8 +683,8 @@ ZT_NODISCARD zt_status zt_read_batch(const zt_file *file, const zt_read_request 
 ///
 /// options: NULL to read as zt_component_read; else as zt_read_batch with this one request. buffer: receives
 /// the buffer, NULL on failure. End it with zt_buffer_free. It keeps the file open.
-/// Returns as zt_component_read and zt_read_batch. Before the library allocates, it checks that the stored
-/// bytes can give that much.
+/// Returns as zt_component_read and zt_read_batch. Before it allocates, the library checks that the stored
+/// bytes can decode to the declared size.
 ZT_NODISCARD zt_status zt_component_load(const zt_component *component, const zt_read_options *options,
     zt_buffer **buffer);
 
@@ -822,10 +823,11 @@ const char *zt_container_name(zt_container container);
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
 /// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
 /// request larger than a slot is compressed, verified, or made of rows or a slice, it needs temporary memory
-/// for all of it: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
+/// for all of it, beside the ring: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
 /// slot.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
-/// Starts threads, which live until zt_load_finish. If none can be started, the threads in zt_load_next read.
+/// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
+/// zt_load_next read.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
     zt_load **load);
 
@@ -981,8 +983,8 @@ zt_dtype zt_value_dtype(const zt_value *value);
 
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
-/// dtype: of the elements at dst. BOOL takes bools, an integer dtype integers in its range, a float dtype
-/// numbers that it holds exactly: not 0.1 as F32. With zt_value_dtype every element is exact.
+/// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. With zt_value_dtype every element is exact.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1022,7 +1024,8 @@ ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t
 /// Returns ZT_OK only if everything was checked and is right. Otherwise the first failure in file order:
 /// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED.
 /// ZT_ERROR_UNSUPPORTED if nothing is wrong but something could not be checked; report.not_checked counts it.
-/// Starts threads and waits for them, except for one object or component. Spec 1.2 sections 1 to 5.
+/// Starts threads and waits for them; to verify one object or component it starts none. Spec 1.2 sections 1
+/// to 5.
 ZT_NODISCARD zt_status zt_verify(const zt_file *file, const zt_verify_options *options, zt_verify_report *report);
 
 /// Check digests.
@@ -1167,8 +1170,8 @@ struct zt_write_options {
     /// A coarser alignment for components of at least large_size bytes, such as 4096 for direct I/O; 0 for
     /// none.
     uint64_t large_alignment;
-    /// Size before encoding from which a component is large; 0 for the default. Streamed components of
-    /// unknown size are large.
+    /// A component of this many bytes or more, before encoding, gets large_alignment; 0: 1 MiB. Streamed
+    /// components of unknown size are large.
     uint64_t large_size;
     int32_t zstd_level; ///< The zstd level, -7 to 22; 0 for 3.
     /// The digest of components that ask for ZT_DIGEST_DEFAULT, and of copied components that have none.
@@ -1180,7 +1183,7 @@ struct zt_write_options {
     /// the page cache.
     uint32_t durable;
     /// Compressed components are split into zstd frames of this many bytes, so that they decode in parallel
-    /// and by range: 1024 to 2^30; 0 for the default.
+    /// and by range: 1024 to 2^30; 0: 1 MiB.
     uint64_t frame_size;
     void *context; ///< Passed to progress.
     /// Reports the bytes of the file so far; total is 0. It must not use this writer. If it stops, the writer
@@ -1220,10 +1223,10 @@ ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing. After the other failures the writer has failed:
-/// ZT_ERROR_UNSUPPORTED if streamed bytes equal those of an earlier component in canonical form, which stores
-/// equal bytes once, ZT_ERROR_CORRUPT if the components of a sparse or quantized object do not fit each
-/// other, ZT_ERROR_IO.
+/// component that the format needs is missing. After the following failures the writer has failed.
+/// ZT_ERROR_UNSUPPORTED: canonical form stores equal bytes once, and the streamed bytes equal those of an
+/// earlier component. ZT_ERROR_CORRUPT: the components of a sparse or quantized object do not fit each other.
+/// ZT_ERROR_IO.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to write.
@@ -1339,8 +1342,8 @@ typedef enum zt_attribute_kind_value {
 struct zt_attribute {
     size_t struct_size;
     zt_attribute_kind kind; ///< Which of the fields below are used.
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number: 0, or a dtype that holds it
-    /// exactly.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For one number set 0, or a dtype that holds
+    /// the number exactly.
     zt_dtype dtype;
     int64_t i64; ///< A bool or signed integer.
     uint64_t u64; ///< An unsigned integer.
@@ -1379,8 +1382,9 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 /// (zt_write_remove, zt_write_rename, zt_write_attribute).
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
-/// reports an interrupted append and zt_repair restores the old file. New objects follow the rules of 1.2. A
-/// 1.1 file becomes 1.2.0 if an object needs it and the others allow it (docs/versions.md).
+/// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
+/// the rules of 1.2. A 1.1 file becomes 1.2.0 if an object needs it and the others allow it
+/// (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
 /// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is

@@ -111,7 +111,8 @@ sized_struct!(zt_verify_report:
 /// Returns ZT_OK only if everything was checked and is right. Otherwise the first failure in file order:
 /// ZT_ERROR_DIGEST_MISMATCH, ZT_ERROR_CORRUPT, ZT_ERROR_LIMIT, ZT_ERROR_IO, ZT_ERROR_CANCELLED.
 /// ZT_ERROR_UNSUPPORTED if nothing is wrong but something could not be checked; report.not_checked counts it.
-/// Starts threads and waits for them, except for one object or component. Spec 1.2 sections 1 to 5.
+/// Starts threads and waits for them; to verify one object or component it starts none. Spec 1.2 sections 1
+/// to 5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_verify(
     file: Option<&zt_file>,

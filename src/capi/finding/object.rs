@@ -130,11 +130,11 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
 /// unchanged. On failure the content of dst is undefined.
-/// Numbers are rounded once to the nearest value, ties to even, fractions to integers, too: 1.5 becomes 2.
+/// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. Sparse objects are filled with zeros. Block types of GGUF become the f32 of ggml's scalar
-/// formula, zt.quant_group/1 and zt.mx/1 the f32 nearest to (code - zero) * scale; that f32 is rounded to
-/// dtype, which must be a float type.
+/// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
+/// scalar formula, the formats zt.quant_group/1 and zt.mx/1 to the f32 nearest to (code - zero) * scale. For
+/// these dtype must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
@@ -175,8 +175,8 @@ pub extern "C" fn zt_object_size_as(
     })
 }
 
-/// Reads a slice of a dense object: in each dimension count elements from start, step apart. Only these bytes
-/// are read, as far as the encoding allows.
+/// Reads a slice of a dense object: in dimension i count[i] elements from start[i] on, step[i] apart. Only
+/// these bytes are read, as far as the encoding allows.
 ///
 /// start, count: rank numbers each; NULL only for a scalar. step: likewise; NULL for 1 in every dimension, 0
 /// is invalid. dst, dst_size: receives the elements row-major without gaps, in the host's byte order; too

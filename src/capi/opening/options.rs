@@ -30,7 +30,8 @@ pub struct zt_open_options {
     pub advice: zt_advice,
     /// Largest manifest in bytes; 0: 1 GiB.
     pub max_manifest_size: u64,
-    /// Largest decoded size of a compressed component in bytes; 0: 1 GiB, or 256 times its stored size.
+    /// Largest decoded size of a compressed component in bytes; 0: the larger of 1 GiB and 256 times its
+    /// stored size.
     pub max_decoded_size: u64,
     /// Largest number of objects; 0: 2^24.
     pub max_objects: u64,
@@ -41,7 +42,7 @@ pub struct zt_open_options {
     /// ZT_ERROR_UNSUPPORTED.
     pub containers: u32,
     /// Largest memory in bytes for manifests, tables, names and attributes, checked before it is allocated.
-    /// 0: 256 MiB, or 16 times the largest manifest.
+    /// 0: the larger of 256 MiB and 16 times the largest manifest.
     pub max_memory: u64,
     /// Passed to progress.
     pub context: *mut c_void,

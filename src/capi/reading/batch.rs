@@ -17,8 +17,8 @@ use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For converted numbers set object instead of component, and convert; then length = ZT_WHOLE for all, start
-/// and count for a slice, or rows.
+/// For the numbers of an object set object instead of component, and convert. Then choose: length = ZT_WHOLE
+/// for all; start and count for a slice; or rows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -65,8 +65,7 @@ pub struct zt_read_request {
     /// Must be 0.
     pub reserved: u32,
     /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
-    /// all elements of the last dimension: rows, offset and row_stride are numbers of rows, row_length must
-    /// be 0.
+    /// the whole last dimension: rows, offset and row_stride count rows, not bytes, and row_length must be 0.
     pub object: *const zt_object,
 }
 

@@ -59,7 +59,8 @@ pub struct zt_read_options {
     pub on_done: zt_done_callback,
     /// Reports the bytes delivered; may be NULL.
     pub progress: zt_progress_callback,
-    /// 1: go on past requests that fail. on_done gets each status, zt_read_stats.failed their number.
+    /// 1: go on past requests that fail. on_done gets the status of every request, zt_read_stats.failed
+    /// counts the failed ones.
     pub keep_going: u32,
     /// Must be 0.
     pub reserved: u32,

@@ -95,10 +95,11 @@ impl Drop for Files {
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
 /// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
 /// request larger than a slot is compressed, verified, or made of rows or a slice, it needs temporary memory
-/// for all of it: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
+/// for all of it, beside the ring: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
 /// slot.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
-/// Starts threads, which live until zt_load_finish. If none can be started, the threads in zt_load_next read.
+/// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
+/// zt_load_next read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_load_start(
     requests: *const zt_read_request,

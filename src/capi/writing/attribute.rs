@@ -54,8 +54,8 @@ pub struct zt_attribute {
     pub struct_size: usize,
     /// Which of the fields below are used.
     pub kind: zt_attribute_kind,
-    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. Of one number: 0, or a dtype that holds it
-    /// exactly.
+    /// The dtype of the elements of ZT_ATTRIBUTE_KIND_NUMBERS. For one number set 0, or a dtype that holds
+    /// the number exactly.
     pub dtype: zt_dtype,
     /// A bool or signed integer.
     pub i64: i64,

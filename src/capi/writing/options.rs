@@ -70,8 +70,8 @@ pub struct zt_write_options {
     /// A coarser alignment for components of at least large_size bytes, such as 4096 for direct I/O; 0 for
     /// none.
     pub large_alignment: u64,
-    /// Size before encoding from which a component is large; 0 for the default. Streamed components of
-    /// unknown size are large.
+    /// A component of this many bytes or more, before encoding, gets large_alignment; 0: 1 MiB. Streamed
+    /// components of unknown size are large.
     pub large_size: u64,
     /// The zstd level, -7 to 22; 0 for 3.
     pub zstd_level: i32,
@@ -84,7 +84,7 @@ pub struct zt_write_options {
     /// the page cache.
     pub durable: u32,
     /// Compressed components are split into zstd frames of this many bytes, so that they decode in parallel
-    /// and by range: 1024 to 2^30; 0 for the default.
+    /// and by range: 1024 to 2^30; 0: 1 MiB.
     pub frame_size: u64,
     /// Passed to progress.
     pub context: *mut c_void,
