@@ -62,8 +62,8 @@ pub fn widen(_kind: Half, _src: &[u8], _dst: &mut [u8], _past_cache: bool) -> us
     0
 }
 
-/// Narrows whole groups of eight f32, to nearest even; a NaN becomes quiet and keeps its sign and the top of its
-/// payload. How many bytes of `src` that were: none where the processor has no instructions for it.
+/// Narrows whole groups of eight f32, to nearest even; a NaN becomes quiet and keeps its sign and the top of
+/// its payload. How many bytes of `src` that were: none where the processor has no instructions for it.
 #[cfg(target_arch = "x86_64")]
 pub fn narrow(kind: Half, src: &[u8], dst: &mut [u8]) -> usize {
     use std::arch::is_x86_feature_detected as has;
@@ -84,8 +84,8 @@ pub fn narrow(_kind: Half, _src: &[u8], _dst: &mut [u8]) -> usize {
     0
 }
 
-/// Copies bytes, as many as both have; `past_cache` as for [`widen`], where `dst` is at a multiple of 16. Then
-/// [`settle`] has to follow the last copy.
+/// Copies bytes, as many as both have; `past_cache` as for [`widen`], where `dst` is at a multiple of 16.
+/// Then [`settle`] has to follow the last copy.
 pub fn copy(src: &[u8], dst: &mut [u8], past_cache: bool) {
     #[cfg(target_arch = "x86_64")]
     if past_cache && dst.as_ptr().addr() % 16 == 0 {
@@ -98,8 +98,8 @@ pub fn copy(src: &[u8], dst: &mut [u8], past_cache: bool) {
     }
 }
 
-/// Bytes that were written around the caches may be late: other threads see them from here on. It waits for all
-/// of them, so it is called once.
+/// Bytes that were written around the caches may be late: other threads see them from here on. It waits for
+/// all of them, so it is called once.
 pub fn settle() {
     #[cfg(target_arch = "x86_64")]
     #[allow(unused_unsafe)]

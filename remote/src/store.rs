@@ -299,7 +299,8 @@ unsafe extern "C" fn read_many(
 
 unsafe extern "C" fn close(context: *mut c_void) {
     guard(|| {
-        runtime::check_process()?; // in a child it is left alone: dropping it may wait for threads that are not there
+        // In a child it is left alone: dropping it may wait for threads that are not there.
+        runtime::check_process()?;
                                    // SAFETY: from `Files::source`; called once, last.
         drop(unsafe { Arc::from_raw(context.cast::<Object>().cast_const()) });
         Ok(())

@@ -40,7 +40,7 @@ impl Validated {
         self.0.reserve_for(parts.map(|part| &part.0))
     }
 
-    /// Adds the visible objects of another file; each keeps the rules of its own file.
+    /// Adds the visible objects of another file; each keeps the rules of the file that it comes from.
     pub(crate) fn append(
         &mut self,
         part: &Validated,

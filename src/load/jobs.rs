@@ -363,8 +363,8 @@ pub fn split_packed<'a>(
             let needed = component.needed(&request.covering())?;
             let (start, end) = (start.saturating_add(needed.start), start.saturating_add(needed.end));
             let stored = end.saturating_sub(start);
-            // Bytes that are only swapped are read, not taken from a mapping: a file that is cut short meanwhile
-            // then gives an error.
+            // Bytes that are only swapped are read, not taken from a mapping: a file that is cut short
+            // meanwhile then gives an error.
             let borrowed =
                 component.decoding != Decoding::Raw && component.source.slice(start..end).is_some();
             push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?;

@@ -26,8 +26,8 @@ unsafe impl Sync for HostAllocator {}
 
 impl HostAllocator {
     /// # Safety
-    /// Any thread may call both with `context`, several at once, as long as a copy of this or its memory exists.
-    /// Neither unwinds. Nobody else uses the result of `allocate` until `free`.
+    /// Any thread may call both with `context`, several at once, as long as a copy of this or its memory
+    /// exists. Neither unwinds. Nobody else uses the result of `allocate` until `free`.
     pub unsafe fn new(context: *mut c_void, allocate: AllocateCallback, free: FreeCallback) -> HostAllocator {
         HostAllocator { context, allocate, free }
     }

@@ -105,7 +105,8 @@ impl Component {
         self.dtype.is_some_and(|dtype| dtype.swaps(self.is_big_endian()))
     }
 
-    /// The form of its elements, for a conversion. Producers of big-endian files differ in the bytes of blocks.
+    /// The form of its elements, for a conversion. Producers of big-endian files differ in the bytes of
+    /// blocks.
     pub fn element_type(&self) -> Result<(Dtype, Option<Logical>)> {
         let logical = self.known_logical();
         match (self.dtype, self.logical) {

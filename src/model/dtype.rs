@@ -180,7 +180,9 @@ types! {
     /// Pairs of f64: real, imaginary.
     Complex128 = 6 logical(Name::new(c"complex128"), Origin::Spec(Some("complex128")), Dtype::F64, (1, 16), 5, Numbers::OfDtype);
     /// 8-bit power of two: a scale. Stored as u8.
-    F8E8m0 = 8 logical(Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::Float8(Float8::E8m0));
+    F8E8m0 = 8 logical(
+        Name::new(c"f8_e8m0"), Origin::Foreign, Dtype::U8, (1, 1), 14, Numbers::Float8(Float8::E8m0)
+    );
     /// 4-bit float: 2 elements in a byte, the first one in its low bits.
     F4E2m1 = 9 logical(Name::new(c"f4_e2m1"), Origin::Foreign, Dtype::U8, (2, 1), 17, Numbers::Blocks);
     /// 6-bit float, 2 exponent bits: 4 elements in 3 bytes.

@@ -154,7 +154,7 @@ impl<'f> Component<'f> {
         match object.element_count() {
             Some(count) if object.format() == Format::Dense && !block.divides(count) => Err(fail!(
                 Unsupported,
-                "its {count} elements end within a block of {}: only all numbers of the object can be converted",
+                "its {count} elements end within a block of {}: only the whole object can be converted",
                 block.elements
             )),
             _ => Ok(()),
@@ -195,7 +195,7 @@ impl<'f> Component<'f> {
             let Some(row_length) = block.size(length).filter(|_| block.divides(length)) else {
                 return Err(fail!(
                     Unsupported,
-                    "its rows of {length} elements do not end with a block of {}, so they cannot be separated",
+                    "its rows of {length} elements end within a block of {}, so they cannot be separated",
                     block.elements
                 ));
             };

@@ -152,7 +152,8 @@ impl<'f> Entries<'f> {
         !self.equal.is_empty()
     }
 
-    /// Writes the entries to their cells of `dst`, which take `each` bytes. Returns how many numbers are lost.
+    /// Writes the entries to their cells of `dst`, which take `each` bytes. Returns how many numbers are
+    /// lost.
     pub(super) fn place(
         &mut self,
         values: Elements<'f>,

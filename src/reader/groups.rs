@@ -1,7 +1,7 @@
 //! Codes with scales as f32: `zt.quant_group/1` and `zt.mx/1` of zTensor 2.
 //!
-//! An element of the first is `(code - zero) * scale`. Integers are subtracted exactly; a zero that is a float
-//! is subtracted in f32. An element of the second is a small float times a power of two. Every scale is
+//! An element of the first is `(code - zero) * scale`. Integers are subtracted exactly; a zero that is a
+//! float is subtracted in f32. An element of the second is a small float times a power of two. Every scale is
 //! widened exactly, and every product is rounded once.
 
 #![cfg_attr(
@@ -69,7 +69,7 @@ impl<'a> Window<'a> {
         let offset = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let wide = self.wide.get(offset.saturating_mul(8)..).and_then(|wide| wide.first_chunk());
         let found = wide.filter(|_| (offset as u64) < self.count).copied();
-        found.ok_or_else(|| fail!(Internal, "there is no scale or zero {at}"))
+        found.ok_or_else(|| fail!(Internal, "scale or zero {at} does not exist"))
     }
 }
 
@@ -227,7 +227,7 @@ impl<'a> Decoder<'a> {
                 let word = usize::try_from(at.checked_div(per).unwrap_or(0)).unwrap_or(usize::MAX);
                 let start = word.saturating_mul(width);
                 let word = zeros.bytes.get(start..start.saturating_add(width)).map(word_of);
-                let word = word.ok_or_else(|| fail!(Internal, "there is no zero {at}"))?;
+                let word = word.ok_or_else(|| fail!(Internal, "zero {at} does not exist"))?;
                 let code = code_in(self.groups, word, at.checked_rem(per).unwrap_or(0));
                 Zero::Integer(i128::from(code))
             }
@@ -291,8 +291,9 @@ fn long_product(magnitude: u128, exponent: i32, is_negative: bool, scale: f64) -
     }
     let (bits, of_scale) = bits_of(scale);
     let product = magnitude.saturating_mul(u128::from(bits)); // at most 66 and 53 bits
-                                                              // The highest 53 bits; the lowest of them says whether any was dropped, so that the rounding to f32 is the
-                                                              // only one.
+
+    // The highest 53 bits; the lowest of them says whether any was dropped, so that the rounding to f32 is
+    // the only one.
     let dropped = 75u32.saturating_sub(product.leading_zeros());
     let is_inexact = product & 1u128.wrapping_shl(dropped).wrapping_sub(1) != 0;
     let kept = product.wrapping_shr(dropped) | u128::from(is_inexact);

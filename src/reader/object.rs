@@ -168,8 +168,8 @@ impl<'f> Component<'f> {
         self.entry.known_logical()
     }
 
-    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits, but not f8_e8m0,
-    /// which are scales of other elements.
+    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits, but not
+    /// f8_e8m0, which are scales of other elements.
     pub fn is_of_floats(&self) -> bool {
         let is_float = |dtype: Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
         match self.entry.logical {

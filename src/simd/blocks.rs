@@ -1,5 +1,6 @@
-//! Blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale. `convert::blocks` has
-//! the layouts, the formulas, and what other processors do. Each operation is rounded by itself, as there.
+//! Blocks of ggml's types to f32 with AVX2: 16 or 32 codes at a time, then times a scale. `convert::blocks`
+//! has the layouts, the formulas, and what other processors do. Each operation is rounded by itself, as
+//! there.
 
 #[cfg(target_arch = "x86_64")]
 use super::has_avx2;
@@ -67,7 +68,10 @@ mod x86 {
     const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
     macro_rules! functions {
-        ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {$(
+        ($(
+            $(#[$about:meta])*
+            fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block
+        )*) => {$(
             $(#[$about])*
             #[inline]
             #[target_feature(enable = "avx2,f16c")]
@@ -111,7 +115,8 @@ mod x86 {
         /// `value` in the bytes whose bit in `bits` is set, else 0.
         fn where_set(bits: *const u8, value: i8) -> __m256i {
             let bits = u32::from_le_bytes([*bits, *bits.add(1), *bits.add(2), *bits.add(3)]);
-            let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
+            const ONES: i64 = 0x0101_0101_0101_0101;
+            let byte = _mm256_set_epi64x(3 * ONES, 2 * ONES, ONES, 0);
             let bit = _mm256_set1_epi64x(i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]));
             let spread = _mm256_shuffle_epi8(_mm256_set1_epi32(bits as i32), byte);
             let set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
@@ -218,7 +223,7 @@ mod x86 {
             // 4 low bits in 8 bytes, 2 high bits in 4 bytes.
             let packed = _mm_loadl_epi64(block.add(96).cast());
             let low = _mm_and_si128(_mm_unpacklo_epi64(packed, _mm_srli_epi16::<4>(packed)), _mm_set1_epi8(15));
-            let high = i32::from_le_bytes([*block.add(104), *block.add(105), *block.add(106), *block.add(107)]);
+            let high = i32::from_le(block.add(104).cast::<i32>().read_unaligned());
             let high = _mm_srlv_epi32(_mm_set1_epi32(high), _mm_set_epi32(6, 4, 2, 0));
             let high = _mm_slli_epi16::<4>(_mm_and_si128(high, _mm_set1_epi8(3)));
             let scales = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32));
@@ -243,7 +248,7 @@ mod x86 {
 
         /// The scales and minima of the groups of q4_k and q5_k.
         fn scales_and_mins(block: *const u8) -> ([f32; 8], [f32; 8]) {
-            let word = |at: usize| u32::from_le_bytes([*block.add(at), *block.add(at + 1), *block.add(at + 2), *block.add(at + 3)]);
+            let word = |at: usize| u32::from_le(block.add(at).cast::<u32>().read_unaligned());
             let (a, b, c) = (word(4), word(8), word(12));
             let six = |first: u32, last: u32| _mm_set_epi32(0, 0, last as i32, (first & 0x3F3F_3F3F) as i32);
             let scales = six(a, c & 0x0F0F_0F0F | (a >> 6 & 0x0303_0303) << 4);

@@ -211,8 +211,8 @@ const MAX_READ_ADVICE: u64 = 1 << 30;
 #[cfg(any(target_vendor = "apple", test))]
 const MAX_READ_AHEAD: u64 = 1 << 40;
 
-/// First byte and length of each piece of a range of a file, at most up to the file's end. Offsets are relative
-/// to `base`, and all pieces together have at most [`MAX_READ_AHEAD`] bytes.
+/// First byte and length of each piece of a range of a file, at most up to the file's end. Offsets are
+/// relative to `base`, and all pieces together have at most [`MAX_READ_AHEAD`] bytes.
 #[cfg(any(target_vendor = "apple", test))]
 fn pieces(base: u64, range: &Range<u64>, file_end: u64) -> impl Iterator<Item = (i64, i32)> {
     let start = base.saturating_add(range.start);

@@ -1,6 +1,6 @@
-//! Numbers of objects that are made of codes with scales: `zt.quant_group/1` and `zt.mx/1` of zTensor 2. Each is
-//! compared with numbers that were worked out by hand, or with a slow formula that goes by the indices of each
-//! element.
+//! Numbers of objects that are made of codes with scales: `zt.quant_group/1` and `zt.mx/1` of zTensor 2. Each
+//! is compared with numbers that were worked out by hand, or with a slow formula that goes by the indices of
+//! each element.
 
 use crate::{common, layouts};
 

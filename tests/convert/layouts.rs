@@ -1,5 +1,5 @@
-//! Numbers of packed floats and of sparse objects. Each is compared with numbers that were worked out by hand, or
-//! with a slow formula that goes entry by entry.
+//! Numbers of packed floats and of sparse objects. Each is compared with numbers that were worked out by
+//! hand, or with a slow formula that goes entry by entry.
 
 use crate::common;
 

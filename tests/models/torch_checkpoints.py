@@ -122,7 +122,7 @@ def main():
     tied = [objects[name]["components"][0]["offset"] for name in ("embedding.weight", "head.weight")]
     checks.check(tied[0] == tied[1], f"tied weights are at {tied}")
 
-    # What is no archive of tensors is refused by its name.
+    # A file that is not an archive of tensors is refused by its name.
     script = os.path.join(folder, "script.pt")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), script)
     checks.check("TorchScript" in (refusal(zt, script) or ""), f"TorchScript: {refusal(zt, script)}")

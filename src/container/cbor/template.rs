@@ -365,7 +365,8 @@ impl<'a> Scan<'a> {
             Some(())
         })?;
         let rare = RareNames { digest: None, ..manifest.rare(&component) };
-        let size = component.size().and(size.or(length)); // an undeclared one equals the size of the stored bytes
+        // An undeclared one equals the size of the stored bytes.
+        let size = component.size().and(size.or(length));
         let components = &mut self.template.components;
         components.try_reserve(1).ok()?;
         components.push(TemplateComponent {

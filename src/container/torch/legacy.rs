@@ -202,8 +202,8 @@ fn find(
             let size = frame.file_size;
             broken!(
                 Rule::TorchStorage,
-                "the storage {shown} at byte {at} has {count} elements of {unit} bytes, but the file has {size} \
-                 bytes"
+                "the storage {shown} at byte {at} has {count} elements of {unit} bytes, but the file has \
+                 {size} bytes"
             )
         })?;
         place.stored = Some(start..end);

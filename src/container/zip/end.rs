@@ -133,7 +133,7 @@ fn find_anywhere(input: &mut dyn Input) -> Result<u64> {
         }
         end = start.saturating_add(END_SIZE).saturating_sub(1);
     }
-    Err(wrong("it is missing: the file was truncated, or is no archive"))
+    Err(wrong("it is missing: the file was truncated, or is not an archive"))
 }
 
 /// Where the last record in some bytes begins, which begin at `start` and hold all of it.

@@ -50,7 +50,7 @@ pub(super) fn nvfp4(block: &[u8; 36], out: &mut [f32; 64]) {
     }
 }
 
-/// `2^(e - 128)`: half of what an e8m0 is. 255 is no NaN.
+/// `2^(e - 128)`: half of what an e8m0 is. 255 is not a NaN.
 #[inline(always)]
 pub(super) fn half_of_e8m0(e: u8) -> f32 {
     f32::from_bits(match e {

@@ -26,8 +26,8 @@ fn vectors() -> Vec<(Logical, Vec<u8>, Vec<&'static str>)> {
     all
 }
 
-/// Elements of some bytes of blocks, as a part of `all` bytes. Their memory begins `lead` bytes behind where any
-/// type may.
+/// Elements of some bytes of blocks, as a part of `all` bytes. Their memory begins `lead` bytes behind where
+/// any type may.
 fn converted(logical: Logical, blocks: &[u8], to: Dtype, (lead, all): (usize, u64)) -> Vec<u8> {
     let from = (Dtype::U8, Some(logical));
     let size = usize::try_from(converted_size(blocks.len() as u64, from, to).unwrap()).unwrap();
@@ -100,8 +100,8 @@ fn blocks_are_not_cut_and_become_no_integers() {
     }
 }
 
-/// What the processor's instructions give is what the formula gives: the blocks of the vectors, as they are and
-/// with other codes.
+/// What the processor's instructions give is what the formula gives: the blocks of the vectors, as they are
+/// and with other codes.
 #[test]
 fn quick_paths_equal_the_portable_one() {
     let mut state = 0u64;

@@ -194,7 +194,7 @@ fn quantized_storages_are_passed_over() {
     }
 }
 
-/// The class of a saved module has a persistent id of its own, with its source.
+/// The persistent id of a saved module gives its class and source.
 #[test]
 fn modules_are_names() {
     let source = text("import os; os.system('true')");
