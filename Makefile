@@ -134,11 +134,14 @@ install: build ## install libraries, headers and zt under PREFIX, staged under D
 release: ## make all artefacts of this version, with notes and sums (docs/releasing.md)
 	$(MAKE) -C packaging release
 
+# remote, fuzz and benches are workspaces of their own.
+FORMAT = for folder in . remote fuzz benches; do (cd $$folder && $(CARGO) fmt --all $(1)) || exit 1; done
+
 fmt: ## format the Rust code
-	$(CARGO) fmt --all
+	@$(call FORMAT)
 
 lint: ## check formatting; clippy without warnings
-	$(CARGO) fmt --all --check
+	@$(call FORMAT,--check)
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # Doxygen counts a warning as a failure.

@@ -65,7 +65,8 @@ fn run(input: &[u8]) -> Result<()> {
     let made = generate::file(&mut Unstructured::new(rest))?;
     let u = &mut Unstructured::new(calls);
     let (mut file, mut cache) = (null(), null());
-    if unsafe { c::zt_open_memory(made.bytes.as_ptr().cast(), made.bytes.len(), null(), &mut file) } != c::OK {
+    if unsafe { c::zt_open_memory(made.bytes.as_ptr().cast(), made.bytes.len(), null(), &mut file) } != c::OK
+    {
         return Ok(());
     }
     let options = Options {

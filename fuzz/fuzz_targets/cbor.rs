@@ -2,10 +2,10 @@
 #![no_main]
 
 use ciborium::Value as Other;
+use ztensor::container::cbor::encode as cbor_encode;
+use ztensor::container::cbor::Cursor;
 use ztensor::error::{Cause, Rule};
 use ztensor::model::value::{check_writable, Tape};
-use ztensor::container::cbor::Cursor;
-use ztensor::container::cbor::encode as cbor_encode;
 use ztensor_fuzz::values::{other, same, same_other};
 
 /// Whether a tag is in it: ciborium makes numbers of tags 2 and 3, and has no simple values.
@@ -41,7 +41,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // An indefinite length costs two bytes, that of 256 items and more three to nine; a NaN in single
     // precision is written in double.
     let most = 2 * reading.position();
-    assert!(encoded.len() <= most, "the shortest form is longer: {} of {}", encoded.len(), reading.position());
+    assert!(
+        encoded.len() <= most,
+        "the shortest form is longer: {} of {}",
+        encoded.len(),
+        reading.position()
+    );
     let mut again = Cursor::new(&encoded, 0);
     let back = again.value().unwrap();
     assert!(same(value.get(), back.get()) && again.remaining() == 0, "{value:?} {back:?}");

@@ -2,10 +2,10 @@
 //! outside of its folder.
 #![no_main]
 
-use ztensor::model::value::check_writable;
 use std::path::{Component, Path};
 use ztensor::container::{json, Limits, ShardIndex};
 use ztensor::memory::Budget;
+use ztensor::model::value::check_writable;
 use ztensor_fuzz::values::{same, value};
 
 fn check_index(input: &[u8]) {

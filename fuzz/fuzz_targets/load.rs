@@ -65,7 +65,8 @@ impl Load {
             thread_hooks: null(),
         };
         let mut handle = null();
-        let status = check(unsafe { zt_load_start(requests.as_ptr(), requests.len(), &options, &mut handle) });
+        let status =
+            check(unsafe { zt_load_start(requests.as_ptr(), requests.len(), &options, &mut handle) });
         assert_eq!(status == OK, !handle.is_null());
         if status != OK {
             let may = asked.iter().any(|one| one.want.is_err() || one.unsure);
@@ -128,12 +129,20 @@ impl Load {
         assert_eq!((kind, event.status), (DATA, OK));
         self.bytes[at] += event.size as u64;
         match &self.own[at] {
-            Some(memory) => assert!(event.slot == NO_SLOT && event.last == 1 && (event.size == 0 || event.data == memory.as_ptr())),
+            Some(memory) => assert!(
+                event.slot == NO_SLOT
+                    && event.last == 1
+                    && (event.size == 0 || event.data == memory.as_ptr())
+            ),
             None => {
                 assert!((event.slot as usize) < self.slots || event.size == 0);
                 if let Ok(want) = &self.asked[at].want {
                     let start = usize::try_from(event.offset).unwrap();
-                    let got = if event.size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(event.data, event.size) } };
+                    let got = if event.size == 0 {
+                        &[]
+                    } else {
+                        unsafe { std::slice::from_raw_parts(event.data, event.size) }
+                    };
                     assert!(want[start..start + event.size] == *got, "request {at} from {start}");
                 }
             }
@@ -155,7 +164,10 @@ impl Load {
         let (mut first, mut filled) = (0, 1);
         while filled > 0 {
             stats[0].struct_size = size_of::<PartStats>();
-            assert_eq!(unsafe { zt_load_get_part_stats(self.handle, first, stats.as_mut_ptr(), 2, &mut filled) }, OK);
+            assert_eq!(
+                unsafe { zt_load_get_part_stats(self.handle, first, stats.as_mut_ptr(), 2, &mut filled) },
+                OK
+            );
             for one in &stats[..filled] {
                 assert!(!one.file.is_null() && one.part == 0 && !string(one.reason).is_empty());
             }
@@ -224,7 +236,8 @@ impl Cache {
     }
 
     fn stats(&self) -> CacheStats {
-        let mut now = CacheStats { struct_size: size_of::<CacheStats>(), slots: 0, used: 0, pinned: 0, rest: [0; 11] };
+        let mut now =
+            CacheStats { struct_size: size_of::<CacheStats>(), slots: 0, used: 0, pinned: 0, rest: [0; 11] };
         assert_eq!(unsafe { zt_cache_get_stats(self.handle, &mut now) }, OK);
         assert!(now.used <= now.slots && now.pinned <= now.used);
         now
@@ -250,9 +263,14 @@ impl Cache {
         let mut slice = Slice { struct_size: size_of::<Slice>(), data: null(), size: 0, pin: 0 };
         // As long as it takes would be for ever, where this thread has all slots.
         let waits = (self.pins.len() as u64) < self.stats().slots && u.arbitrary()?;
-        let status = unsafe { zt_cache_get(self.handle, &asked.request, if waits { -1 } else { 0 }, &mut slice) };
+        let status =
+            unsafe { zt_cache_get(self.handle, &asked.request, if waits { -1 } else { 0 }, &mut slice) };
         if status == OK {
-            let got = if slice.size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(slice.data, slice.size) } };
+            let got = if slice.size == 0 {
+                &[]
+            } else {
+                unsafe { std::slice::from_raw_parts(slice.data, slice.size) }
+            };
             match &asked.want {
                 Ok(want) => assert!(want == got),
                 Err(_) => assert!(asked.unsure),

@@ -30,7 +30,8 @@ fn stream(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, u64)> {
         let (mut frames, mut entries) = (Vec::new(), Vec::new());
         for piece in content.chunks(usize::from(each).max(64)) {
             // More than one frame, and one to be passed over, may stand for an entry.
-            let frame = compressed(piece, if form & 8 > 0 { piece.len() / 2 + 1 } else { piece.len() }, form & 4 > 0);
+            let frame =
+                compressed(piece, if form & 8 > 0 { piece.len() / 2 + 1 } else { piece.len() }, form & 4 > 0);
             entries.push((frame.len() as u32, piece.len() as u32));
             frames.extend(frame);
         }
@@ -68,10 +69,17 @@ fn stream(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, u64)> {
 
 fn file(stored: &[u8], size: u64) -> Vec<u8> {
     let mut blobs = Blobs::new();
-    let data = map(vec![("blob", blobs.place(stored)), ("dtype", text("u8")), ("encoding", text("zt.zstd-seekable/1")),
-        ("decoded_length", Item::Unsigned(size))]);
-    let object = map(vec![("shape", Item::Array(vec![Item::Unsigned(size)])), ("layout", text("dense")),
-        ("parts", map(vec![("data", data)]))]);
+    let data = map(vec![
+        ("blob", blobs.place(stored)),
+        ("dtype", text("u8")),
+        ("encoding", text("zt.zstd-seekable/1")),
+        ("decoded_length", Item::Unsigned(size)),
+    ]);
+    let object = map(vec![
+        ("shape", Item::Array(vec![Item::Unsigned(size)])),
+        ("layout", text("dense")),
+        ("parts", map(vec![("data", data)])),
+    ]);
     let mut root = map(vec![("objects", map(vec![("t", object)]))]);
     sort(&mut root);
     blobs.with_manifest(&encoded(&root))
@@ -96,7 +104,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     read::component(&component, &mut random);
     match (component.load(), expected) {
         (Ok(loaded), Ok(expected)) => assert_eq!(loaded.as_slice(), expected),
-        (Ok(loaded), Err(e)) => panic!("the released library refuses what gave {} bytes: {e}", loaded.as_slice().len()),
+        (Ok(loaded), Err(e)) => {
+            panic!("the released library refuses what gave {} bytes: {e}", loaded.as_slice().len())
+        }
         (Err(e), Ok(_)) => panic!("the released library takes it: {e}"),
         (Err(e), Err(_)) => assert!(e.rule_name() == c"Encoding" || e.cause() == Cause::Limit, "{e}"),
     }

@@ -80,7 +80,10 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some(manifest) = listed else { return };
     for object in file.objects() {
         for component in object.components() {
-            let Some(part) = manifest.objects.get(object.name()).and_then(|o| o.parts.get(component.role())) else { continue };
+            let Some(part) = manifest.objects.get(object.name()).and_then(|o| o.parts.get(component.role()))
+            else {
+                continue;
+            };
             let Some(shard) = &part.blob.shard else { continue };
             let mut found = vec![0; component.stored_size().min(1 << 20) as usize];
             match component.read_stored(&mut found) {

@@ -4,7 +4,7 @@
 use arbitrary::Unstructured;
 use ztensor::error::{Cause, Rule};
 use ztensor_fuzz::file::{compressed, Container, Layout};
-use ztensor_fuzz::item::{map, text, Item, EncodingStyle};
+use ztensor_fuzz::item::{map, text, EncodingStyle, Item};
 use ztensor_fuzz::read;
 
 /// What libzstd makes of it; none where it refuses or where it is more than the limit.
@@ -28,13 +28,18 @@ fn file(u: &mut Unstructured<'_>) -> arbitrary::Result<(Vec<u8>, Vec<u8>, u64)> 
             let (flips, repeat): (u8, u8) = (u.arbitrary()?, u.arbitrary()?);
             let places: Vec<(u16, u8)> = (0..flips % 4).map(|_| u.arbitrary()).collect::<Result<_, _>>()?;
             let data = rest(u).repeat(usize::from(repeat) + 1);
-            let mut stored = compressed(&data[..data.len().min(200_000)], usize::from(frame).max(256), form & 4 > 0);
+            let mut stored =
+                compressed(&data[..data.len().min(200_000)], usize::from(frame).max(256), form & 4 > 0);
             let size = stored.len();
             places.iter().for_each(|(at, xor)| stored[usize::from(*at) % size] ^= xor);
             stored
         }
         2 => compressed(rest(u), usize::from(frame).max(256), form & 4 > 0),
-        _ => [compressed(&vec![form; claim.into()], usize::from(frame).max(256), form & 4 > 0), rest(u).to_vec()].concat(),
+        _ => [
+            compressed(&vec![form; claim.into()], usize::from(frame).max(256), form & 4 > 0),
+            rest(u).to_vec(),
+        ]
+        .concat(),
     };
     stored.truncate(1 << 20);
     let truth = reference(&stored).map_or(0, |d| d.len() as u64);
@@ -45,18 +50,26 @@ fn file(u: &mut Unstructured<'_>) -> arbitrary::Result<(Vec<u8>, Vec<u8>, u64)> 
     let length = Item::Unsigned(stored.len() as u64);
     let shape = Item::Array(vec![Item::Unsigned(claim)]);
     let root = if container == Container::V0_1 {
-        let tensor = map(vec![("name", text("t")), ("offset", offset), ("size", length), ("dtype", text("uint8")),
-            ("shape", shape), ("encoding", text("zstd"))]);
+        let tensor = map(vec![
+            ("name", text("t")),
+            ("offset", offset),
+            ("size", length),
+            ("dtype", text("uint8")),
+            ("shape", shape),
+            ("encoding", text("zstd")),
+        ]);
         Item::Array(vec![tensor])
     } else {
         // Of a layout that is not known no shape tells the size; in 1.1 nothing else does either.
         let check_error = form & 64 > 0;
-        let mut data = vec![("dtype", text("u8")), ("offset", offset), ("length", length), ("encoding", text("zstd"))];
+        let mut data =
+            vec![("dtype", text("u8")), ("offset", offset), ("length", length), ("encoding", text("zstd"))];
         if check_error {
             data.push(("uncompressed_length", Item::Unsigned(claim)));
         }
         let format = text(if form & 128 > 0 || !check_error { "blob" } else { "dense" });
-        let object = map(vec![("shape", shape), ("format", format), ("components", map(vec![("data", map(data))]))]);
+        let object =
+            map(vec![("shape", shape), ("format", format), ("components", map(vec![("data", map(data))]))]);
         let version = text(if check_error { "1.2.0" } else { "1.1.0" });
         map(vec![("version", version), ("objects", map(vec![("t", object)]))])
     };

@@ -4,9 +4,9 @@ use crate::read::{self, check_error};
 use crate::write;
 use arbitrary::{Result, Unstructured};
 use std::path::{Path, PathBuf};
+use ztensor::container::AppendRecord;
 use ztensor::error::{Cause, Rule};
 use ztensor::reader::{File, Mode, OpenOptions};
-use ztensor::container::AppendRecord;
 use ztensor::writer::{repair, RepairOptions, Writer};
 
 /// A file of this process, in the folder for temporary files (put TMPDIR in memory).
@@ -79,7 +79,10 @@ fn holds_both(before: &File, after: &File, model: &mut write::Model) {
         for (x, y) in a.components().zip(b.components()) {
             assert_eq!((x.role(), x.dtype_name(), x.offset()), (y.role(), y.dtype_name(), y.offset()));
             let loads = (x.load(), y.load());
-            assert_eq!(loads.0.as_ref().ok().map(|l| l.as_slice()), loads.1.as_ref().ok().map(|l| l.as_slice()));
+            assert_eq!(
+                loads.0.as_ref().ok().map(|l| l.as_slice()),
+                loads.1.as_ref().ok().map(|l| l.as_slice())
+            );
         }
     }
     write::holds(after, model, before.attributes());
@@ -120,10 +123,8 @@ fn cut(old: &[u8], new: &[u8], place: &TemporaryFile, u: &mut Unstructured<'_>) 
     // As an append leaves it, with its record: never in doubt.
     let start = old.len() - 16 - u64::from_le_bytes(old[old.len() - 16..][..8].try_into().unwrap()) as usize;
     if start >= 64 {
-        let record = AppendRecord {
-            tail: start as u64..old.len() as u64,
-            tail_crc: crc32c::crc32c(&old[start..]),
-        };
+        let record =
+            AppendRecord { tail: start as u64..old.len() as u64, tail_crc: crc32c::crc32c(&old[start..]) };
         let mut torn = torn;
         torn[8..40].copy_from_slice(&record.to_bytes());
         place.put(&torn);

@@ -6,7 +6,8 @@ pub fn stored(members: &[(&str, &[u8])]) -> Vec<u8> {
     for (name, data) in members {
         let at = out.len() as u32;
         let size = (data.len() as u32).to_le_bytes();
-        let numbers = [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0], &crc32(data).to_le_bytes()[..], &size, &size].concat();
+        let numbers =
+            [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0], &crc32(data).to_le_bytes()[..], &size, &size].concat();
         let name_size = (name.len() as u16).to_le_bytes();
         out.extend([b"PK\x03\x04", &numbers[..], &name_size, &[0; 2], name.as_bytes(), data].concat());
         let places = [&[0; 12], &at.to_le_bytes()[..]].concat();
@@ -15,7 +16,10 @@ pub fn stored(members: &[(&str, &[u8])]) -> Vec<u8> {
     let (start, size) = (out.len() as u32, directory.len() as u32);
     let count = (members.len() as u16).to_le_bytes();
     out.extend(directory);
-    out.extend([b"PK\x05\x06\0\0\0\0", &count[..], &count, &size.to_le_bytes(), &start.to_le_bytes(), &[0; 2]].concat());
+    out.extend(
+        [b"PK\x05\x06\0\0\0\0", &count[..], &count, &size.to_le_bytes(), &start.to_le_bytes(), &[0; 2]]
+            .concat(),
+    );
     out
 }
 

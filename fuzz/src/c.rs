@@ -36,7 +36,14 @@ extern "C" {
     pub fn zt_component_count(object: Pointer) -> usize;
     pub fn zt_component_at(object: Pointer, index: usize) -> Pointer;
     pub fn zt_component_find(object: Pointer, role: *const c_char) -> Pointer;
-    pub fn zt_object_read_slice(o: Pointer, start: *const u64, count: *const u64, step: *const u64, dst: *mut c_void, n: usize) -> Status;
+    pub fn zt_object_read_slice(
+        o: Pointer,
+        start: *const u64,
+        count: *const u64,
+        step: *const u64,
+        dst: *mut c_void,
+        n: usize,
+    ) -> Status;
     pub fn zt_component_role(component: Pointer) -> *const c_char;
     pub fn zt_component_get_info(component: Pointer, info: *mut c_void) -> Status;
     pub fn zt_component_dtype(component: Pointer) -> i32;
@@ -51,10 +58,22 @@ extern "C" {
     pub fn zt_buffer_data(buffer: Pointer) -> *const u8;
     pub fn zt_buffer_size(buffer: Pointer) -> usize;
     pub fn zt_buffer_free(buffer: Pointer);
-    pub fn zt_object_read_as(object: Pointer, dtype: i32, dst: *mut c_void, size: usize, written: *mut usize) -> Status;
+    pub fn zt_object_read_as(
+        object: Pointer,
+        dtype: i32,
+        dst: *mut c_void,
+        size: usize,
+        written: *mut usize,
+    ) -> Status;
     pub fn zt_object_size_as(object: Pointer, dtype: i32, size: *mut u64) -> Status;
     pub fn zt_component_advise(component: Pointer, advice: u32) -> Status;
-    pub fn zt_read_batch(file: Pointer, requests: Pointer, n: usize, options: Pointer, stats: *mut c_void) -> Status;
+    pub fn zt_read_batch(
+        file: Pointer,
+        requests: Pointer,
+        n: usize,
+        options: Pointer,
+        stats: *mut c_void,
+    ) -> Status;
     pub fn zt_verify(file: Pointer, options: Pointer, report: *mut c_void) -> Status;
     pub fn zt_repair(path: *const c_char, options: Pointer, report: *mut c_void) -> Status;
     pub fn zt_tensor_find(file: Pointer, name: *const c_char, view: *mut c_void) -> Status;
@@ -71,10 +90,39 @@ extern "C" {
     pub fn zt_value_find(value: Pointer, key: *const c_char) -> Pointer;
     pub fn zt_value_to_json(value: Pointer, buf: *mut c_char, size: usize, needed: *mut usize) -> Status;
     pub fn zt_write_create_sink(sink: Pointer, options: Pointer, writer: *mut Pointer) -> Status;
-    pub fn zt_write_dense(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, rank: usize, data: Pointer, size: usize) -> Status;
+    pub fn zt_write_dense(
+        w: Pointer,
+        name: *const c_char,
+        length: usize,
+        dtype: i32,
+        t: i32,
+        shape: *const u64,
+        rank: usize,
+        data: Pointer,
+        size: usize,
+    ) -> Status;
     pub fn zt_write_batch(w: Pointer, requests: Pointer, n: usize) -> Status;
-    pub fn zt_write_csr(w: Pointer, name: *const c_char, length: usize, dtype: i32, t: i32, shape: *const u64, nnz: usize, values: Pointer, size: usize, indices: *const u64, indptr: *const u64) -> Status;
-    pub fn zt_write_quantized(w: Pointer, name: *const c_char, length: usize, shape: *const u64, rank: usize, desc: Pointer) -> Status;
+    pub fn zt_write_csr(
+        w: Pointer,
+        name: *const c_char,
+        length: usize,
+        dtype: i32,
+        t: i32,
+        shape: *const u64,
+        nnz: usize,
+        values: Pointer,
+        size: usize,
+        indices: *const u64,
+        indptr: *const u64,
+    ) -> Status;
+    pub fn zt_write_quantized(
+        w: Pointer,
+        name: *const c_char,
+        length: usize,
+        shape: *const u64,
+        rank: usize,
+        desc: Pointer,
+    ) -> Status;
     pub fn zt_write_object(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_write_begin(w: Pointer, desc: Pointer) -> Status;
     pub fn zt_write_component(w: Pointer, desc: Pointer) -> Status;
@@ -83,9 +131,20 @@ extern "C" {
     pub fn zt_write_shard(w: Pointer, name: *const c_char, length: usize, file: Pointer) -> Status;
     pub fn zt_write_link(w: Pointer, object: Pointer, name: *const c_char, length: usize) -> Status;
     pub fn zt_write_copy(w: Pointer, object: Pointer, options: Pointer) -> Status;
-    pub fn zt_write_attribute(w: Pointer, object: *const c_char, length: usize, key: *const c_char, attribute: Pointer) -> Status;
+    pub fn zt_write_attribute(
+        w: Pointer,
+        object: *const c_char,
+        length: usize,
+        key: *const c_char,
+        attribute: Pointer,
+    ) -> Status;
     pub fn zt_value_read_numbers(value: Pointer, dtype: i32, dst: *mut c_void, count: usize) -> Status;
-    pub fn zt_value_read_strings(value: Pointer, strings: *mut *const c_char, lengths: *mut usize, count: usize) -> Status;
+    pub fn zt_value_read_strings(
+        value: Pointer,
+        strings: *mut *const c_char,
+        lengths: *mut usize,
+        count: usize,
+    ) -> Status;
     pub fn zt_write_finish(w: Pointer, summary: *mut c_void) -> Status;
     pub fn zt_write_abort(w: Pointer);
 }
@@ -206,7 +265,11 @@ impl Block {
     }
 
     pub fn pointer(&self) -> *mut c_void {
-        if self.null { std::ptr::null_mut() } else { unsafe { self.base.add(self.shift).cast() } }
+        if self.null {
+            std::ptr::null_mut()
+        } else {
+            unsafe { self.base.add(self.shift).cast() }
+        }
     }
 
     /// The 8 bytes at `at`.

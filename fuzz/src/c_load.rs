@@ -124,11 +124,22 @@ pub const DONE: i32 = 3;
 pub const NO_SLOT: u32 = u32::MAX;
 
 extern "C" {
-    pub fn zt_load_start(requests: *const Request, n: usize, options: *const LoadOptions, load: *mut Pointer) -> Status;
+    pub fn zt_load_start(
+        requests: *const Request,
+        n: usize,
+        options: *const LoadOptions,
+        load: *mut Pointer,
+    ) -> Status;
     pub fn zt_load_next(load: Pointer, timeout_ns: i64, event: *mut Event) -> Status;
     pub fn zt_load_release(load: Pointer, event: *const Event);
     pub fn zt_load_cancel(load: Pointer) -> Status;
-    pub fn zt_load_get_part_stats(load: Pointer, first: usize, stats: *mut PartStats, count: usize, filled: *mut usize) -> Status;
+    pub fn zt_load_get_part_stats(
+        load: Pointer,
+        first: usize,
+        stats: *mut PartStats,
+        count: usize,
+        filled: *mut usize,
+    ) -> Status;
     pub fn zt_load_finish(load: Pointer, stats: *mut ReadStats) -> Status;
     pub fn zt_cache_create(options: *const CacheOptions, cache: *mut Pointer) -> Status;
     pub fn zt_cache_get(cache: Pointer, slice: *const Request, timeout_ns: i64, out: *mut Slice) -> Status;
@@ -144,7 +155,8 @@ impl Request {
     /// All of a component.
     pub fn whole(component: Pointer) -> Request {
         let mut request: Request = unsafe { std::mem::zeroed() };
-        (request.struct_size, request.component, request.length) = (size_of::<Request>(), component, u64::MAX);
+        (request.struct_size, request.component, request.length) =
+            (size_of::<Request>(), component, u64::MAX);
         request
     }
 }
@@ -154,12 +166,18 @@ fn large() -> Vec<u8> {
     let sink = Sink::new(4 << 20);
     let mut writer = Writer::to_sink(Box::new(sink.clone()), &WriterOptions::default()).unwrap();
     for (at, size) in [0u64, 1, 4096, 65536, 70_000, 150_008].into_iter().enumerate() {
-        for (encoding, digest) in [(Encoding::Raw, None), (Encoding::Raw, Some(Algorithm::Crc32c)), (Encoding::Zstd, None)] {
+        for (encoding, digest) in
+            [(Encoding::Raw, None), (Encoding::Raw, Some(Algorithm::Crc32c)), (Encoding::Zstd, None)]
+        {
             let data: Vec<u8> = (0..size).map(|i| (i * 7 + (i >> 8) * 13) as u8).collect();
             let dtype = if size % 8 == 0 { Dtype::F32 } else { Dtype::U8 };
             let shape = if size % 8 == 0 { vec![size / 8, 2] } else { vec![size] };
             let name = format!("{at} {encoding:?} {digest:?}");
-            let spec = DenseSpec { encoding: Some(encoding), digest: Some(digest), ..DenseSpec::new(&name, dtype, &shape, &data) };
+            let spec = DenseSpec {
+                encoding: Some(encoding),
+                digest: Some(digest),
+                ..DenseSpec::new(&name, dtype, &shape, &data)
+            };
             writer.write_dense(&spec).unwrap();
         }
     }
@@ -238,7 +256,8 @@ impl Opened {
         };
         let kind = u.int_in_range(0..=5)?;
         if kind < 3 {
-            let status = unsafe { zt_open_memory(bytes.as_ptr().cast(), bytes.len(), null(), &mut opened.file) };
+            let status =
+                unsafe { zt_open_memory(bytes.as_ptr().cast(), bytes.len(), null(), &mut opened.file) };
             assert_eq!(status, OK, "{}", last_error());
             return Ok(Some(opened));
         }
@@ -246,8 +265,12 @@ impl Opened {
         let bad = if opened.fails { u.int_in_range(0..=bytes.len() as u64)? } else { u64::MAX };
         let mut source = Block::exact(96);
         source.set_pointer(8, Box::into_raw(Box::new(Source { bytes, bad })));
-        source.set_pointer(16, source_size as extern "C" fn(*mut c_void, *mut u64) -> Status as *const c_void);
-        source.set_pointer(24, source_read as extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> Status as *const c_void);
+        source
+            .set_pointer(16, source_size as extern "C" fn(*mut c_void, *mut u64) -> Status as *const c_void);
+        source.set_pointer(
+            24,
+            source_read as extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> Status as *const c_void,
+        );
         source.set_pointer(32, source_close as extern "C" fn(*mut c_void) as *const c_void);
         source.set(56, &[0u64, 4096, 70_000][u.choose_index(3)?].to_ne_bytes()); // gap
         source.set(64, &[0u64, 1, 100_000][u.choose_index(3)?].to_ne_bytes()); // largest_request

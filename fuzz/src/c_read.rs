@@ -126,7 +126,8 @@ unsafe fn object(file: Pointer, o: Pointer, u: &mut Unstructured<'_>) -> Result<
         component(c, u)?;
     }
     let start: Vec<u64> = shape.iter().map(|d| u.int_in_range(0..=*d)).collect::<Result<_>>()?;
-    let count: Vec<u64> = shape.iter().zip(&start).map(|(d, s)| u.int_in_range(0..=(d - s).min(3))).collect::<Result<_>>()?;
+    let count: Vec<u64> =
+        shape.iter().zip(&start).map(|(d, s)| u.int_in_range(0..=(d - s).min(3))).collect::<Result<_>>()?;
     let mut memory = vec![0u8; 2000];
     check(zt_object_read_slice(o, start.as_ptr(), count.as_ptr(), null(), memory.as_mut_ptr().cast(), 2000));
     check(zt_object_read_slice(o, null(), null(), null(), memory.as_mut_ptr().cast(), 2000));
@@ -169,7 +170,14 @@ unsafe fn component(c: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     let info = component_info(c);
     for (value, name) in [(72, 88), (76, 96), (80, 104)] {
         let own = info.number(name) as *const c_char;
-        let is_other = info.number(value) as u32 == if value == 76 { 7 } else if value == 80 { 3 } else { 0 };
+        let is_other = info.number(value) as u32
+            == if value == 76 {
+                7
+            } else if value == 80 {
+                3
+            } else {
+                0
+            };
         assert!(own.is_null() || is_other);
         if !own.is_null() {
             string(own);
@@ -235,7 +243,8 @@ unsafe fn batch(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     options.few_threads(u, 8)?;
     options.set(40, &stop(u)?.to_ne_bytes());
     if u.arbitrary()? {
-        options.set_pointer(48, done as extern "C" fn(*mut c_void, u64, Status, *const c_char) as *const c_void);
+        options
+            .set_pointer(48, done as extern "C" fn(*mut c_void, u64, Status, *const c_char) as *const c_void);
         options.set_pointer(56, progress as Progress as *const c_void);
     }
     let count = zt_object_count(file);
@@ -261,7 +270,18 @@ unsafe fn batch(file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
             _ => length = u64::MAX, // ZT_WHOLE
         }
         let space = if u.ratio(1, 6)? { u.int_in_range(0..=64)? } else { 3000 };
-        requests.extend([READ_REQUEST as u64, c as u64, offset, length, start as u64, counts as u64, 0, dst.as_mut_ptr() as u64, space, 7]);
+        requests.extend([
+            READ_REQUEST as u64,
+            c as u64,
+            offset,
+            length,
+            start as u64,
+            counts as u64,
+            0,
+            dst.as_mut_ptr() as u64,
+            space,
+            7,
+        ]);
         wanted += 1;
         if u.arbitrary()? {
             break;

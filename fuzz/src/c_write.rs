@@ -132,11 +132,15 @@ fn component(u: &mut Unstructured<'_>, texts: &[CString; 3], data: &[u8]) -> Res
 unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()> {
     let texts = [text(u)?, text(u)?, text(u)?];
     let name = CString::new(format!("n{}", u.int_in_range(0..=6u8)?)).unwrap();
-    let shape: Vec<u64> = (0..u.int_in_range(0..=3)?).map(|_| {
-        Ok(if u.ratio(1, 20)? { u.arbitrary()? } else { u.int_in_range(0..=4)? })
-    }).collect::<Result<_>>()?;
+    let shape: Vec<u64> = (0..u.int_in_range(0..=3)?)
+        .map(|_| Ok(if u.ratio(1, 20)? { u.arbitrary()? } else { u.int_in_range(0..=4)? }))
+        .collect::<Result<_>>()?;
     let product = shape.iter().fold(1u64, |n, d| n.saturating_mul(*d)).min(200) as usize;
-    let data = vec![1u8; if u.ratio(1, 4)? { u.int_in_range(0..=300)? } else { product * (1 << u.int_in_range(0..=3)?) }];
+    let data =
+        vec![
+            1u8;
+            if u.ratio(1, 4)? { u.int_in_range(0..=300)? } else { product * (1 << u.int_in_range(0..=3)?) }
+        ];
     let (dtype, logical) = (u.int_in_range(0..=14)?, if u.ratio(1, 4)? { number(u)? } else { 0 });
     let (encoding, digest) = (number(u)?, number(u)?);
     let parts = component(u, &texts, &data)?;
@@ -161,12 +165,34 @@ unsafe fn call(w: Pointer, file: Pointer, u: &mut Unstructured<'_>) -> Result<()
             let count = zt_object_count(file);
             zt_write_link(w, zt_object_at(file, u.int_in_range(0..=count)?), maybe(&name, u)?, 0)
         }
-        0 => zt_write_dense(w, name.as_ptr(), 0, dtype, logical, shape.as_ptr(), shape.len(), data.as_ptr().cast(), data.len()),
+        0 => zt_write_dense(
+            w,
+            name.as_ptr(),
+            0,
+            dtype,
+            logical,
+            shape.as_ptr(),
+            shape.len(),
+            data.as_ptr().cast(),
+            data.len(),
+        ),
         1 => {
             let (places, pointers) = ([0u64; 4], [0u64, 0, 1, 2, 4]);
             let size = [u.int_in_range(0..=4)?, 3];
             let nnz = u.int_in_range(0..=4)?;
-            zt_write_csr(w, name.as_ptr(), 0, dtype, logical, size.as_ptr(), nnz, data.as_ptr().cast(), data.len(), places.as_ptr(), pointers.as_ptr())
+            zt_write_csr(
+                w,
+                name.as_ptr(),
+                0,
+                dtype,
+                logical,
+                size.as_ptr(),
+                nnz,
+                data.as_ptr().cast(),
+                data.len(),
+                places.as_ptr(),
+                pointers.as_ptr(),
+            )
         }
         2 | 3 => {
             object.set_pointer(56, parts.pointer());

@@ -2,7 +2,7 @@
 //! library says of them.
 
 use crate::guarded::guarded;
-use crate::item::{bend, map, text, Item, EncodingStyle};
+use crate::item::{bend, map, text, EncodingStyle, Item};
 use arbitrary::{Result, Unstructured};
 use current::format::validate::image;
 use current::{Manifest, Vocabulary};
@@ -79,7 +79,8 @@ pub fn encoded(item: &Item) -> Vec<u8> {
 }
 
 /// Names of shards, and as how large they are said to be.
-pub const SHARDS: [(&str, u64); 3] = [("base", 6 * 4096 + 40), ("00001-of-00002", 48), ("a.b_c", 3 * 4096 + 40)];
+pub const SHARDS: [(&str, u64); 3] =
+    [("base", 6 * 4096 + 40), ("00001-of-00002", 48), ("a.b_c", 3 * 4096 + 40)];
 
 /// A shard of that size without objects.
 pub fn shard(size: usize) -> Vec<u8> {
@@ -105,7 +106,8 @@ pub fn file(u: &mut Unstructured<'_>, with_shards: bool) -> Result<Made> {
     }
     let mut fields = vec![("objects", Item::Map(objects))];
     if !shards.is_empty() {
-        let entry = |size: u64| map(vec![("size", Item::Unsigned(size)), ("digest", text("xxh3:0123456789abcdef"))]);
+        let entry =
+            |size: u64| map(vec![("size", Item::Unsigned(size)), ("digest", text("xxh3:0123456789abcdef"))]);
         fields.push(("shards", map(shards.iter().map(|(name, size)| (*name, entry(*size))).collect())));
     }
     if u.ratio(1, 3)? {
@@ -159,8 +161,18 @@ fn attributes(u: &mut Unstructured<'_>) -> Result<Item> {
 }
 
 const DTYPES: [(&str, u64); 12] = [
-    ("u8", 1), ("f64", 8), ("f32", 4), ("f16", 2), ("bf16", 2), ("i64", 8), ("i32", 4), ("i16", 2), ("i8", 1),
-    ("u64", 8), ("u32", 4), ("u16", 2),
+    ("u8", 1),
+    ("f64", 8),
+    ("f32", 4),
+    ("f16", 2),
+    ("bf16", 2),
+    ("i64", 8),
+    ("i32", 4),
+    ("i16", 2),
+    ("i8", 1),
+    ("u64", 8),
+    ("u32", 4),
+    ("u16", 2),
 ];
 
 /// Type, dtype, and the bytes of so many elements.
@@ -217,8 +229,14 @@ pub fn table(entries: &[(u32, u32)], has_checksums: bool) -> Vec<u8> {
 
 type Fields = Vec<(&'static str, Item)>;
 
-fn part(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, u64)], dtype: &'static str,
-    logical: Option<&'static str>, bytes: &[u8]) -> Result<Item> {
+fn part(
+    u: &mut Unstructured<'_>,
+    blobs: &mut Blobs,
+    shards: &[(&'static str, u64)],
+    dtype: &'static str,
+    logical: Option<&'static str>,
+    bytes: &[u8],
+) -> Result<Item> {
     let mut fields: Fields = vec![("dtype", text(dtype))];
     fields.extend(logical.map(|name| ("type", text(name))));
     if !shards.is_empty() && u.ratio(1, 2)? {
@@ -227,7 +245,10 @@ fn part(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, u6
         if offset + bytes.len() as u64 + 40 <= size {
             blobs.1 += (bytes.len() as u64).div_ceil(PAGE as u64).max(1);
             fields.push(("shard", text(name)));
-            fields.push(("blob", Item::Array(vec![Item::Unsigned(offset), Item::Unsigned(bytes.len() as u64)])));
+            fields.push((
+                "blob",
+                Item::Array(vec![Item::Unsigned(offset), Item::Unsigned(bytes.len() as u64)]),
+            ));
             return Ok(map(fields));
         }
     }
@@ -275,25 +296,48 @@ fn object(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, 
             ("zt.sparse_coo/1", vec![7, 8], parts)
         }
         2 => {
-            let word = map(vec![("word", text("u32")), ("order", text("lsb_first")), ("per_word", Item::Unsigned(8))]);
-            let form = if nnz == 0 { vec![("form", text("none"))] } else { vec![("form", text("implied")), ("value", Item::Unsigned(nnz))] };
-            stated = Some(map(vec![("bits", Item::Unsigned(4)), ("group_size", Item::Unsigned(8)), ("axis", Item::Unsigned(1)),
-                ("packing", word), ("scale_form", text("f16_factors")), ("zero_point", map(form))]));
-            let parts = vec![("data", "u32", None, data(u, None, 2 * 16 / 2)?), ("scales", "f16", None, data(u, None, 8)?)];
+            let word = map(vec![
+                ("word", text("u32")),
+                ("order", text("lsb_first")),
+                ("per_word", Item::Unsigned(8)),
+            ]);
+            let form = if nnz == 0 {
+                vec![("form", text("none"))]
+            } else {
+                vec![("form", text("implied")), ("value", Item::Unsigned(nnz))]
+            };
+            stated = Some(map(vec![
+                ("bits", Item::Unsigned(4)),
+                ("group_size", Item::Unsigned(8)),
+                ("axis", Item::Unsigned(1)),
+                ("packing", word),
+                ("scale_form", text("f16_factors")),
+                ("zero_point", map(form)),
+            ]));
+            let parts = vec![
+                ("data", "u32", None, data(u, None, 2 * 16 / 2)?),
+                ("scales", "f16", None, data(u, None, 8)?),
+            ];
             ("zt.quant_group/1", vec![2, 16], parts)
         }
         3 => {
-            stated = Some(map(vec![("block_size", Item::Unsigned(32)), ("scale_form", text("e8m0_exponent"))]));
-            let parts = vec![("data", "u8", Some("f4_e2m1"), data(u, None, 32)?), ("scales", "u8", Some("f8_e8m0"), data(u, None, 2)?)];
+            stated =
+                Some(map(vec![("block_size", Item::Unsigned(32)), ("scale_form", text("e8m0_exponent"))]));
+            let parts = vec![
+                ("data", "u8", Some("f4_e2m1"), data(u, None, 32)?),
+                ("scales", "u8", Some("f8_e8m0"), data(u, None, 2)?),
+            ];
             ("zt.mx/1", vec![2, 32], parts)
         }
         4 => {
-            stated = Some(map(vec![("elems_per_block", Item::Unsigned(32)), ("block_bytes", Item::Unsigned(34))]));
+            stated =
+                Some(map(vec![("elems_per_block", Item::Unsigned(32)), ("block_bytes", Item::Unsigned(34))]));
             ("gguf.q8_0/1", vec![2, 32], vec![("data", "u8", None, data(u, None, 68)?)])
         }
         5 => ("acme.t/1", vec![nnz, 1 << 40], values(u, "data", nnz)?),
         _ => {
-            let shape: Vec<u64> = (0..u.int_in_range(0..=4)?).map(|_| u.int_in_range(0..=6)).collect::<Result<_>>()?;
+            let shape: Vec<u64> =
+                (0..u.int_in_range(0..=4)?).map(|_| u.int_in_range(0..=6)).collect::<Result<_>>()?;
             let count = shape.iter().product();
             ("dense", shape, values(u, "data", count)?)
         }
@@ -317,11 +361,50 @@ fn object(u: &mut Unstructured<'_>, blobs: &mut Blobs, shards: &[(&'static str, 
 
 /// Texts that mean something in some place.
 const WORDS: [&str; 44] = [
-    "", "f64", "f32", "f16", "bf16", "i64", "i8", "u64", "u32", "u8", "bool", "f8_e4m3fn", "f8_e8m0", "f4_e2m1",
-    "complex64", "zt.zstd-seekable/1", "zstd", "dense", "zt.sparse_csr/1", "zt.sparse_coo/1", "zt.quant_group/1",
-    "zt.mx/1", "gguf.q8_0/1", "gguf.q4_k/1", "gguf.none/1", "data", "values", "indices", "indptr", "coords", "scales",
-    "zeros", "base", ".base", "a/b", "xxh3:0000000000000000", "sha256:00", "xxh3:", "XXH3:00", "none", "implied",
-    "tensor", "shards", "\0\n",
+    "",
+    "f64",
+    "f32",
+    "f16",
+    "bf16",
+    "i64",
+    "i8",
+    "u64",
+    "u32",
+    "u8",
+    "bool",
+    "f8_e4m3fn",
+    "f8_e8m0",
+    "f4_e2m1",
+    "complex64",
+    "zt.zstd-seekable/1",
+    "zstd",
+    "dense",
+    "zt.sparse_csr/1",
+    "zt.sparse_coo/1",
+    "zt.quant_group/1",
+    "zt.mx/1",
+    "gguf.q8_0/1",
+    "gguf.q4_k/1",
+    "gguf.none/1",
+    "data",
+    "values",
+    "indices",
+    "indptr",
+    "coords",
+    "scales",
+    "zeros",
+    "base",
+    ".base",
+    "a/b",
+    "xxh3:0000000000000000",
+    "sha256:00",
+    "xxh3:",
+    "XXH3:00",
+    "none",
+    "implied",
+    "tensor",
+    "shards",
+    "\0\n",
 ];
 
 /// What the released library says of the same bytes: none where it fails in another way than by refusing.
@@ -340,7 +423,8 @@ pub fn compare(bytes: &[u8], own: &std::result::Result<File, Error>) {
         // A size that leaves 64 bits is not checked there.
         (Err(e), Ok(_)) => {
             let too_large = [Rule::Zt2DenseSize, Rule::Zt2Shape];
-            let is_too_large = e.rule().is_some_and(|rule| too_large.contains(&rule)) && e.message().contains("64");
+            let is_too_large =
+                e.rule().is_some_and(|rule| too_large.contains(&rule)) && e.message().contains("64");
             assert!(is_too_large, "refused, but taken by the released library: {e}");
         }
     }
@@ -355,10 +439,16 @@ fn same_listing(own: &File, reference: Option<&Manifest>) {
         let layout = listed.layout.strip_prefix("zt.sparse_").map_or(listed.layout.clone(), |rest| {
             format!("sparse_{}", rest.strip_suffix("/1").unwrap_or(rest))
         });
-        assert!(object.format_name() == listed.layout || object.format_name() == layout, "{:?}", listed.layout);
+        assert!(
+            object.format_name() == listed.layout || object.format_name() == layout,
+            "{:?}",
+            listed.layout
+        );
         assert_eq!(object.components().len(), listed.parts.len());
-        assert_eq!(object.attributes().is_some_and(|a| a.pairs().len() > 0),
-            listed.attributes.as_ref().and_then(|a| a.as_map()).is_some_and(|a| !a.is_empty()));
+        assert_eq!(
+            object.attributes().is_some_and(|a| a.pairs().len() > 0),
+            listed.attributes.as_ref().and_then(|a| a.as_map()).is_some_and(|a| !a.is_empty())
+        );
         for component in object.components() {
             let part = &listed.parts[component.role()];
             assert_eq!((component.offset(), component.stored_size()), (part.blob.offset, part.blob.length));

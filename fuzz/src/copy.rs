@@ -2,12 +2,12 @@
 
 use crate::memory::Sink;
 use crate::random::Random;
-use crate::read::{open, check_error};
+use crate::read::{check_error, open};
+use ztensor::container::json;
 use ztensor::error::Cause;
 use ztensor::model::manifest::{Container, Version};
 use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object};
-use ztensor::container::json;
 use ztensor::writer::{Writer, WriterOptions};
 
 /// `sound`: the file was verified and opens strictly, so that all of it can be copied to 1.2, but for digests that nobody can
@@ -71,7 +71,8 @@ pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
             assert_eq!(x_bytes.is_ok(), y_bytes.is_ok(), "{:?} {:?}", x_bytes.err(), y_bytes.err());
             let (Ok(x_bytes), Ok(y_bytes)) = (x_bytes, y_bytes) else { continue };
             // Only 1.x says that a bool is 0 or 1; in a copy it is.
-            let odd_bools = !file.version().starts_with("1.") && x.dtype().is_some_and(|d| d.name() == "bool");
+            let odd_bools =
+                !file.version().starts_with("1.") && x.dtype().is_some_and(|d| d.name() == "bool");
             if x.dtype() == y.dtype() && !odd_bools {
                 assert_eq!(x_bytes.as_slice(), y_bytes.as_slice());
             }

@@ -60,11 +60,15 @@ fn same_component(
         assert_eq!(component.logical_name(), their_component.r#type.as_deref());
     }
     // A frame may say that it is as large as it likes, and the release decodes all of it.
-    if component.size().is_ok_and(|size| size > MOST) || their_component.uncompressed_length.is_some_and(|n| n > MOST) {
+    if component.size().is_ok_and(|size| size > MOST)
+        || their_component.uncompressed_length.is_some_and(|n| n > MOST)
+    {
         return false;
     }
     let read = component.load();
-    let Some(their_bytes) = read.is_ok().then(|| guarded(|| reference.read_component(their_component))).flatten() else {
+    let Some(their_bytes) =
+        read.is_ok().then(|| guarded(|| reference.read_component(their_component))).flatten()
+    else {
         return false;
     };
     let bytes = read.unwrap();

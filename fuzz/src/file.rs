@@ -1,6 +1,6 @@
 //! Files put together by hand: blobs at their places, a manifest behind them, a footer.
 
-use crate::item::{Item, EncodingStyle};
+use crate::item::{EncodingStyle, Item};
 use arbitrary::Result;
 use std::cell::RefCell;
 use zstd_safe::CCtx;
@@ -59,7 +59,8 @@ pub fn compressed(data: &[u8], frame: usize, skippable: bool) -> Vec<u8> {
     let mut out = if skippable { vec![0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3] } else { Vec::new() };
     let one = |part: &[u8], out: &mut Vec<u8>| {
         let mut packed = vec![0; zstd_safe::compress_bound(part.len())];
-        let size = COMPRESSOR.with_borrow_mut(|context| context.compress(&mut packed[..], part, 1).expect("there is room"));
+        let size = COMPRESSOR
+            .with_borrow_mut(|context| context.compress(&mut packed[..], part, 1).expect("there is room"));
         out.extend_from_slice(&packed[..size]);
     };
     if data.is_empty() {

@@ -1,12 +1,12 @@
 //! Valid files of every version from an input, with one thing bent afterwards if the input says so.
 
 use crate::file::{compressed, Container, Layout};
-use crate::item::{bend, map, text, Item, EncodingStyle, WORDS};
+use crate::item::{bend, map, text, EncodingStyle, Item, WORDS};
+use crate::tree::Tree;
 use crate::values;
 use arbitrary::{Result, Unstructured};
-use ztensor::model::dtype::{Dtype, Logical};
-use crate::tree::Tree;
 use ztensor::container::cbor::encode as cbor_encode;
+use ztensor::model::dtype::{Dtype, Logical};
 
 /// A file, and whether it may break rules.
 pub struct Made {
@@ -53,7 +53,13 @@ pub fn file(u: &mut Unstructured<'_>) -> Result<Made> {
     match how {
         4 => bend_bytes(&mut layout.bytes, start, u)?,
         5 => bend_bytes(&mut layout.bytes, 0, u)?,
-        6 => size = if u.arbitrary()? { u.arbitrary()? } else { size.wrapping_add(u.int_in_range(0..=66)?).wrapping_sub(33) },
+        6 => {
+            size = if u.arbitrary()? {
+                u.arbitrary()?
+            } else {
+                size.wrapping_add(u.int_in_range(0..=66)?).wrapping_sub(33)
+            }
+        }
         _ => {}
     }
     let mut bytes = layout.footer(size);
@@ -84,7 +90,11 @@ fn raw(value: &Tree) -> Item {
     Item::Raw(bytes)
 }
 
-fn root(u: &mut Unstructured<'_>, version: Version, objects: Vec<(String, Vec<(&str, Item)>)>) -> Result<Item> {
+fn root(
+    u: &mut Unstructured<'_>,
+    version: Version,
+    objects: Vec<(String, Vec<(&str, Item)>)>,
+) -> Result<Item> {
     if version == Version::V0_1 {
         let named = objects.into_iter().map(|(name, mut fields)| {
             fields.push(("name", text(&name)));
@@ -92,7 +102,8 @@ fn root(u: &mut Unstructured<'_>, version: Version, objects: Vec<(String, Vec<(&
         });
         return Ok(Item::Array(named.collect()));
     }
-    let objects = Item::Map(objects.into_iter().map(|(name, fields)| (Item::Text(name), map(fields))).collect());
+    let objects =
+        Item::Map(objects.into_iter().map(|(name, fields)| (Item::Text(name), map(fields))).collect());
     let (said, key) = match version {
         Version::V1_0 => ("1.0", "tensors"),
         Version::V1_1 => ("1.1.0", "objects"),
@@ -128,10 +139,17 @@ struct Part {
     bytes: Vec<u8>,
 }
 
-fn part(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout, p: &Part, is_value: bool) -> Result<Item> {
+fn part(
+    u: &mut Unstructured<'_>,
+    version: Version,
+    layout: &mut Layout,
+    p: &Part,
+    is_value: bool,
+) -> Result<Item> {
     let mut fields = Vec::new();
     let zstd = u.ratio(1, 3)?;
-    let stored = if zstd { compressed(&p.bytes, u.int_in_range(24..=600)?, u.ratio(1, 4)?) } else { p.bytes.clone() };
+    let stored =
+        if zstd { compressed(&p.bytes, u.int_in_range(24..=600)?, u.ratio(1, 4)?) } else { p.bytes.clone() };
     if version != Version::V1_0 {
         let compound = p.logical.and_then(Logical::name_in_1_1).filter(|_| version == Version::V1_1);
         fields.push(("dtype", text(compound.unwrap_or(p.dtype.name()))));
@@ -193,7 +211,11 @@ fn shape(u: &mut Unstructured<'_>) -> Result<(Item, u64)> {
     Ok((Item::Array(dims.into_iter().map(Item::Unsigned).collect()), count))
 }
 
-fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Result<Vec<(&'static str, Item)>> {
+fn object(
+    u: &mut Unstructured<'_>,
+    version: Version,
+    layout: &mut Layout,
+) -> Result<Vec<(&'static str, Item)>> {
     if version == Version::V0_1 {
         return tensor_0_1(u, layout);
     }
@@ -219,16 +241,23 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
         0 => {
             let (rows, columns) = (u.int_in_range(0..=5)?, u.int_in_range(1..=6)?);
             let nnz = if rows == 0 { 0 } else { nnz };
-            let mut pointers: Vec<u64> = (0..=rows).map(|_| u.int_in_range(0..=nnz)).collect::<Result<_>>()?;
+            let mut pointers: Vec<u64> =
+                (0..=rows).map(|_| u.int_in_range(0..=nnz)).collect::<Result<_>>()?;
             pointers.sort_unstable();
             pointers[0] = 0;
             pointers[rows as usize] = nnz;
-            let places: Vec<u64> = (0..nnz).map(|_| u.int_in_range(0..=columns - 1)).collect::<Result<_>>()?;
-            let parts = vec![("values", values(u, nnz)?), ("indices", indices(&places)), ("indptr", indices(&pointers))];
+            let places: Vec<u64> =
+                (0..nnz).map(|_| u.int_in_range(0..=columns - 1)).collect::<Result<_>>()?;
+            let parts = vec![
+                ("values", values(u, nnz)?),
+                ("indices", indices(&places)),
+                ("indptr", indices(&pointers)),
+            ];
             ("sparse_csr", dims(&[rows, columns]), parts)
         }
         1 => {
-            let shape: Vec<u64> = (0..u.int_in_range(1..=3)?).map(|_| u.int_in_range(1..=7)).collect::<Result<_>>()?;
+            let shape: Vec<u64> =
+                (0..u.int_in_range(1..=3)?).map(|_| u.int_in_range(1..=7)).collect::<Result<_>>()?;
             let mut places = Vec::new();
             for d in &shape {
                 for _ in 0..nnz {
@@ -251,7 +280,9 @@ fn object(u: &mut Unstructured<'_>, version: Version, layout: &mut Layout) -> Re
             }
             ("quantized_group", dims(&[rows, columns]), parts)
         }
-        3 if version != Version::V1_0 => ("block_mx", dims(&[nnz, 1 << 40]), vec![("mantissa", values(u, nnz)?)]),
+        3 if version != Version::V1_0 => {
+            ("block_mx", dims(&[nnz, 1 << 40]), vec![("mantissa", values(u, nnz)?)])
+        }
         _ => {
             let (shape, count) = shape(u)?;
             ("dense", shape, vec![("data", values(u, count)?)])

@@ -27,18 +27,23 @@ fn own_dtype(component: &Component<'_>) -> String {
 /// Ours, by name; without what cannot be read.
 fn own_tensors(own: &File) -> BTreeMap<String, Tensor> {
     let named = own.objects().filter_map(|object| Some((String::from(object.text_name().ok()?), object)));
-    named.filter_map(|(name, object)| {
-        let component = object.component("data")?;
-        let bytes = component.load().ok()?.as_slice().to_vec();
-        Some((name, Tensor { dtype: own_dtype(&component), shape: object.shape().to_vec(), bytes }))
-    }).collect()
+    named
+        .filter_map(|(name, object)| {
+            let component = object.component("data")?;
+            let bytes = component.load().ok()?.as_slice().to_vec();
+            Some((name, Tensor { dtype: own_dtype(&component), shape: object.shape().to_vec(), bytes }))
+        })
+        .collect()
 }
 
 /// Whether no reader that trusts its sizes is led astray.
 fn is_small(own: &File) -> bool {
     let components = || own.objects().flat_map(|o| o.components());
-    components().all(|c| c.size().is_ok()) && components().filter_map(|c| c.size().ok()).try_fold(0u64, u64::checked_add)
-        .is_some_and(|size| size <= MOST)
+    components().all(|c| c.size().is_ok())
+        && components()
+            .filter_map(|c| c.size().ok())
+            .try_fold(0u64, u64::checked_add)
+            .is_some_and(|size| size <= MOST)
 }
 
 /// The input as a file, for readers that open paths.
@@ -144,7 +149,8 @@ pub mod candle {
             let Some(object) = own.find(name) else { continue };
             let component = object.component("data").expect("one component");
             let shape: Vec<u64> = info.shape.dims().iter().map(|n| *n as u64).collect();
-            let type_name = format!("{:?}", info.ggml_dtype).to_lowercase().replace("k", "_k").replace("__", "_");
+            let type_name =
+                format!("{:?}", info.ggml_dtype).to_lowercase().replace("k", "_k").replace("__", "_");
             let own_name = own_dtype(&component);
             assert_eq!(own_name.strip_prefix("gguf.").unwrap_or(&own_name), type_name, "{name:?}");
             assert_eq!(object.shape(), shape, "{name:?}");
@@ -158,12 +164,20 @@ pub mod candle {
             return;
         }
         let path = path_of(bytes);
-        let Some(reference) = guarded(|| candle_core::pickle::read_pth_tensor_info(&path, false, None)) else { return };
+        let Some(reference) = guarded(|| candle_core::pickle::read_pth_tensor_info(&path, false, None))
+        else {
+            return;
+        };
         for info in reference {
             let Some(object) = own.find(&info.name) else { continue };
             let Some(component) = object.component("data").filter(|c| c.load().is_ok()) else { continue };
             let shape: Vec<u64> = info.layout.dims().iter().map(|n| *n as u64).collect();
-            assert_eq!((own_dtype(&component).as_str(), object.shape()), (info.dtype.as_str(), &shape[..]), "{:?}", info.name);
+            assert_eq!(
+                (own_dtype(&component).as_str(), object.shape()),
+                (info.dtype.as_str(), &shape[..]),
+                "{:?}",
+                info.name
+            );
         }
     }
 }

@@ -3,13 +3,13 @@
 use crate::memory::ReadOnly;
 use crate::random::Random;
 use crate::{copy, slice, views};
+use ztensor::container::json;
 use ztensor::error::{Cause, Error, Result, Rule};
-use ztensor::source::ByteSource;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Container;
 use ztensor::reader::{BatchOptions, BatchStats, Component, File, OpenOptions, Selection};
 use ztensor::reader::{VerifyOptions, VerifyReport};
-use ztensor::container::json;
+use ztensor::source::ByteSource;
 
 /// No component decodes to more than this, so that an input stays quick.
 pub const MOST_DECODED: u64 = 1 << 18;
@@ -85,10 +85,14 @@ pub fn everything_but_copies(bytes: &[u8]) -> Option<(File, bool)> {
 fn verify(file: &File, threads: usize) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
     let options = VerifyOptions { threads, ..VerifyOptions::default() };
-    let outcome = file.verify(&options, &|done, total| {
-        assert!(done <= total, "{done} of {total}");
-        true
-    }, &mut report);
+    let outcome = file.verify(
+        &options,
+        &|done, total| {
+            assert!(done <= total, "{done} of {total}");
+            true
+        },
+        &mut report,
+    );
     if let Err(e) = &outcome {
         check_error(e);
         return Err(outcome.unwrap_err());
@@ -123,7 +127,9 @@ fn same_listing(a: &File, b: &File) {
             object.attributes().map(|v| json::write(v).unwrap());
             for c in object.components() {
                 assert_eq!(object.component(c.role()).unwrap().offset(), c.offset());
-                assert!(c.offset() % a.capabilities().alignment == 0 && c.offset() + c.stored_size() <= a.size());
+                assert!(
+                    c.offset() % a.capabilities().alignment == 0 && c.offset() + c.stored_size() <= a.size()
+                );
             }
         }
     }
@@ -131,7 +137,8 @@ fn same_listing(a: &File, b: &File) {
 }
 
 fn every_component(file: &File, unlent: &File, random: &mut Random) {
-    let pairs = file.objects().flat_map(|o| o.components()).zip(unlent.objects().flat_map(|o| o.components()));
+    let pairs =
+        file.objects().flat_map(|o| o.components()).zip(unlent.objects().flat_map(|o| o.components()));
     let mut loaded = Vec::new();
     for (a, b) in pairs.take(CLOSELY) {
         let bytes = component(&a, random);
@@ -143,12 +150,20 @@ fn every_component(file: &File, unlent: &File, random: &mut Random) {
     }
     batch(&loaded, random);
     let unlent_loaded: Vec<_> = unlent.objects().flat_map(|o| o.components()).take(CLOSELY).collect();
-    let same = |c: &Component<'_>| loaded.iter().position(|(a, _)| a.entry().offset == c.entry().offset
-        && a.role() == c.role() && a.object().name_bytes() == c.object().name_bytes());
-    let matched: Vec<_> = unlent_loaded.into_iter().filter_map(|c| {
-        let at = same(&c)?;
-        (loaded[at].1.len() as u64 == c.size().ok()?).then(|| (c, loaded[at].1.clone()))
-    }).collect();
+    let same = |c: &Component<'_>| {
+        loaded.iter().position(|(a, _)| {
+            a.entry().offset == c.entry().offset
+                && a.role() == c.role()
+                && a.object().name_bytes() == c.object().name_bytes()
+        })
+    };
+    let matched: Vec<_> = unlent_loaded
+        .into_iter()
+        .filter_map(|c| {
+            let at = same(&c)?;
+            (loaded[at].1.len() as u64 == c.size().ok()?).then(|| (c, loaded[at].1.clone()))
+        })
+        .collect();
     if unlent.version() != "0.1.0" {
         batch(&matched, random);
     }
@@ -235,13 +250,18 @@ fn converted(c: &Component<'_>, bytes: Option<&[u8]>, size: u64, random: &mut Ra
         let outcome = object.read_as(to, &mut as_other);
         if let Ok(written) = outcome {
             assert_eq!(object.size_as(to).unwrap(), written as u64);
-            assert!(as_other[written..].iter().all(|byte| *byte == 0x77), "a byte behind the numbers was written");
+            assert!(
+                as_other[written..].iter().all(|byte| *byte == 0x77),
+                "a byte behind the numbers was written"
+            );
         }
         if object.component("data").is_none_or(|data| data.number() != c.number()) {
             continue;
         }
         match (outcome, bytes) {
-            (Ok(written), Some(bytes)) if to == from && from != Dtype::Bool && c.known_logical().is_none_or(|t| t.ratio() == 2) => {
+            (Ok(written), Some(bytes))
+                if to == from && from != Dtype::Bool && c.known_logical().is_none_or(|t| t.ratio() == 2) =>
+            {
                 assert_eq!(&as_other[..written], bytes);
             }
             (Ok(_), None) => panic!("converted, but not to be loaded"),
@@ -262,9 +282,8 @@ fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
         plan.push((c, Selection::Range { offset: start, length }, start, length));
     }
     let mut memory: Vec<Vec<u8>> = plan.iter().map(|p| vec![0x33; p.3 as usize]).collect();
-    let mut requests: Vec<_> = plan.iter().zip(&mut memory).map(|((c, part, ..), dst)| {
-        c.request(part, dst, 0).unwrap()
-    }).collect();
+    let mut requests: Vec<_> =
+        plan.iter().zip(&mut memory).map(|((c, part, ..), dst)| c.request(part, dst, 0).unwrap()).collect();
     let options = BatchOptions {
         threads: 1 + usize::from(random.once_in(16)),
         chunk_size: 4096 * (1 + random.below(4)),
@@ -273,10 +292,16 @@ fn batch(loaded: &[(Component<'_>, Vec<u8>)], random: &mut Random) {
         ..BatchOptions::default()
     };
     let mut stats = BatchStats::default();
-    let outcome = File::read_batch(&mut requests, &options, &|_, _| (), &|done, total| {
-        assert!(done <= total);
-        true
-    }, &mut stats);
+    let outcome = File::read_batch(
+        &mut requests,
+        &options,
+        &|_, _| (),
+        &|done, total| {
+            assert!(done <= total);
+            true
+        },
+        &mut stats,
+    );
     match outcome {
         Ok(()) => {
             for (p, dst) in plan.iter().zip(&memory) {

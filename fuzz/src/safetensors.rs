@@ -39,7 +39,9 @@ pub fn compare(bytes: &[u8], own: &Result<File, Error>) {
             let reason = why_we_refuse(bytes, own);
             assert!(reason.is_some(), "the crate takes it, and we do not: {own}");
         }
-        (Ok(_), Err(reference)) => assert!(why_they_refuse(bytes).is_some(), "we take it, and the crate does not: {reference}"),
+        (Ok(_), Err(reference)) => {
+            assert!(why_they_refuse(bytes).is_some(), "we take it, and the crate does not: {reference}")
+        }
         (Err(_), Err(_)) => {}
     }
 }
@@ -161,13 +163,18 @@ fn same_tensors(own: &File, reference: &SafeTensors<'_>, bytes: &[u8]) {
     for (name, tensor) in reference.iter() {
         let object = own.find(name).unwrap_or_else(|| panic!("{name:?} is not there"));
         let component = object.component("data").expect("one component");
-        assert_eq!(object.shape().iter().map(|n| *n as usize).collect::<Vec<_>>(), tensor.shape(), "{name:?}");
+        assert_eq!(
+            object.shape().iter().map(|n| *n as usize).collect::<Vec<_>>(),
+            tensor.shape(),
+            "{name:?}"
+        );
         let dtype = component.logical_name().unwrap_or(component.dtype_name());
         assert_eq!(dtype, dtype_name(tensor.dtype()), "{name:?}");
         assert_eq!(component.load().expect("it is in the file").as_slice(), tensor.data(), "{name:?}");
     }
     let (_, metadata) = SafeTensors::read_metadata(bytes).expect("it was read");
-    let reference: BTreeMap<_, _> = metadata.metadata().iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let reference: BTreeMap<_, _> =
+        metadata.metadata().iter().flatten().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let pairs = own.attributes().into_iter().flat_map(|map| map.pairs());
     let own: BTreeMap<_, _> = pairs.map(|(k, v)| (k.as_text().unwrap(), v.as_text().unwrap())).collect();
     assert_eq!(own, reference);

@@ -28,9 +28,12 @@ pub fn other(value: Value<'_>) -> Option<Other> {
 pub fn same_other(a: &Other, b: &Other) -> bool {
     match (a, b) {
         (Other::Float(x), Other::Float(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Other::Array(x), Other::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_other(x, y)),
+        (Other::Array(x), Other::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_other(x, y))
+        }
         (Other::Map(x), Other::Map(y)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_other(&x.0, &y.0) && same_other(&x.1, &y.1))
+            x.len() == y.len()
+                && x.iter().zip(y).all(|(x, y)| same_other(&x.0, &y.0) && same_other(&x.1, &y.1))
         }
         _ => a == b,
     }
@@ -44,7 +47,8 @@ pub fn same(a: Value<'_>, b: Value<'_>) -> bool {
             x.len() == y.len() && x.iter().enumerate().all(|(at, x)| same(x, y.get(at).unwrap()))
         }
         (Kind::Map(x), Kind::Map(y)) => {
-            let pair = |x: (Value<'_>, Value<'_>), y: (Value<'_>, Value<'_>)| same(x.0, y.0) && same(x.1, y.1);
+            let pair =
+                |x: (Value<'_>, Value<'_>), y: (Value<'_>, Value<'_>)| same(x.0, y.0) && same(x.1, y.1);
             x.len() == y.len() && x.iter().enumerate().all(|(at, x)| pair(x, y.get(at).unwrap()))
         }
         (Kind::Tag(s, x), Kind::Tag(t, y)) => s == t && same(x, y),

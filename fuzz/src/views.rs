@@ -36,7 +36,10 @@ pub fn every_object(file: &File, verified: bool) {
         let wanted = verified && object.format() == Format::QuantizedGroup;
         if let Some(view) = outcome(object.quantized_view(), wanted) {
             let role = if object.format() == Format::QuantizedGroup { "packed_weight" } else { "data" };
-            assert_eq!(view.packed_weight.bytes().len() as u64, object.component(role).unwrap().size().unwrap());
+            assert_eq!(
+                view.packed_weight.bytes().len() as u64,
+                object.component(role).unwrap().size().unwrap()
+            );
             assert!(view.groups.is_none_or(|groups| groups.axis < view.shape.len() as u64));
         }
     }
@@ -58,7 +61,11 @@ fn numbers(part: &ViewPart<'_>) -> Vec<i128> {
     let signed = matches!(part.dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64);
     let whole = part.bytes().chunks_exact(width).map(|b| {
         let value = b.iter().rev().fold(0i128, |v, b| v << 8 | i128::from(*b));
-        if signed && b[width - 1] > 127 { value - (1i128 << (8 * width)) } else { value }
+        if signed && b[width - 1] > 127 {
+            value - (1i128 << (8 * width))
+        } else {
+            value
+        }
     });
     let numbers: Vec<_> = whole.collect();
     assert_eq!(numbers.len() as u64, part.count);

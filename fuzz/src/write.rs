@@ -1,12 +1,12 @@
 //! Sequences of writer calls from an input, and what the file has to hold afterwards.
 
 use crate::read::check_error;
+use crate::tree::{attributes, Tree};
 use crate::values;
 use arbitrary::{Result, Unstructured};
 use ztensor::error::Cause;
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::{Encoding, Version};
-use crate::tree::{attributes, Tree};
 use ztensor::model::value::Value;
 use ztensor::reader::{File, VerifyOptions, VerifyReport};
 use ztensor::writer::{Algorithm, ComponentSpec, LogicalSpec, ObjectSpec, Writer, WriterOptions};
@@ -44,8 +44,18 @@ pub struct Model {
     pub over: bool,
 }
 
-const ROLES: [&str; 10] =
-    ["data", "values", "indices", "indptr", "coords", "packed_weight", "scales", "zeros", "", "other\u{0}role"];
+const ROLES: [&str; 10] = [
+    "data",
+    "values",
+    "indices",
+    "indptr",
+    "coords",
+    "packed_weight",
+    "scales",
+    "zeros",
+    "",
+    "other\u{0}role",
+];
 const FORMATS: [&str; 6] = ["dense", "dense", "sparse_csr", "sparse_coo", "quantized_group", "own format"];
 
 /// Options that stay within what memory takes.
@@ -94,7 +104,8 @@ fn part(u: &mut Unstructured<'_>, size: Option<u64>) -> Result<Part> {
         dtype,
         logical,
         encoding: *u.choose(&encodings)?,
-        digest: [None, None, Some(None), Some(Some(Algorithm::Crc32c)), Some(Some(Algorithm::Sha256))][u.choose_index(5)?],
+        digest: [None, None, Some(None), Some(Some(Algorithm::Crc32c)), Some(Some(Algorithm::Sha256))]
+            [u.choose_index(5)?],
         data,
     })
 }
@@ -117,13 +128,18 @@ impl Given {
 
     fn elements(&self) -> Option<u64> {
         let product = self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
-        if self.shape.contains(&0) { Some(0) } else { product }
+        if self.shape.contains(&0) {
+            Some(0)
+        } else {
+            product
+        }
     }
 }
 
 fn given(u: &mut Unstructured<'_>) -> Result<Given> {
     let rank = u.int_in_range(0..=3)?;
-    let dimension = |u: &mut Unstructured<'_>| Ok(if u.ratio(1, 30)? { u.arbitrary()? } else { u.int_in_range(0..=7)? });
+    let dimension =
+        |u: &mut Unstructured<'_>| Ok(if u.ratio(1, 30)? { u.arbitrary()? } else { u.int_in_range(0..=7)? });
     Ok(Given {
         name: format!("o{}", u.int_in_range(0..=9)?),
         format: FORMATS[u.choose_index(FORMATS.len())?],
@@ -157,7 +173,11 @@ pub fn script(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) 
     Ok(())
 }
 
-fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<ztensor::error::Result<()>> {
+fn step(
+    u: &mut Unstructured<'_>,
+    writer: &mut Writer,
+    model: &mut Model,
+) -> Result<ztensor::error::Result<()>> {
     let how = u.int_in_range(0..=11u8)?;
     let open = model.open.as_ref();
     Ok(match how {
@@ -214,7 +234,11 @@ fn step(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Res
 }
 
 /// Gives the open component the bytes that it lacks, so that long sequences get somewhere.
-fn fill_up(u: &mut Unstructured<'_>, writer: &mut Writer, model: &mut Model) -> Result<ztensor::error::Result<()>> {
+fn fill_up(
+    u: &mut Unstructured<'_>,
+    writer: &mut Writer,
+    model: &mut Model,
+) -> Result<ztensor::error::Result<()>> {
     let Some((open, part)) = model.open.as_ref().zip(model.streaming.as_mut()) else { return Ok(Ok(())) };
     let width = part.dtype.size() as u64;
     let ratio = if let Some(LogicalSpec::Known(t)) = part.logical { t.ratio() } else { 1 };

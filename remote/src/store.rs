@@ -301,7 +301,7 @@ unsafe extern "C" fn close(context: *mut c_void) {
     guard(|| {
         // In a child it is left alone: dropping it may wait for threads that are not there.
         runtime::check_process()?;
-                                   // SAFETY: from `Files::source`; called once, last.
+        // SAFETY: from `Files::source`; called once, last.
         drop(unsafe { Arc::from_raw(context.cast::<Object>().cast_const()) });
         Ok(())
     });
