@@ -475,7 +475,7 @@ struct zt_open_options {
     /// Called on threads that the library starts for the file; NULL: none. Copied.
     const zt_thread_hooks *thread_hooks;
     const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
-    uint32_t shards; ///< When shards are opened: one of the ZT_SHARDS_ values.
+    uint32_t shards; ///< When shards are opened: a ZT_SHARDS_ value of ztensor_advanced.h.
     uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
     /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
     uint32_t include_unlisted;

@@ -56,7 +56,7 @@ pub struct zt_open_options {
     pub thread_hooks: *const zt_thread_hooks,
     /// The folder of shards; NULL: the folder of the file. Copied.
     pub shard_folder: *const c_char,
-    /// When shards are opened: one of the ZT_SHARDS_ values.
+    /// When shards are opened: a ZT_SHARDS_ value of ztensor_advanced.h.
     pub shards: u32,
     /// 1: zt_open_model opens only the file at path. 0: the whole model.
     pub part: u32,
