@@ -32,7 +32,7 @@ impl Error {
     #[inline(never)]
     pub fn new(cause: Cause, detail: fmt::Arguments<'_>) -> Self {
         let text = bounded_text(detail, DETAIL_LIMIT).unwrap_or_else(|cut| cut);
-        Error(ErrorPointer::new(ErrorData { cause, called: None, os: 0, text }))
+        Error(ErrorPointer::new(ErrorData { cause, called: None, os: 0, is_named: false, text }))
     }
 
     /// Memory for `bytes` bytes could not be had.
@@ -60,10 +60,25 @@ impl Error {
     /// A copy of the failure, for another caller.
     #[cold]
     pub(crate) fn again(&self) -> Self {
-        let ErrorData { cause, called, os, text } = self.0.get();
+        let ErrorData { cause, called, os, is_named, text } = self.0.get();
         let mut copied = String::new();
         push_bounded(&mut copied, text, MESSAGE_LIMIT);
-        Error(ErrorPointer::new(ErrorData { cause: *cause, called: *called, os: *os, text: copied }))
+        let (cause, called, os, is_named) = (*cause, *called, *os, *is_named);
+        Error(ErrorPointer::new(ErrorData { cause, called, os, is_named, text: copied }))
+    }
+
+    /// Marks that the text names the file and the object, so that neither is named again.
+    #[cold]
+    pub(crate) fn into_named(mut self) -> Self {
+        if let Some(data) = self.0.get_mut() {
+            data.is_named = true;
+        }
+        self
+    }
+
+    /// Whether the text names the file and the object.
+    pub(crate) fn is_named(&self) -> bool {
+        self.0.get().is_named
     }
 
     /// Puts what the caller knows in front: `context: what was said so far`. It is the context that is cut

@@ -72,7 +72,7 @@ impl zt_file {
 
 /// A named tensor of an open file.
 pub struct zt_object {
-    handle: Handle,
+    pub(super) handle: Handle,
 }
 
 impl zt_object {

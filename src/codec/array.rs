@@ -8,6 +8,7 @@ use crate::digest::Crc32;
 use crate::error::{fail, Error, Result};
 use crate::memory::{in_memory, take_front, whole_units};
 use crate::model::component::Layout;
+use crate::model::dtype::Dtype;
 use crate::model::encoding::{Codec, Coding};
 use std::ops::Range;
 
@@ -20,6 +21,13 @@ pub(crate) enum Decoding {
     Frames(Codec),
     /// An [`Array`].
     Array,
+    /// The numbers of an object, for which several components are decoded together, as elements of this dtype.
+    /// Their bytes are the decoded ones.
+    Numbers {
+        to: Dtype,
+        /// A range of them is decoded without those before it.
+        in_ranges: bool,
+    },
 }
 
 impl From<Coding> for Decoding {

@@ -11,12 +11,14 @@ pub(super) struct ErrorData {
     pub(super) called: Option<Rule>,
     /// The number of the operating system's error; 0 if it is not a system error.
     pub(super) os: i32,
+    /// The text names the file and the object.
+    pub(super) is_named: bool,
     pub(super) text: String,
 }
 
 impl ErrorData {
     const fn bare(cause: Cause) -> Self {
-        ErrorData { cause, called: None, os: 0, text: String::new() }
+        ErrorData { cause, called: None, os: 0, is_named: false, text: String::new() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One component as the executor sees it: where its stored bytes are, and how they become decoded ones, at
 //! once or front to back.
 
+use super::slab::Taken;
 use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
 use crate::convert;
 use crate::convert::swap_in_place;
@@ -41,6 +42,21 @@ pub(crate) trait Owner: Sync {
     /// The limit of what a compressed component may decode to, where one was set.
     fn max_decoded_size(&self) -> Option<u64>;
 
+    /// Whether a component of its object has a digest that can be checked.
+    fn object_has_digest(&self, component: &StoredComponent<'_>) -> Result<bool>;
+
+    /// Checks the digests of all components of its object.
+    fn check_digests_of_object(&self, component: &StoredComponent<'_>) -> Result<()>;
+
+    /// Fills `dst` with numbers of its object as elements of `to`, and returns how many of them that loses.
+    fn read_numbers(
+        &self,
+        component: &StoredComponent<'_>,
+        to: Dtype,
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64>;
+
     /// How it is decoded, if its coding is [`Decoding::Array`].
     fn array<'f>(&'f self, component: &StoredComponent<'f>) -> Option<Array<'f>>;
 }
@@ -66,6 +82,9 @@ pub(crate) struct StoredComponent<'f> {
     pub strict_bools: bool,
 }
 
+/// Memory for numbers of an object between decoding and converting them.
+pub const NUMBERS_MEMORY: u64 = 512 << 10;
+
 /// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
 const MIN_INDEXED: u64 = 128 << 10;
 
@@ -89,24 +108,33 @@ impl<'f> StoredComponent<'f> {
 
     /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
-        let swapped = if self.entry.swaps() { self.entry.width() as u64 } else { 1 };
+        let swapped = if self.swaps() { self.entry.width() as u64 } else { 1 };
         let gathered = match self.decoding {
             Decoding::Array => self.array().map_or(1, |array| array.unit()),
+            Decoding::Numbers { to, .. } => to.size() as u64,
             Decoding::Raw | Decoding::Frames(_) => 1,
         };
         swapped.max(gathered)
     }
 
+    /// Whether decoded elements are in the other byte order than the host's.
+    pub fn swaps(&self) -> bool {
+        self.entry.swaps() && !matches!(self.decoding, Decoding::Numbers { .. })
+    }
+
     /// Bytes of an element, both parts of a complex one.
     pub fn element_size(&self) -> u64 {
-        self.entry.block().map_or(1, |block| block.bytes)
+        match self.decoding {
+            Decoding::Numbers { to, .. } => to.size() as u64,
+            _ => self.entry.block().map_or(1, |block| block.bytes),
+        }
     }
 
     /// The stored bytes that a range of decoded bytes needs, counted from the first.
     pub fn needed(&self, wanted: &Range<u64>) -> Result<Range<u64>> {
         match self.decoding {
             Decoding::Raw => Ok(wanted.clone()),
-            Decoding::Frames(_) => Ok(0..self.entry.stored_size),
+            Decoding::Frames(_) | Decoding::Numbers { .. } => Ok(0..self.entry.stored_size),
             Decoding::Array => self.array()?.needed(wanted, self.entry.stored_size),
         }
     }
@@ -115,6 +143,7 @@ impl<'f> StoredComponent<'f> {
     pub fn decoding_memory(&self) -> u64 {
         match self.decoding {
             Decoding::Raw | Decoding::Frames(_) => 0,
+            Decoding::Numbers { .. } => NUMBERS_MEMORY,
             Decoding::Array => self.array().map_or(0, |array| array.memory()),
         }
     }
@@ -132,6 +161,7 @@ impl<'f> StoredComponent<'f> {
                 Ok(())
             }
             Decoding::Frames(_) => Err(fail!(Internal, "frames are decoded by their codec")),
+            Decoding::Numbers { .. } => Err(fail!(Internal, "numbers are decoded by their object")),
             Decoding::Array => self.array()?.decode_range(stored, from, offset, dst),
         }
     }
@@ -162,7 +192,7 @@ impl<'f> StoredComponent<'f> {
     /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place`
     /// says where in the component a byte of `piece` is.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
-        if self.entry.swaps() {
+        if self.swaps() {
             swap_in_place(piece, self.entry.width());
         }
         self.check_bools(piece, place)
@@ -183,6 +213,7 @@ impl<'f> StoredComponent<'f> {
             Decoding::Raw => Ok(()),
             Decoding::Frames(codec) => self.check_size(codec, codec.known_size(self.stored().reader()?)?),
             Decoding::Array => self.check_array_size(self.size),
+            Decoding::Numbers { .. } => Ok(()),
         }
     }
 
@@ -192,7 +223,7 @@ impl<'f> StoredComponent<'f> {
         let stored_size = self.entry.stored_size;
         let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
         match self.decoding {
-            Decoding::Raw | Decoding::Frames(_) => Ok(()),
+            Decoding::Raw | Decoding::Frames(_) | Decoding::Numbers { .. } => Ok(()),
             Decoding::Array => self.array()?.check_size(wanted, stored_size, limit),
         }
     }
@@ -286,7 +317,21 @@ impl StoredComponent<'_> {
                 self.check_array_size(self.size)?;
                 self.stored().with_all(|stored| array.for_each_chunk(stored, READ_CHUNK, give))
             }
+            Decoding::Numbers { .. } => Err(fail!(Internal, "numbers are decoded by their object")),
         }
+    }
+
+    /// [`StoredComponent::for_each_decoded`] for a range of whole elements, if the component is raw; else for
+    /// all of it.
+    pub fn for_each_in(&self, range: &Range<u64>, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let size = range.end.saturating_sub(range.start);
+        let mut entry = *self.entry;
+        if size < self.size {
+            entry.offset = entry.offset.saturating_add(range.start);
+            entry.stored_size = size;
+            entry.set_size(Some(size));
+        }
+        StoredComponent { entry: &entry, size, ..*self }.for_each_decoded(body)
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
@@ -317,16 +362,8 @@ impl StoredComponent<'_> {
         all: u64,
     ) -> Result<()> {
         let (from, mut rest, mut lost) = (self.entry.element_type()?, dst, 0u64);
-        let size = range.end.saturating_sub(range.start);
-        let mut entry = *self.entry;
-        let is_part = size < self.size;
-        if is_part {
-            entry.offset = entry.offset.saturating_add(range.start);
-            entry.stored_size = size;
-            entry.set_size(Some(size));
-        }
-        let part = StoredComponent { entry: &entry, size, ..*self };
-        part.for_each_decoded(&mut |chunk| {
+        let is_part = range.end.saturating_sub(range.start) < self.size;
+        self.for_each_in(range, &mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let now = take_front(&mut rest, produced)?;
             lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);

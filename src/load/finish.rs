@@ -186,7 +186,7 @@ fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut 
         }
     };
     // It may begin and end within an element: whole ones are swapped, then cut.
-    swap_in_place(whole, if component.entry.swaps() { component.entry.width() } else { 1 });
+    swap_in_place(whole, if component.swaps() { component.entry.width() } else { 1 });
     let wanted = whole.get(from(offset)..).and_then(|rest| rest.get(..dst.len()));
     dst.copy_from_slice(wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?);
     Ok(())

@@ -6,14 +6,14 @@ use super::destination::RowsMut;
 use super::finish::{declared_digest, decode_part, finish, take_blocks, with_entries, Step};
 use super::jobs::{aligned_chunks, checks_digest, split_packed, Finish, Job, OwnWork, Work, MAX_READ_GAP};
 use super::request::{BatchOptions, Direct, Part, Request};
-use super::slab::StridedBlocks;
+use super::slab::{StridedBlocks, Taken};
 use super::strategy::ReadStrategy;
 use crate::codec::{Codec, Decoding, StoredPart};
 use crate::convert::{convert, refuse_loss};
 use crate::digest;
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::memory::{in_memory, take_front, zeroed, AlignedBuffer};
+use crate::memory::{in_memory, take_front, whole_units, zeroed, AlignedBuffer};
 use crate::model::dtype::Dtype;
 use crate::source::direct::Bounce;
 use crate::source::READ_CHUNK;
@@ -58,6 +58,9 @@ impl JobReader<'_, '_> {
             Work::Own(OwnWork::Blocks) => self.read_blocks(request, dst),
             Work::Own(OwnWork::Seek(codec)) => self.seek_and_decode(request, *codec, dst),
             Work::Own(OwnWork::Convert { to, range }) => self.convert(request, *to, range, dst),
+            Work::Own(OwnWork::Numbers { offset, has_digest }) => {
+                self.read_numbers(request, *offset, *has_digest, dst)
+            }
             Work::Own(OwnWork::Temporary { rows, has_digest }) => {
                 self.read_temporary(request, dst, rows.take(), *has_digest)
             }
@@ -120,11 +123,52 @@ impl JobReader<'_, '_> {
                 let size = range.end.saturating_sub(range.start);
                 (component.unborrowed_size().min(size).min(READ_CHUNK as u64), size)
             }
-            Decoding::Frames(_) | Decoding::Array => (request.whole_memory(), component.entry.stored_size),
+            Decoding::Frames(_) | Decoding::Array | Decoding::Numbers { .. } => {
+                (request.whole_memory(), component.entry.stored_size)
+            }
         };
         let _reservation = self.shared.budget.reserve(memory);
         self.strategy.count_stored(stored);
         component.convert_into(range, to, request.wanted.lossy, dst, request.size())
+    }
+
+    /// Decodes numbers of an object: the request's part, or those from `offset` on.
+    fn read_numbers(
+        &mut self,
+        request: &Request<'_>,
+        offset: Option<u64>,
+        has_digest: bool,
+        dst: &mut [u8],
+    ) -> Result<()> {
+        let component = &request.component;
+        let Decoding::Numbers { to, .. } = component.decoding else {
+            return Err(fail!(Internal, "a component is read as the numbers of its object"));
+        };
+        let _reservation = self.shared.budget.reserve(request.extra_memory());
+        self.strategy.count_stored(component.entry.stored_size);
+        if has_digest {
+            component.owner.check_digests_of_object(component)?;
+        }
+        let read =
+            |taken: &Taken<'_>, dst: &mut [u8]| component.owner.read_numbers(component, to, taken, dst);
+        let Range { start, end } = request.covering();
+        let mut lost = match (&request.part, offset) {
+            (Part::Slab(slab), _) => read(&Taken::Slab(slab), dst)?,
+            (Part::Whole | Part::Range { .. }, _) => read(&Taken::From(offset.unwrap_or(start)), dst)?,
+        };
+        if lost > 0 && !request.wanted.lossy && (dst.len() as u64) < request.size() {
+            // The message counts those of all jobs.
+            let mut memory = zeroed(whole_units(HASH_CHUNK, to.size()))?;
+            let (mut at, mut left) = (start, end.saturating_sub(start));
+            lost = 0;
+            while left > 0 {
+                let now = memory.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let now = memory.get_mut(..now).unwrap_or_default();
+                lost = lost.saturating_add(read(&Taken::From(at), now)?);
+                (at, left) = (at.saturating_add(now.len() as u64), left.saturating_sub(now.len() as u64));
+            }
+        }
+        refuse_loss(lost, to, request.wanted.lossy)
     }
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.

@@ -8,7 +8,7 @@ use super::slab::{Slab, StridedBlocks};
 use crate::codec::{Codec, Decoding, EntryRange, FrameRun, KnownSize, Stored};
 use crate::convert::converted_size;
 use crate::error::{fail, Result};
-use crate::memory::take_front;
+use crate::memory::{in_memory, take_front, whole_units};
 use crate::model::dtype::Dtype;
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -106,6 +106,8 @@ pub enum OwnWork<'a> {
     Seek(Codec),
     /// A component, converted on the way: this range of its decoded bytes, or all of them.
     Convert { to: Dtype, range: Range<u64> },
+    /// Numbers of an object: the part of the request, or those from that byte on.
+    Numbers { offset: Option<u64>, has_digest: bool },
     /// Reads into temporary memory, then converts or copies to rows, or to `dst` without rows.
     Temporary { rows: Option<RowsMut<'a>>, has_digest: bool },
     /// From that byte on, of the request of that number which is made whole in temporary memory first.
@@ -266,11 +268,11 @@ pub fn split<'a>(
 /// Whether a digest is checked with a request.
 pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
-        Part::Whole
-            if (options.verify || request.wanted.verify) && request.component.decoding != Decoding::Array =>
-        {
-            Ok(request.component.expected_digest()?.is_some())
-        }
+        Part::Whole if options.verify || request.wanted.verify => match request.component.decoding {
+            Decoding::Array => Ok(false),
+            Decoding::Numbers { .. } => request.component.owner.object_has_digest(&request.component),
+            Decoding::Raw | Decoding::Frames(_) => Ok(request.component.expected_digest()?.is_some()),
+        },
         _ => Ok(false),
     }
 }
@@ -368,6 +370,22 @@ pub fn split_packed<'a>(
             let borrowed =
                 component.decoding != Decoding::Raw && component.source.slice(start..end).is_some();
             push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?;
+        }
+        (part, Decoding::Numbers { in_ranges, .. }) => {
+            let first = match part {
+                Part::Whole if in_ranges && !has_digest => Some(0),
+                Part::Range { offset, .. } if in_ranges => Some(*offset),
+                _ => None,
+            };
+            let Some(mut offset) = first.filter(|_| !dst.is_empty()) else {
+                return push(start, dst, Work::Own(OwnWork::Numbers { offset: None, has_digest }));
+            };
+            let step = whole_units(chunk(options), in_memory(component.element_size())?);
+            for dst in dst.chunks_mut(step) {
+                let size = dst.len() as u64;
+                push(start, dst, Work::Own(OwnWork::Numbers { offset: Some(offset), has_digest }))?;
+                offset = offset.saturating_add(size);
+            }
         }
         (part, Decoding::Frames(codec)) => {
             let stored = component.entry.stored_size;

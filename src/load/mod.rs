@@ -46,6 +46,6 @@ pub(crate) use executor::SourceStats;
 pub(crate) use progress::Event;
 pub(crate) use request::Part;
 pub use request::{BatchOptions, BatchStats, Direct, OnDone, Progress, Request, Wanted};
-pub(crate) use slab::Slab;
+pub(crate) use slab::{Slab, Taken};
 pub(crate) use slots::Order;
 pub(crate) use streaming::{Load, LoadOptions, Next};

@@ -287,8 +287,10 @@ impl<'a> Request<'a> {
     /// whose elements are gathered.
     pub(super) fn extra_memory(&self) -> u64 {
         let (is_slab, covering) = (matches!(self.part, Part::Slab(_)), self.covering_size());
-        if is_slab && self.component.decoding == Decoding::Raw {
-            return 0; // taken apart in a bounce
+        match self.component.decoding {
+            Decoding::Raw if is_slab => return 0, // taken apart in a bounce
+            Decoding::Numbers { .. } => return self.component.decoding_memory(),
+            Decoding::Raw | Decoding::Frames(_) | Decoding::Array => {}
         }
         let is_direct = !is_slab && self.decoded_size() == covering;
         self.component.decoding_memory().saturating_add(if is_direct { 0 } else { covering })

@@ -190,9 +190,45 @@ impl Slab {
         })
     }
 
+    /// Where in the result a byte of the array is, if it is taken.
+    fn place_of(&self, byte: u64) -> Option<u64> {
+        if self.size == 0 {
+            return None;
+        }
+        let mut rest = byte.checked_sub(self.base)?;
+        let mut place = 0u64;
+        for dim in self.outer.iter().chain([&self.inner]) {
+            let at = rest.checked_div(dim.stride)?;
+            if at >= dim.count {
+                return None;
+            }
+            rest = rest.checked_rem(dim.stride)?;
+            place = place.checked_mul(dim.count)?.checked_add(at)?;
+        }
+        place.checked_mul(self.block)?.checked_add(rest).filter(|_| rest < self.block)
+    }
+
     /// Evenly spaced blocks, as many as possible in each: a reader fetches them with the gaps or without.
     pub(crate) fn windows(&self) -> impl Iterator<Item = StridedBlocks> + '_ {
         (0..self.window_count()).map_while(|index| self.window(index))
+    }
+}
+
+/// Bytes of an array that are taken.
+pub(crate) enum Taken<'s> {
+    /// Those from this one on.
+    From(u64),
+    /// Those of a slab.
+    Slab(&'s Slab),
+}
+
+impl Taken<'_> {
+    /// Where a byte of the array goes, if it is not before the first that is taken, or between two of them.
+    pub(crate) fn place_of(&self, byte: u64) -> Option<u64> {
+        match self {
+            Taken::From(first) => byte.checked_sub(*first),
+            Taken::Slab(slab) => slab.place_of(byte),
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::file::File;
 use super::object::{Component, Object};
-use crate::codec::Array;
+use crate::codec::{Array, Decoding};
 use crate::error::{fail, Error, Result};
 use crate::load::{
     self, BatchOptions, BatchStats, FrameIndexCache, OnDone, Owner, Part, Progress, Request, Slab,
-    StoredComponent, Wanted,
+    StoredComponent, Taken, Wanted,
 };
-use crate::memory::try_box;
-use crate::model::dtype::Block;
+use crate::memory::{try_box, HUGE_PAGE};
+use crate::model::dtype::{Block, Dtype};
 use crate::model::manifest::Format;
 use crate::source::{is_callback_source, ByteSource, Change};
 use crate::threads::ThreadHooks;
@@ -71,7 +71,11 @@ impl File {
 
 impl Owner for File {
     fn named(&self, blob: &StoredComponent<'_>, error: Error) -> Error {
-        Component { file: self, object: blob.object, entry: blob.entry, index: blob.index }.wrap(error)
+        let component = Component { file: self, object: blob.object, entry: blob.entry, index: blob.index };
+        match blob.decoding {
+            Decoding::Numbers { .. } => component.object().wrap(error),
+            _ => component.wrap(error),
+        }
     }
 
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error {
@@ -98,6 +102,30 @@ impl Owner for File {
         self.max_decoded_size
     }
 
+    fn object_has_digest(&self, blob: &StoredComponent<'_>) -> Result<bool> {
+        let object = Object { file: self, entry: blob.object };
+        object.components().try_fold(false, |has, component| Ok(has || component.has_known_digest()?))
+    }
+
+    fn check_digests_of_object(&self, blob: &StoredComponent<'_>) -> Result<()> {
+        for component in (Object { file: self, entry: blob.object }).components() {
+            if component.has_known_digest()? {
+                component.verify_digest()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_numbers(
+        &self,
+        blob: &StoredComponent<'_>,
+        to: Dtype,
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64> {
+        Object { file: self, entry: blob.object }.read_numbers(to, taken, dst)
+    }
+
     fn array<'f>(&'f self, blob: &StoredComponent<'f>) -> Option<Array<'f>> {
         let StoredComponent { object, entry, index, .. } = *blob;
         Component { file: self, object, entry, index }.array()
@@ -115,6 +143,38 @@ impl Object<'_> {
         }
         let data = self.required("data")?;
         data.read_slab(slab, dst)
+    }
+
+    /// Rows of it, a row being the last dimension, whose elements are in blocks: `rows` of them from the row
+    /// `first` on, each `stride` rows behind the one before.
+    pub(super) fn rows(
+        &self,
+        block: Block,
+        first: u64,
+        rows: u64,
+        stride: u64,
+    ) -> Result<Selection<'static>> {
+        let shape = self.shape();
+        let (length, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
+        let count = outer.iter().try_fold(1u64, |count, n| count.checked_mul(*n)).unwrap_or(u64::MAX);
+        let last = rows.saturating_sub(1).checked_mul(stride).and_then(|last| last.checked_add(first));
+        if last.is_none_or(|last| last >= count) {
+            return Err(fail!(
+                InvalidArgument,
+                "{rows} rows from row {first} on, every {stride}, pass its {count} rows"
+            ));
+        }
+        let Some(row_length) = block.size(length).filter(|_| block.divides(length)) else {
+            return Err(fail!(
+                Unsupported,
+                "its rows of {length} elements end within a block of {}, so they cannot be separated",
+                block.elements
+            ));
+        };
+        let bytes = |rows: u64| {
+            rows.checked_mul(row_length).ok_or_else(|| fail!(Limit, "row {rows} lies beyond 2^64 bytes"))
+        };
+        Ok(Selection::Rows { offset: bytes(first)?, rows, row_length, row_stride: bytes(stride)? })
     }
 }
 
@@ -178,38 +238,8 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Rows of its object, a row being the last dimension: `rows` of them from the row `first` on, each
-    /// `stride` rows behind the one before.
-    pub fn rows_of_object(&self, first: u64, rows: u64, stride: u64) -> Result<Selection<'static>> {
-        let select = || {
-            let (block, shape) = (self.known_block()?, self.object().shape());
-            let (length, outer) = shape.split_last().map_or((1, shape), |(last, outer)| (*last, outer));
-            let count = outer.iter().try_fold(1u64, |count, n| count.checked_mul(*n)).unwrap_or(u64::MAX);
-            let last = rows.saturating_sub(1).checked_mul(stride).and_then(|last| last.checked_add(first));
-            if last.is_none_or(|last| last >= count) {
-                return Err(fail!(
-                    InvalidArgument,
-                    "{rows} rows from row {first} on, every {stride}, pass its {count} rows"
-                ));
-            }
-            let Some(row_length) = block.size(length).filter(|_| block.divides(length)) else {
-                return Err(fail!(
-                    Unsupported,
-                    "its rows of {length} elements end within a block of {}, so they cannot be separated",
-                    block.elements
-                ));
-            };
-            let bytes = |rows: u64| {
-                rows.checked_mul(row_length).ok_or_else(|| fail!(Limit, "row {rows} lies beyond 2^64 bytes"))
-            };
-            Ok(Selection::Rows { offset: bytes(first)?, rows, row_length, row_stride: bytes(stride)? })
-        };
-        select().map_err(|e| self.wrap(e))
-    }
-
     fn rows(&self, offset: u64, rows: u64, row_length: u64, row_stride: u64) -> Result<Part> {
         let blob = self.blob()?;
-        let slab = Slab::rows(offset, rows, row_length, row_stride, blob.size)?;
         let unit = blob.unit();
         if [offset, row_length, row_stride].iter().any(|n| n.checked_rem(unit) != Some(0)) {
             return Err(fail!(
@@ -217,10 +247,7 @@ impl<'f> Component<'f> {
                 "rows of {row_length} bytes, every {row_stride} from {offset} on, cut its elements of {unit} bytes"
             ));
         }
-        Ok(match rows == 1 || row_length == row_stride {
-            true => Part::Range { offset, length: slab.size() },
-            false => Part::Slab(try_box(slab)?),
-        })
+        part_of_rows(offset, rows, row_length, row_stride, blob.size)
     }
 
     /// The slab in bytes of this component.
@@ -244,6 +271,30 @@ impl<'f> Component<'f> {
             false => self.run(part, None, dst, threads),
         }
     }
+}
+
+/// Reads one request: through the page cache, as every call does unless an option says otherwise.
+pub(super) fn run_request(mut request: Request<'_>, threads: usize) -> Result<()> {
+    // Small chunks, as one request is all there is to share.
+    let (chunk_size, direct) = (HUGE_PAGE as u64, load::Direct::Never);
+    let options = BatchOptions { threads, direct, chunk_size, ..BatchOptions::default() };
+    let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
+    load::run(one, &options, &|_, _| {}, &|_, _| true, stats)
+}
+
+/// Rows of `size` bytes: a range where nothing is between them.
+pub(super) fn part_of_rows(
+    offset: u64,
+    rows: u64,
+    row_length: u64,
+    row_stride: u64,
+    size: u64,
+) -> Result<Part> {
+    let slab = Slab::rows(offset, rows, row_length, row_stride, size)?;
+    Ok(match rows == 1 || row_length == row_stride {
+        true => Part::Range { offset, length: slab.size() },
+        false => Part::Slab(try_box(slab)?),
+    })
 }
 
 /// A slab whose borders in the last dimension are borders of blocks.

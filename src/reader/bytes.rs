@@ -1,15 +1,12 @@
 //! Access to a component's bytes: lent, copied, decoded, converted.
 
+use super::batch::run_request;
 use super::object::Component;
 use crate::codec::{Array, Codec, Coding, Decoding, KnownSize, Order};
 use crate::convert::{self, Conversion};
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
-use crate::load::{
-    self, decoded_limit, digest_of, BatchOptions, BatchStats, PairBody, Part, Request, StoredBytes,
-    StoredComponent,
-};
-use crate::memory::HUGE_PAGE;
+use crate::load::{self, decoded_limit, digest_of, PairBody, Part, Request, StoredBytes, StoredComponent};
 use crate::model::component::Checksum;
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Encoding, LogicalType};
@@ -92,7 +89,9 @@ impl<'f> Component<'f> {
         }
         let codec = match self.decoding()? {
             Decoding::Raw => return Ok(self.stored_size()),
-            Decoding::Array => return Err(fail!(Internal, "an array has no size")),
+            Decoding::Array | Decoding::Numbers { .. } => {
+                return Err(fail!(Internal, "an array has no size"))
+            }
             Decoding::Frames(codec) => codec,
         };
         let mut decode = || {
@@ -237,8 +236,23 @@ impl<'f> Component<'f> {
     pub(super) fn threads(&self) -> usize {
         match self.file.threads_for(self.entry.size().unwrap_or(0)) {
             1 => 1,
-            // A source of callbacks is read by the calling thread, unless its profile allows more.
-            threads => threads.min(self.likely_source().profile().concurrency.max(1)),
+            threads => threads.min(self.threads_of_source()),
+        }
+    }
+
+    /// The most threads that read it: a source of callbacks is read by the calling thread, unless its profile
+    /// allows more.
+    pub(super) fn threads_of_source(&self) -> usize {
+        self.likely_source().profile().concurrency.max(1)
+    }
+
+    /// Whether it has a digest whose algorithm is known.
+    pub(super) fn has_known_digest(&self) -> Result<bool> {
+        match self.digest() {
+            None => Ok(false),
+            Some(text) => {
+                self.parse_digest(text).map(|digest| digest.algorithm().is_some()).map_err(|e| self.wrap(e))
+            }
         }
     }
 
@@ -265,14 +279,7 @@ impl<'f> Component<'f> {
         threads: usize,
     ) -> Result<()> {
         let request = self.blob().and_then(|blob| Request::new(blob, part, convert, dst, 0));
-        let mut request = request.map_err(|e| self.wrap(e))?;
-        // Through the page cache, as every call does unless an option says otherwise. Small chunks, as one
-        // component is all there is to share.
-        let chunk_size = HUGE_PAGE as u64;
-        let direct = load::Direct::Never;
-        let options = BatchOptions { threads, direct, chunk_size, ..BatchOptions::default() };
-        let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
-        load::run(one, &options, &|_, _| {}, &|_, _| true, stats)
+        run_request(request.map_err(|e| self.wrap(e))?, threads)
     }
 
     /// Fills `dst` with the decoded bytes from `offset` on.

@@ -16,6 +16,7 @@ use super::structure::number;
 use super::view::{CooView, CsrView, ViewPart};
 use crate::convert::{as_bytes, convert};
 use crate::error::Result;
+use crate::load::Taken;
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::sort::sort;
 use crate::model::structure::each_index;
@@ -152,17 +153,10 @@ impl<'f> Entries<'f> {
         !self.equal.is_empty()
     }
 
-    /// Writes the entries to their cells of `dst`, which take `each` bytes. Returns how many numbers are
-    /// lost.
-    pub(super) fn place(
-        &mut self,
-        values: Elements<'f>,
-        each: usize,
-        to: Dtype,
-        dst: &mut [u8],
-    ) -> Result<u64> {
+    /// Writes the entries that are taken to their cells of `dst`. Returns how many numbers are lost.
+    pub(super) fn place(&mut self, values: Elements<'f>, to: Dtype, cells: &mut Cells<'_>) -> Result<u64> {
         let (mut floats, mut converted) = ([0u8; PIECE * 4], [0u8; PIECE * 16]);
-        let mut lost = 0u64;
+        let (mut lost, each) = (0u64, cells.each);
         let block = values.from.1.map_or(values.from.0.block(), Logical::block);
         let [of_block, in_block] =
             [block.bytes, block.elements].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
@@ -173,7 +167,7 @@ impl<'f> Entries<'f> {
             if count == 0 {
                 break;
             }
-            let cells = self.cells.get(..count).unwrap_or_default();
+            let of_entries = self.cells.get(..count).unwrap_or_default();
             let size = count.div_ceil(in_block).saturating_mul(of_block);
             let (mut src, mut from) = (rest.get(..size).unwrap_or(rest), values.from);
             rest = rest.get(size..).unwrap_or_default();
@@ -184,36 +178,51 @@ impl<'f> Entries<'f> {
                 (src, from) = (floats, (Dtype::F32, None));
             }
             let width = from.0.size().saturating_mul(numbers).max(1);
-            if self.equal.is_empty() {
+            if self.equal.is_empty() && cells.are_all {
                 let src = src.get(..count.saturating_mul(width)).unwrap_or_default();
                 let converted = converted.get_mut(..count.saturating_mul(each)).unwrap_or_default();
                 lost = lost.saturating_add(convert(src, from, to, converted, 0)?);
-                for (cell, bytes) in cells.iter().zip(converted.chunks_exact(each.max(1))) {
-                    slot(dst, *cell, each).copy_from_slice(bytes);
+                for (cell, bytes) in of_entries.iter().zip(converted.chunks_exact(each.max(1))) {
+                    if let Some(place) = cells.get_mut(*cell) {
+                        place.copy_from_slice(bytes);
+                    }
                 }
                 continue;
             }
-            for (cell, element) in cells.iter().zip(src.chunks_exact(width)) {
-                match self.equal.binary_search(cell).ok().and_then(|at| self.sums.get_mut(at)) {
-                    None => {
-                        lost = lost.saturating_add(convert(element, from, to, slot(dst, *cell, each), 0)?)
-                    }
-                    Some(sum) => lost = lost.saturating_add(add(sum, element, from, numbers)?),
-                }
+            for (cell, element) in of_entries.iter().zip(src.chunks_exact(width)) {
+                let Some(place) = cells.get_mut(*cell) else { continue };
+                let sum = self.equal.binary_search(cell).ok().and_then(|at| self.sums.get_mut(at));
+                lost = lost.saturating_add(match sum {
+                    None => convert(element, from, to, place, 0)?,
+                    Some(sum) => add(sum, element, from, numbers)?,
+                });
             }
         }
         for (cell, sum) in self.equal.iter().zip(&self.sums) {
             let sum = as_bytes(sum.get(..numbers).unwrap_or_default());
-            lost = lost.saturating_add(convert(sum, (Dtype::F32, None), to, slot(dst, *cell, each), 0)?);
+            if let Some(place) = cells.get_mut(*cell) {
+                lost = lost.saturating_add(convert(sum, (Dtype::F32, None), to, place, 0)?);
+            }
         }
         Ok(lost)
     }
 }
 
-/// The memory of a cell.
-fn slot(dst: &mut [u8], cell: u64, each: usize) -> &mut [u8] {
-    let start = usize::try_from(cell).unwrap_or(usize::MAX).saturating_mul(each);
-    dst.get_mut(start..).and_then(|dst| dst.get_mut(..each)).unwrap_or_default()
+/// Memory of the cells that are taken.
+pub(super) struct Cells<'d> {
+    pub taken: &'d Taken<'d>,
+    /// Bytes of a cell.
+    pub each: usize,
+    /// All cells are taken.
+    pub are_all: bool,
+    pub dst: &'d mut [u8],
+}
+
+impl Cells<'_> {
+    fn get_mut(&mut self, cell: u64) -> Option<&mut [u8]> {
+        let place = self.taken.place_of(cell.saturating_mul(self.each as u64))?;
+        self.dst.get_mut(usize::try_from(place).ok()?..)?.get_mut(..self.each)
+    }
 }
 
 /// Adds an element of so many numbers to a sum. Returns how many finite numbers become infinite.

@@ -106,6 +106,17 @@ struct Place {
 }
 
 impl Place {
+    /// The place of the element number `at` comes next.
+    fn go_to(&mut self, at: u64) {
+        let step = at.checked_div(self.inner).unwrap_or(0);
+        self.at = at.checked_rem(self.inner).unwrap_or(0);
+        self.within = step.checked_rem(self.group).unwrap_or(0);
+        let apart = if self.has_lanes { self.inner } else { 1 };
+        let groups = step.checked_div(self.group).unwrap_or(0);
+        let all = self.count.div_ceil(apart.max(1)).max(1);
+        self.base = groups.checked_rem(all).unwrap_or(0).saturating_mul(apart);
+    }
+
     fn next(&mut self) -> u64 {
         let found = if self.has_lanes { self.base.wrapping_add(self.at) } else { self.base };
         self.at = self.at.wrapping_add(1);
@@ -159,6 +170,11 @@ impl<'a> Decoder<'a> {
         let place =
             Place { inner, at: 0, group: groups.group_size.max(1), within: 0, has_lanes, base: 0, count };
         Ok(Decoder { groups, place, scales: Window::new(scales, Dtype::F64)?, zeros, last: None })
+    }
+
+    /// The element number `at` comes next.
+    pub(super) fn go_to(&mut self, at: u64) {
+        self.place.go_to(at);
     }
 
     /// Gives `body` the elements of the next words, or of the next small floats if `from` has a logical type.

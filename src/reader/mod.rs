@@ -42,6 +42,7 @@ pub use file::File;
 pub use file::ModelInfo;
 pub use manifest::Identity;
 pub use model::part_of_set;
+pub use numbers::Selected;
 pub use object::{Component, Object};
 pub use open_options::{Mode, OpenOptions, Shards};
 pub use parts::FilePart;

@@ -12,14 +12,16 @@
     )
 )]
 
-use super::entries::{Entries, Positions};
+use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
+use super::entries::{Cells, Entries, Positions};
 use super::groups::{Decoder, Elements};
 use super::object::{Component, Object};
 use super::view::ViewPart;
+use crate::codec::Decoding;
 use crate::convert::{as_bytes, convert, converted_size, refuse_loss};
 use crate::error::{broken, fail, Result, Rule};
-use crate::load::Part;
-use crate::memory::{in_memory, take_front};
+use crate::load::{Part, Request, Slab, StoredComponent, Taken, Wanted};
+use crate::memory::{in_memory, take_front, try_box, zeroed};
 use crate::model::dtype::{Block, Class, Dtype};
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::Groups;
@@ -27,12 +29,30 @@ use crate::model::structure::Groups;
 /// The layout of small floats with scales that are powers of two.
 const MX: &str = "zt.mx/1";
 
+/// Which numbers of an object are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Selected<'a> {
+    /// All of them.
+    Whole,
+    /// Rows, a row being the last dimension.
+    Rows {
+        /// The first row.
+        first: u64,
+        /// How many.
+        rows: u64,
+        /// From one row to the next; 1 if they follow each other.
+        stride: u64,
+    },
+    /// A hyperslab.
+    Slab(Hyperslab<'a>),
+}
+
 /// Where the numbers of an object are.
 enum Stored<'f> {
     /// All are in one component.
     Array(Component<'f>),
-    /// These take so many bytes each; all others are zero.
-    Entries(u64),
+    /// These values take so many bytes each; all others are zero.
+    Entries(Component<'f>, u64),
     /// As codes with scales.
     Groups(Component<'f>, Groups),
 }
@@ -58,25 +78,79 @@ impl<'f> Object<'f> {
                 to.name()
             )));
         };
-        let size = dst.len();
-        match stored {
-            Stored::Array(data) => self.read_array(&data, to, dst)?,
-            Stored::Entries(each) => self.read_entries(each, to, dst)?,
-            Stored::Groups(data, groups) => self.read_groups(&data, groups, to, dst)?,
+        match &stored {
+            Stored::Array(data) => self.read_array(data, to, dst)?,
+            Stored::Entries(main, _) | Stored::Groups(main, _) => {
+                let threads = self.file.threads_for(size).min(main.threads_of_source());
+                let wanted = Wanted { convert: Some(to), ..Wanted::default() };
+                run_request(self.request_as(&Selected::Whole, wanted, dst)?, threads)?;
+            }
         }
-        Ok(size)
+        in_memory(size)
     }
 
-    /// The component that has all of its numbers and nothing else.
-    pub fn numbers(&self) -> Result<Component<'f>> {
-        if self.format().is_array() {
-            return self.required("data");
+    /// A request for its numbers as elements of the dtype `wanted.convert`, which go to the front of `dst`.
+    pub fn request_as<'a>(
+        &self,
+        selected: &Selected<'_>,
+        wanted: Wanted,
+        dst: &'a mut [u8],
+    ) -> Result<Request<'a>>
+    where
+        'f: 'a,
+    {
+        let wrap = |e| self.wrap(e);
+        let to = wanted.convert.ok_or_else(|| fail!(Internal, "numbers of no dtype")).map_err(wrap)?;
+        let (stored, size) = self.stored_numbers(to)?;
+        let (main, each, in_ranges) = match &stored {
+            Stored::Array(data) => {
+                let part = match selected {
+                    Selected::Whole => Selection::Whole,
+                    Selected::Slab(slab) => Selection::Slab(*slab),
+                    Selected::Rows { first, rows, stride } => {
+                        let block = data.known_block().map_err(|e| data.wrap(e))?;
+                        self.rows(block, *first, *rows, *stride).map_err(|e| data.wrap(e))?
+                    }
+                };
+                return data.request_as(&part, wanted, dst);
+            }
+            Stored::Entries(values, each) => (values, *each, false),
+            // Codes that are compressed are decoded from the first one on.
+            Stored::Groups(data, _) => (data, to.size() as u64, data.is_raw()),
+        };
+        let blob = main.blob().map_err(|e| main.wrap(e))?;
+        let decoding = Decoding::Numbers { to, in_ranges };
+        let blob = StoredComponent { decoding, size, strict_bools: false, ..blob };
+        let part = || match selected {
+            Selected::Whole => Ok(Part::Whole),
+            Selected::Slab(slab) => {
+                let slab = Slab::new(self.shape(), slab.start, slab.count, slab.step, each)?;
+                Ok(Part::Slab(try_box(slab)?))
+            }
+            Selected::Rows { first, rows, stride } => {
+                match self.rows(Block { elements: 1, bytes: each }, *first, *rows, *stride)? {
+                    Selection::Rows { offset, rows, row_length, row_stride } => {
+                        part_of_rows(offset, rows, row_length, row_stride, size)
+                    }
+                    _ => Err(fail!(Internal, "rows are not rows")),
+                }
+            }
+        };
+        let (part, size) = part().and_then(|part| Request::checked(&blob, part, None)).map_err(wrap)?;
+        Ok(Request::of(blob, part, size, Wanted { convert: None, ..wanted }, dst))
+    }
+
+    /// Fills `dst` with those of its numbers that are taken, of which it has several components, and returns
+    /// how many of them that loses.
+    pub(super) fn read_numbers(&self, to: Dtype, taken: &Taken<'_>, dst: &mut [u8]) -> Result<u64> {
+        match self.stored_numbers(to)? {
+            (Stored::Array(_), _) => Err(fail!(Internal, "an array is read by its component")),
+            (Stored::Entries(_, each), size) => {
+                let (each, are_all) = (in_memory(each)?, dst.len() as u64 == size);
+                self.read_entries(to, Cells { taken, each, are_all, dst })
+            }
+            (Stored::Groups(data, groups), _) => self.read_groups(&data, groups, to, taken, dst),
         }
-        let format = self.format_name();
-        Err(self.wrap(fail!(
-            Unsupported,
-            "its format is {format:?}; only dense objects and block types have one component of numbers"
-        )))
     }
 
     /// Where its numbers are, and their bytes as elements of `to`.
@@ -91,7 +165,7 @@ impl<'f> Object<'f> {
             Format::SparseCsr | Format::SparseCoo => {
                 let values = self.required("values")?;
                 let each = values.bytes_of_each(to).map_err(|e| values.wrap(e))?;
-                Ok((Stored::Entries(each), self.size_of_shape(each, to)?))
+                Ok((Stored::Entries(values, each), self.size_of_shape(each, to)?))
             }
             Format::QuantizedGroup => {
                 let is_absent = |key: &&&str| self.attributes().and_then(|map| map.get(key)).is_none();
@@ -222,29 +296,72 @@ impl<'f> ViewPart<'f> {
     }
 }
 
+/// Elements as f32 that are decoded before some of them are taken.
+const DECODED: usize = 32 << 10;
+
+/// Unwanted elements between two pieces that are rather decoded than skipped.
+const MAX_DECODED_GAP: u64 = 4 << 10;
+
 impl<'f> Object<'f> {
-    fn read_groups(&self, data: &Component<'f>, groups: Groups, to: Dtype, dst: &mut [u8]) -> Result<()> {
+    fn read_groups(
+        &self,
+        data: &Component<'f>,
+        groups: Groups,
+        to: Dtype,
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64> {
         let elements = |part: &Component<'f>| part.part()?.elements().map_err(|e| part.wrap(e));
         let scales = elements(&self.required("scales")?)?;
         let zeros = self.component("zeros").map(|zeros| elements(&zeros)).transpose()?;
         let mut decoder = Decoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
-        let from = data.entry.element_type().map_err(|e| data.wrap(e))?;
+        let width = to.size() as u64;
+        let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
         let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
-        data.for_each_decoded(&mut |chunk| {
-            decoder.decode(chunk, from, &mut |numbers| {
-                // Half a byte behind the last code is not one.
-                let left = rest.len().checked_div(to.size()).unwrap_or(0);
-                let numbers = as_bytes(numbers.get(..numbers.len().min(left)).unwrap_or_default());
-                let from = (Dtype::F32, None);
-                let now = take_front(&mut rest, converted_size(numbers.len() as u64, from, to)?)?;
-                lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
-                Ok(())
-            })
-        })?;
-        refuse_loss(lost, to, false).map_err(|e| self.wrap(e))
+        let mut store = |numbers: &[f32], rest: &mut &mut [u8]| -> Result<()> {
+            let numbers = as_bytes(numbers);
+            let from = (Dtype::F32, None);
+            let now = take_front(rest, converted_size(numbers.len() as u64, from, to)?)?;
+            lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
+            Ok(())
+        };
+        match taken {
+            Taken::From(first) => {
+                let count = in_elements(rest.len() as u64);
+                data.decode_codes(&mut decoder, groups, in_elements(*first), count, &mut |numbers| {
+                    store(numbers, &mut rest)
+                })?;
+            }
+            Taken::Slab(slab) => {
+                let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
+                let mut decoded = Vec::new();
+                decoded.try_reserve_exact(DECODED)?;
+                for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
+                    let (first, count) = (in_elements(piece.source_offset), in_elements(piece.source_size()));
+                    if piece.count == 1 {
+                        data.decode_codes(&mut decoder, groups, first, count, &mut |numbers| {
+                            store(numbers, &mut rest)
+                        })?;
+                        continue;
+                    }
+                    decoded.clear();
+                    data.decode_codes(&mut decoder, groups, first, count, &mut |numbers| {
+                        decoded.extend_from_slice(numbers); // within what was reserved
+                        Ok(())
+                    })?;
+                    let (stride, block) = (in_elements(piece.stride), in_elements(piece.block));
+                    let step = usize::try_from(stride).unwrap_or(usize::MAX);
+                    for numbers in decoded.chunks(step) {
+                        let block = numbers.len().min(usize::try_from(block).unwrap_or(usize::MAX));
+                        store(numbers.get(..block).unwrap_or_default(), &mut rest)?;
+                    }
+                }
+            }
+        }
+        Ok(lost)
     }
 
-    fn read_entries(&self, each: u64, to: Dtype, dst: &mut [u8]) -> Result<()> {
+    fn read_entries(&self, to: Dtype, mut cells: Cells<'_>) -> Result<u64> {
         let (mut entries, values, role) = match self.format() {
             Format::SparseCsr => {
                 let view = self.csr_view()?;
@@ -271,8 +388,45 @@ impl<'f> Object<'f> {
                 to.name()
             )));
         }
-        dst.fill(0);
-        let placed = values.and_then(|values| entries.place(values, in_memory(each)?, to, dst));
-        placed.and_then(|lost| refuse_loss(lost, to, false)).map_err(|e| self.wrap(e))
+        cells.dst.fill(0);
+        values.and_then(|values| entries.place(values, to, &mut cells)).map_err(|e| self.wrap(e))
+    }
+}
+
+impl Component<'_> {
+    /// Gives `body` the elements of the codes in it from the element `first` on.
+    fn decode_codes(
+        &self,
+        decoder: &mut Decoder<'_>,
+        groups: Groups,
+        first: u64,
+        count: u64,
+        body: &mut dyn FnMut(&[f32]) -> Result<()>,
+    ) -> Result<()> {
+        let (from, blob) =
+            self.entry.element_type().and_then(|from| Ok((from, self.blob()?))).map_err(|e| self.wrap(e))?;
+        let (per, width) = (groups.codes_per_element.max(1), from.0.size() as u64);
+        let of_word = first.checked_div(per).unwrap_or(0);
+        let end = first.saturating_add(count).div_ceil(per);
+        let range = of_word.saturating_mul(width)..end.saturating_mul(width).min(blob.size);
+        // The first word may have elements before the first, the last one codes behind the last.
+        let mut skipped = usize::try_from(first.checked_rem(per).unwrap_or(0)).unwrap_or(usize::MAX);
+        let mut left = count;
+        decoder.go_to(of_word.saturating_mul(per));
+        let mut decode = |chunk: &[u8]| {
+            decoder.decode(chunk, from, &mut |numbers| {
+                let numbers = numbers.get(skipped.min(numbers.len())..).unwrap_or_default();
+                let now = numbers.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                (skipped, left) = (0, left.saturating_sub(now as u64));
+                body(numbers.get(..now).unwrap_or_default())
+            })
+        };
+        if self.is_raw() || range.end.saturating_sub(range.start) == blob.size {
+            return self.unless_changed(blob.for_each_in(&range, &mut decode));
+        }
+        let size = range.end.saturating_sub(range.start); // at most what their numbers take in the destination
+        let mut codes = zeroed(in_memory(size)?)?;
+        self.run(Part::Range { offset: range.start, length: size }, None, &mut codes, 1)?;
+        decode(&codes).map_err(|e| self.wrap(e))
     }
 }

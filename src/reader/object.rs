@@ -112,8 +112,12 @@ impl<'f> Object<'f> {
             .ok_or_else(|| self.wrap(broken!(Rule::ComponentMissing, "it has no component {role:?}")))
     }
 
+    /// The error with the words that name the file and the object, if it does not have them yet.
     #[cold]
     pub(super) fn wrap(&self, error: Error) -> Error {
+        if error.is_named() {
+            return error;
+        }
         // The index of the object follows from its address in the table.
         let first = self.file.manifest.objects.as_ptr().addr();
         let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
@@ -121,6 +125,7 @@ impl<'f> Object<'f> {
             .parts
             .of_object(index)
             .named(error.within(format_args!("object {}", Quoted(self.name_bytes()))))
+            .into_named()
     }
 }
 
@@ -280,6 +285,9 @@ impl<'f> Component<'f> {
 
     #[cold]
     pub(crate) fn wrap(&self, error: Error) -> Error {
+        if error.is_named() {
+            return error;
+        }
         let error = self.file.or_changed(self.bytes_part(), error);
         let error = match self.file.shard_name(self.entry) {
             Some(name) => error.within(format_args!("shard {name:?}")),

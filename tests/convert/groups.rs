@@ -6,9 +6,11 @@ use crate::{common, layouts};
 
 use common::ztensor_2::{map, Cbor, Object, Part};
 use common::Random;
-use layouts::{bytes_of, floats, numbers, open, same, F4};
+use layouts::{bytes_of, floats, numbers, open, read_by, same, F4};
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Version;
+use ztensor::reader::{BatchOptions, Selected};
 use ztensor::writer::WriterOptions;
 
 /// An object of `zt.quant_group/1`.
@@ -360,5 +362,57 @@ fn groups_whose_numbers_are_not_known_are_refused() {
         let error = numbers(&file, Dtype::F32).unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported, "{error}");
         assert!(["quantized_group", missing].iter().all(|word| error.message().contains(word)), "{error}");
+    }
+}
+
+/// More than a thread decodes at once, also if the codes are compressed; and every number that is lost is
+/// counted, whichever thread finds it.
+#[test]
+fn large_groups_are_decoded_in_ranges() {
+    let mut random = Random(5);
+    let (rows, columns) = (401u64, 1000);
+    let codes: Vec<u64> = (0..rows * columns).map(|_| random.below(16)).collect();
+    let scales: Vec<f32> = (0..rows * columns / 8).map(|at| 1.0 + at as f32 / 8.0).collect();
+    let of = |zero_point| Quantized {
+        shape: vec![rows, columns],
+        group_size: 8,
+        data: pack(&codes, 4, "u8", false),
+        scales: scales_of(&scales),
+        zero_point,
+        ..quantized()
+    };
+    let expected: Vec<f32> = codes.iter().zip(0..).map(|(code, at)| *code as f32 * scales[at / 8]).collect();
+    let raw = of(none()).object();
+    let (mut compressed, length) = (of(none()), codes.len() as u64 / 2);
+    let options = WriterOptions { version: Version::V2, digest: None, ..common::small_frames() };
+    let plain = common::Sample::dense("codes", Dtype::U8, &[length], compressed.data);
+    let file = common::open(common::file_of(&options, &[plain]));
+    let stored = common::data(&file, "codes");
+    compressed.data = vec![0; stored.stored_size() as usize];
+    stored.read_stored(&mut compressed.data).unwrap();
+    let mut compressed = compressed.object();
+    let data = compressed.parts.iter_mut().find(|part| part.role == "data").unwrap();
+    *data = data.clone().seekable(length);
+    for object in [raw, compressed] {
+        let file = open(object);
+        same(&floats(&file), &expected, "large");
+        let object = file.objects().next().unwrap();
+        let lost = expected.iter().filter(|number| number.abs() >= 65520.0).count();
+        assert!(lost > 1000);
+        for threads in [1, 3] {
+            let options = BatchOptions { threads, chunk_size: 1 << 16, ..BatchOptions::default() };
+            let whole = read_by(&options, &object, &Selected::Whole, Dtype::F16, 2 * expected.len());
+            let error = whole.unwrap_err();
+            assert_eq!(error.cause(), Cause::Limit);
+            assert!(error.message().contains(&format!(" {lost} finite numbers")), "{error}");
+            // Rows that lose nothing, although others between them do.
+            let some = Selected::Rows { first: 3, rows: 2, stride: 399 - 3 };
+            let wanted = [3, 399].map(|row| &expected[row * 1000..][..1000]).concat();
+            let lost = wanted.iter().filter(|number| number.abs() >= 65520.0).count();
+            let found = read_by(&options, &object, &some, Dtype::F16, 4000).unwrap_err();
+            assert!(lost > 0 && found.message().contains(&format!(" {lost} finite number")), "{found}");
+            let some = Selected::Rows { first: 3, rows: 2, stride: 1 };
+            assert_eq!(read_by(&options, &object, &some, Dtype::F16, 4000).unwrap().len(), 4000);
+        }
     }
 }

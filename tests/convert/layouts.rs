@@ -3,14 +3,17 @@
 
 use crate::common;
 
-use common::ztensor_2::{file, Object, Part};
+use common::ztensor_2::{file, Part};
 use common::{Random, Sample};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
-use ztensor::reader::{File, OpenOptions, Selection, Wanted};
+use ztensor::model::manifest::Format;
+use ztensor::reader::{
+    BatchOptions, BatchStats, File, Hyperslab, Object, OpenOptions, Selected, Selection, Wanted,
+};
 use ztensor::writer::WriterOptions;
 
-pub fn open(object: Object) -> File {
+pub fn open(object: common::ztensor_2::Object) -> File {
     File::open_memory(common::Aligned::of(&file(&[object])), &OpenOptions::default()).unwrap()
 }
 
@@ -25,6 +28,69 @@ pub fn numbers(file: &File, to: Dtype) -> Result<Vec<u8>, Error> {
     }
     let written = object.read_as(to, &mut memory)?;
     assert_eq!((written, &memory[size..]), (size, &[0xa5; 8][..]));
+    memory.truncate(size);
+    if size > 0 && object.format() != Format::Dense {
+        parts_agree(&object, to, &memory);
+    }
+    Ok(memory)
+}
+
+/// Random slices and rows are the same numbers as in `all`.
+fn parts_agree(object: &Object<'_>, to: Dtype, all: &[u8]) {
+    let (shape, mut random) = (object.shape(), Random(all.len() as u64 + 7));
+    let each = all.len() / object.element_count().unwrap() as usize;
+    for round in 0..6 {
+        let (mut start, mut count, mut step) = (vec![], vec![], vec![]);
+        for length in shape {
+            start.push(random.below(*length));
+            step.push(1 + random.below(3) * (round % 2));
+            count.push(1 + random.below((length - start.last().unwrap()).div_ceil(*step.last().unwrap())));
+        }
+        let (start, count, step) = (&start[..], &count[..], &step[..]);
+        let slab = Selected::Slab(Hyperslab { start, count, step: Some(step) });
+        let mut expected = vec![];
+        for number in 0..count.iter().product() {
+            let (mut rest, mut place, mut before) = (number, 0, 1);
+            for at in (0..shape.len()).rev() {
+                place += (start[at] + rest % count[at] * step[at]) * before;
+                (rest, before) = (rest / count[at], before * shape[at]);
+            }
+            expected.extend_from_slice(&all[place as usize * each..][..each]);
+        }
+        assert_eq!(read(object, &slab, to, expected.len()).unwrap(), expected, "{slab:?} of {shape:?}");
+        let length = shape.last().map_or(1, |last| *last);
+        let (rows, stride) = (object.element_count().unwrap() / length, 1 + random.below(3));
+        let first = random.below(rows);
+        let rows = 1 + random.below((rows - first).div_ceil(stride));
+        let some = Selected::Rows { first, rows, stride };
+        let size = length as usize * each;
+        let places = (0..rows).map(|row| (first + row * stride) as usize * size);
+        let expected: Vec<u8> = places.flat_map(|place| all[place..place + size].to_vec()).collect();
+        assert_eq!(read(object, &some, to, expected.len()).unwrap(), expected, "{some:?} of {shape:?}");
+    }
+    let pieces = BatchOptions { threads: 3, chunk_size: 4096, ..BatchOptions::default() };
+    assert_eq!(read_by(&pieces, object, &Selected::Whole, to, all.len()).unwrap(), all);
+}
+
+fn read(object: &Object<'_>, selected: &Selected<'_>, to: Dtype, size: usize) -> Result<Vec<u8>, Error> {
+    read_by(&BatchOptions { threads: 1, ..BatchOptions::default() }, object, selected, to, size)
+}
+
+/// What a batch of this one request reads, which is `size` bytes.
+pub fn read_by(
+    options: &BatchOptions,
+    object: &Object<'_>,
+    selected: &Selected<'_>,
+    to: Dtype,
+    size: usize,
+) -> Result<Vec<u8>, Error> {
+    let mut memory = vec![0xa5; size + 8];
+    let wanted = Wanted { convert: Some(to), ..Wanted::default() };
+    let mut request = object.request_as(selected, wanted, &mut memory)?;
+    assert_eq!(request.size(), size as u64);
+    let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
+    File::read_batch(one, options, &|_, _| {}, &|_, _| true, stats)?;
+    assert_eq!(memory[size..], [0xa5; 8]);
     memory.truncate(size);
     Ok(memory)
 }
@@ -60,7 +126,7 @@ pub const F4: [f32; 16] =
 fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
     for (count, packed) in [(0, &[][..]), (1, &[0x07]), (2, &[0x7f]), (5, &[0x21, 0xba, 0x0e])] {
         let data = Part::new("data", "u8", packed).of_type("f4_e2m1");
-        let file = open(Object::new("o", "dense", &[count], vec![data]));
+        let file = open(common::ztensor_2::Object::new("o", "dense", &[count], vec![data]));
         let codes = packed.iter().flat_map(|byte| [byte & 15, byte >> 4]).take(count as usize);
         let expected: Vec<f32> = codes.map(|code| F4[usize::from(code)]).collect();
         same(&floats(&file), &expected, "f4");
@@ -102,7 +168,7 @@ fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
 #[test]
 fn exponents_are_powers_of_two() {
     let data = Part::new("data", "u8", (0..=255).collect::<Vec<u8>>()).of_type("f8_e8m0");
-    let file = open(Object::new("o", "dense", &[256], vec![data]));
+    let file = open(common::ztensor_2::Object::new("o", "dense", &[256], vec![data]));
     let power = |code: i32| if code == 255 { f64::NAN } else { 2f64.powi(code - 127) };
     let expected: Vec<f32> = (0..256).map(|code| power(code) as f32).collect();
     same(&floats(&file), &expected, "f8_e8m0");
@@ -119,7 +185,9 @@ fn exponents_are_powers_of_two() {
 fn types_of_6_bits_are_refused() {
     for name in ["f6_e2m3", "f6_e3m2"] {
         let data = Part::new("data", "u8", [1, 2, 3]).of_type(name);
-        let error = numbers(&open(Object::new("o", "dense", &[4], vec![data])), Dtype::F32).unwrap_err();
+        let error =
+            numbers(&open(common::ztensor_2::Object::new("o", "dense", &[4], vec![data])), Dtype::F32)
+                .unwrap_err();
         assert!(error.cause() == Cause::Unsupported && error.message().contains(name), "{error}");
     }
 }
@@ -185,7 +253,7 @@ fn equal_coordinates_are_summed_in_stored_order() {
         same(&floats(&file), &[6.0, 5.0, 0.0, sum], "sums");
         let error = numbers(&file, Dtype::I32).unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported);
-        assert!(["one element", "i32"].iter().all(|words| error.message().contains(words)), "{error}");
+        assert!(["equal coordinates", "i32"].iter().all(|words| error.message().contains(words)), "{error}");
     }
     // Each number is rounded to f32 where it is summed, and nowhere else; the sum once to the target.
     let exact = 1.0 + 2f64.powi(-40);
@@ -251,14 +319,14 @@ fn sparse_objects_of_2_may_have_values_of_half_a_byte() {
         Part::new("indices", "u32", little(&[0, 1, 3, 4, 8])),
         Part::new("indptr", "u32", little(&[0, 5])),
     ];
-    let file = open(Object::new("m", "zt.sparse_csr/1", &[1, 9], parts));
+    let file = open(common::ztensor_2::Object::new("m", "zt.sparse_csr/1", &[1, 9], parts));
     same(&floats(&file), &[0.5, 1.0, 0.0, 1.5, 2.0, 0.0, 0.0, 0.0, 6.0], "csr of f4");
     assert_eq!(numbers(&file, Dtype::U8).unwrap_err().cause(), Cause::Unsupported);
     let coords = |columns: &[u32]| {
         let rows = vec![0; columns.len()];
         let values = Part::new("values", "f32", bytes_of(&[4.0, 5.0], f32::to_le_bytes));
         let coords = Part::new("coords", "u32", little(&[&rows[..], columns].concat()));
-        open(Object::new("m", "zt.sparse_coo/1", &[1, 3], vec![values, coords]))
+        open(common::ztensor_2::Object::new("m", "zt.sparse_coo/1", &[1, 3], vec![values, coords]))
     };
     same(&floats(&coords(&[2, 0])), &[5.0, 0.0, 4.0], "coo");
     for damaged in [[1, 1], [3, 0]] {

@@ -4,9 +4,8 @@ use crate::cache::{Cache, Key, Memory, Policy};
 use crate::capi::advanced::cached_slice::{key_of, CachedSlice};
 use crate::capi::advanced::hooks::{thread_hooks, zt_thread_hooks};
 use crate::capi::arg::{self, ArrayNames};
-use crate::capi::finding::component::zt_component;
 use crate::capi::guard::{guard, guard_value};
-use crate::capi::reading::batch::zt_read_request;
+use crate::capi::reading::batch::{zt_read_request, Target};
 use crate::capi::sized::sized_struct;
 use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::unknown;
@@ -210,10 +209,10 @@ pub unsafe extern "C" fn zt_cache_get(
             return Err(fail!(InvalidArgument, "out is NULL"));
         }
         // SAFETY: a slice as for zt_read_batch.
-        let (component, key) = unsafe { key_of(&request)? };
+        let (target, key) = unsafe { key_of(&request)? };
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
         // SAFETY: as above.
-        let make = &mut || unsafe { CachedSlice::new(component, &request, cache.verify) };
+        let make = &mut || unsafe { CachedSlice::new(target, &request, cache.verify) };
         let pinned = cache.cache.get(&key, timeout, make)?;
         let (data, size) = (pinned.data.as_ptr().cast_const().cast(), pinned.size);
         // SAFETY: out is of the size it says.
@@ -238,8 +237,8 @@ pub unsafe extern "C" fn zt_cache_prefetch(
         let cache = arg::required(cache, "cache")?;
         // SAFETY: "slices, count"; each as for zt_read_batch.
         unsafe {
-            for_each_slice(slices, count, |request, component, key| {
-                cache.cache.prefetch(key, || CachedSlice::new(component, request, cache.verify))
+            for_each_slice(slices, count, |request, target, key| {
+                cache.cache.prefetch(key, || CachedSlice::new(target, request, cache.verify))
             })
         }
     })
@@ -349,12 +348,12 @@ pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
 unsafe fn for_each_slice(
     first: *const zt_read_request,
     count: usize,
-    mut body: impl FnMut(&zt_read_request, &zt_component, &Key) -> Result<()>,
+    mut body: impl FnMut(&zt_read_request, Target<'_>, &Key) -> Result<()>,
 ) -> Result<()> {
     let with_key = |request: &zt_read_request| {
         // SAFETY: passed on.
-        let (component, key) = unsafe { key_of(request)? };
-        body(request, component, &key)
+        let (target, key) = unsafe { key_of(request)? };
+        body(request, target, &key)
     };
     // SAFETY: passed on.
     unsafe { arg::for_each(first, count, ArrayNames("slices", "slice"), with_key) }

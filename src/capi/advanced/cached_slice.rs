@@ -2,9 +2,8 @@
 
 use crate::cache::{Key, Slice};
 use crate::capi::arg;
-use crate::capi::finding::component::zt_component;
-use crate::capi::handle_table::zt_file;
-use crate::capi::reading::batch::{request_without_dst, zt_read_request};
+use crate::capi::handle_table::{zt_component, zt_file, zt_object};
+use crate::capi::reading::batch::{request_without_dst, zt_read_request, Target};
 use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
 use std::ptr::{null, null_mut};
@@ -13,6 +12,8 @@ use std::ptr::{null, null_mut};
 const START: u64 = 1;
 const COUNT: u64 = 2;
 const STEP: u64 = 4;
+/// Flag for the numbers of an object.
+const OF_OBJECT: u64 = 16;
 /// Flag for a request with rows, a digest check or a conversion: its key has four numbers more.
 const HAS_MORE: u64 = 8;
 
@@ -20,11 +21,11 @@ const HAS_MORE: u64 = 8;
 ///
 /// # Safety
 /// The request is as zt_read_batch wants it.
-pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&'f zt_component, Key)> {
+pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(Target<'f>, Key)> {
     // A new field has to be added here: to the key, or as one that does not matter.
     let zt_read_request {
         struct_size: _,
-        component,
+        component: _,
         offset,
         length,
         start,
@@ -41,19 +42,17 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&
         convert,
         lossy,
         reserved: _,
-        object,
+        object: _,
     } = *request;
-    if !object.is_null() {
-        return Err(fail!(InvalidArgument, "a cache keeps parts of components: set component, not object"));
-    }
     if dst_stride != 0 {
         return Err(fail!(
             InvalidArgument,
             "dst_stride is {dst_stride}, but a slot has its rows one after the other"
         ));
     }
-    // SAFETY: NULL or a component that is lent as long as its file is open.
-    let component: &'f zt_component = arg::required(unsafe { component.as_ref() }, "component")?;
+    // SAFETY: NULL, or a component or object that is there as long as its file is open.
+    let target: Target<'f> = unsafe { Target::of(request)? };
+    let of_object = if let Target::Object(_) = target { OF_OBJECT } else { 0 };
     let arrays = [(start, START), (count, COUNT), (step, STEP)];
     let present = arrays.iter().filter(|(array, _)| !array.is_null());
     let arrays_there = present.clone().fold(0, |flags, (_, flag)| flags | flag);
@@ -64,29 +63,29 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(&
         u64::from(verify) << 32 | u64::from(u32::from_ne_bytes(convert.to_ne_bytes())),
         u64::from(lossy),
     ];
-    let flags = arrays_there | if more == [0; 5] { 0 } else { HAS_MORE };
+    let flags = arrays_there | of_object | if more == [0; 5] { 0 } else { HAS_MORE };
     let mut key = Key::new();
-    key.extend(&[std::ptr::from_ref(component).addr() as u64, offset, length, flags])?;
+    key.extend(&[std::ptr::from_ref(target.handle()).addr() as u64, offset, length, flags])?;
     if flags & HAS_MORE != 0 {
         key.extend(&more)?;
     }
     if arrays_there != 0 {
-        let rank = component.component()?.object().shape().len();
+        let rank = target.object()?.shape().len();
         for (array, _) in present {
             // SAFETY: "the rank's number" of each.
             key.extend(unsafe { arg::slice(*array, rank, "an array of a slice")? })?;
         }
     }
-    Ok((component, key))
+    Ok((target, key))
 }
 
 /// The request of a key, without a destination.
-fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
+fn request_of(key: &Key, component: *const zt_component, object: *const zt_object) -> zt_read_request {
     let flags = key.words().get(3).copied().unwrap_or(0);
     let count = if flags & HAS_MORE == 0 { 4 } else { 9 };
     let (numbers, arrays) = key.words().split_at_checked(count).unwrap_or_default();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
-    let rank = arrays.len().checked_div((flags & !HAS_MORE).count_ones() as usize).unwrap_or(0);
+    let rank = arrays.len().checked_div((flags & (START | COUNT | STEP)).count_ones() as usize).unwrap_or(0);
     let mut rest = arrays;
     let mut next = |flag: u64| {
         if flags & flag == 0 {
@@ -115,20 +114,22 @@ fn request_of(key: &Key, component: *const zt_component) -> zt_read_request {
         convert: i32::from_ne_bytes(u32::try_from(number(7) & 0xffff_ffff).unwrap_or(0).to_ne_bytes()),
         lossy: u32::try_from(number(8)).unwrap_or(0),
         reserved: 0,
-        object: null(),
+        object,
     }
 }
 
 /// A slice that was asked for, with a reference to its file.
 pub(in crate::capi) struct CachedSlice {
     file: FileReference,
+    /// One of both is NULL.
     component: *const zt_component,
+    object: *const zt_object,
     size: usize,
     verify: bool,
     is_callers_thread: bool,
 }
 
-// SAFETY: files and components may be used from any thread.
+// SAFETY: files, components and objects may be used from any thread.
 unsafe impl Send for CachedSlice {}
 
 impl CachedSlice {
@@ -137,18 +138,19 @@ impl CachedSlice {
     /// # Safety
     /// The request is as zt_read_batch wants it.
     pub(in crate::capi) unsafe fn new(
-        component: &zt_component,
+        target: Target<'_>,
         request: &zt_read_request,
         verify: bool,
     ) -> Result<CachedSlice> {
         // SAFETY: passed on.
-        let size = unsafe { request_without_dst(component, request)? }.size();
+        let size = unsafe { request_without_dst(target, request)? }.size();
         Ok(CachedSlice {
-            file: FileReference::new(component),
-            component,
+            file: FileReference::new(target),
+            component: request.component,
+            object: request.object,
             size: arg::to_usize(size, "a slice")?,
             verify,
-            is_callers_thread: component.component()?.is_callers_thread(),
+            is_callers_thread: target.is_callers_thread()?,
         })
     }
 }
@@ -164,11 +166,9 @@ impl Slice for CachedSlice {
 
     /// On this thread alone, with as little memory beside as one request can do with.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
-        let request = request_of(key, self.component);
-        // SAFETY: the component's file is open by the reference.
-        let component = arg::required(unsafe { request.component.as_ref() }, "component")?;
-        // SAFETY: made of a request that was checked; its arrays are the key's.
-        let mut planned = unsafe { request_without_dst(component, &request)? };
+        let request = request_of(key, self.component, self.object);
+        // SAFETY: the file is open by the reference. The request was checked; its arrays are the key's.
+        let mut planned = unsafe { request_without_dst(Target::of(&request)?, &request)? };
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
         }
@@ -189,9 +189,9 @@ impl Slice for CachedSlice {
 struct FileReference(*mut zt_file);
 
 impl FileReference {
-    fn new(component: &zt_component) -> FileReference {
-        component.owner().retain();
-        FileReference(component.handle.file().cast_mut())
+    fn new(target: Target<'_>) -> FileReference {
+        target.owner().retain();
+        FileReference(target.handle().file().cast_mut())
     }
 }
 

@@ -20,13 +20,6 @@ impl zt_object {
         found.ok_or_else(|| fail!(Internal, "an object without its entry"))
     }
 
-    /// The component that has all of its numbers.
-    pub(in crate::capi) fn numbers(&self) -> Result<&zt_component> {
-        let component = self.owner().component_handle(self.object()?.numbers()?.number());
-        // SAFETY: NULL, or a handle of the file, which is open as long as this one is borrowed.
-        unsafe { component.as_ref() }.ok_or_else(|| fail!(Internal, "a component without its handle"))
-    }
-
     fn entry(&self) -> Option<&manifest::Object> {
         self.owner().file().manifest().objects.get(self.index())
     }

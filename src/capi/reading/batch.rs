@@ -4,6 +4,7 @@ use crate::capi::arg::{self, ArrayNames};
 use crate::capi::finding::component::zt_component;
 use crate::capi::finding::object::{hyperslab, zt_object};
 use crate::capi::guard::guard;
+use crate::capi::handle_table::Handle;
 use crate::capi::opening::open::zt_file;
 use crate::capi::opening::progress::progress;
 use crate::capi::reading::options::{batch_options, on_done, zt_read_options};
@@ -12,7 +13,10 @@ use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, ZT_WHOLE};
 use crate::error::{fail, Cause, Error, Result};
 use crate::model::sort::sort;
-use crate::reader::{BatchStats, Component, Destination, File, Request, RowsMut, Selection, Wanted};
+use crate::reader::{
+    BatchStats, Component, Destination, File, Hyperslab, Object, Request, RowsMut, Selected, Selection,
+    Wanted,
+};
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
@@ -178,15 +182,15 @@ unsafe fn plan<'a>(
     let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
         // SAFETY: NULL, or a component or object that is there as long as the file is open.
-        let handle: &'a zt_component = match unsafe { component_of(request) } {
-            Ok(handle) => handle,
+        let target = match unsafe { Target::of(request) } {
+            Ok(target) => target,
             Err(error) => return refused(request.tag, error),
         };
-        if !std::ptr::eq(handle.owner(), file) {
-            return Err(fail!(InvalidArgument, "its component is of another file"));
+        if !std::ptr::eq(target.owner(), file) {
+            return Err(fail!(InvalidArgument, "its component or object is of another file"));
         }
         // SAFETY: passed on.
-        let planned = match unsafe { add_request(&mut plan, handle, request) } {
+        let planned = match unsafe { add_request(&mut plan, target, request) } {
             Ok(planned) => planned,
             Err(error) => return refused(request.tag, error),
         };
@@ -237,11 +241,11 @@ pub(in crate::capi) const REQUESTS: ArrayNames = ArrayNames("requests", "request
 /// The request is as zt_read_batch wants it; its destination is lent for `'a`.
 pub(in crate::capi) unsafe fn add_request<'p, 'a>(
     plan: &'p mut Vec<Request<'a>>,
-    handle: &'a zt_component,
+    target: Target<'a>,
     request: &zt_read_request,
 ) -> Result<&'p mut Request<'a>> {
     // SAFETY: passed on.
-    plan.push(unsafe { request_without_dst(handle, request)? });
+    plan.push(unsafe { request_without_dst(target, request)? });
     let Some(planned) = plan.last_mut() else { return Err(fail!(Internal, "a request was not added")) };
     // SAFETY: passed on.
     unsafe { set_dst(planned, request)? };
@@ -286,19 +290,62 @@ fn is_of_the_file(error: &Error) -> bool {
     matches!(error.cause(), Broken(_) | DigestMismatch | Io | Limit | Unsupported)
 }
 
-/// The component that a request reads: the one it names, or the one with the numbers of its object.
-///
-/// # Safety
-/// Each pointer is NULL, or valid for `'a`.
-pub(in crate::capi) unsafe fn component_of<'a>(request: &zt_read_request) -> Result<&'a zt_component> {
-    // SAFETY: passed on.
-    let (component, object) = unsafe { (request.component.as_ref(), request.object.as_ref()) };
-    match (component, object) {
-        (Some(component), None) => Ok(component),
-        (None, Some(object)) if request.convert != 0 => object.numbers(),
-        (None, Some(_)) => Err(fail!(InvalidArgument, "it has an object, but convert is 0")),
-        (None, None) => Err(fail!(InvalidArgument, "both component and object are NULL")),
-        (Some(_), Some(_)) => Err(fail!(InvalidArgument, "it has both a component and an object")),
+/// What a request reads.
+#[derive(Clone, Copy)]
+pub(in crate::capi) enum Target<'a> {
+    Component(&'a zt_component),
+    /// The numbers of this object.
+    Object(&'a zt_object),
+}
+
+impl<'a> Target<'a> {
+    /// What a request names.
+    ///
+    /// # Safety
+    /// Each pointer is NULL, or valid for `'a`.
+    pub(in crate::capi) unsafe fn of(request: &zt_read_request) -> Result<Target<'a>> {
+        // SAFETY: passed on.
+        let (component, object) = unsafe { (request.component.as_ref(), request.object.as_ref()) };
+        match (component, object) {
+            (Some(component), None) => Ok(Target::Component(component)),
+            (None, Some(object)) if request.convert != 0 => Ok(Target::Object(object)),
+            (None, Some(_)) => Err(fail!(InvalidArgument, "it has an object, but convert is 0")),
+            (None, None) => Err(fail!(InvalidArgument, "both component and object are NULL")),
+            (Some(_), Some(_)) => Err(fail!(InvalidArgument, "it has both a component and an object")),
+        }
+    }
+
+    /// Its file.
+    pub(in crate::capi) fn owner(self) -> &'a zt_file {
+        match self {
+            Target::Component(component) => component.owner(),
+            Target::Object(object) => object.owner(),
+        }
+    }
+
+    pub(in crate::capi) fn handle(self) -> &'a Handle {
+        match self {
+            Target::Component(component) => &component.handle,
+            Target::Object(object) => &object.handle,
+        }
+    }
+
+    /// The object that it is, or is part of.
+    pub(in crate::capi) fn object(self) -> Result<Object<'a>> {
+        match self {
+            Target::Component(component) => component.component().map(|component| component.object()),
+            Target::Object(object) => object.object(),
+        }
+    }
+
+    /// Whether only threads that call the library may read its source.
+    pub(in crate::capi) fn is_callers_thread(self) -> Result<bool> {
+        match self {
+            Target::Component(component) => {
+                component.component().map(|component| component.is_callers_thread())
+            }
+            Target::Object(object) => Ok(object.object()?.components().any(|one| one.is_callers_thread())),
+        }
     }
 }
 
@@ -308,20 +355,31 @@ pub(in crate::capi) unsafe fn component_of<'a>(request: &zt_read_request) -> Res
 /// The numbers of a hyperslab are as many as the rank says.
 #[inline(always)] // into its place, not moved there: a request is large
 pub(in crate::capi) unsafe fn request_without_dst<'a>(
-    handle: &'a zt_component,
+    target: Target<'a>,
     request: &zt_read_request,
 ) -> Result<Request<'a>> {
     arg::zero(request.reserved, "zt_read_request.reserved")?;
-    let component = handle.component()?;
     let convert = match request.convert {
         0 => None,
         other => Some(types::dtype(other)?),
     };
-    // SAFETY: passed on.
-    let selection = unsafe { selection_of(&component, request)? };
     let verify = arg::flag(request.verify, "zt_read_request.verify")?;
     let lossy = arg::flag(request.lossy, "zt_read_request.lossy")?;
-    component.request_as(&selection, Wanted { convert, lossy, verify, tag: request.tag }, &mut [])
+    let wanted = Wanted { convert, lossy, verify, tag: request.tag };
+    match target {
+        Target::Component(handle) => {
+            let component = handle.component()?;
+            // SAFETY: passed on.
+            let selection = unsafe { selection_of(&component, request)? };
+            component.request_as(&selection, wanted, &mut [])
+        }
+        Target::Object(handle) => {
+            let object = handle.object()?;
+            // SAFETY: passed on.
+            let selected = unsafe { selected_of(&object, request)? };
+            object.request_as(&selected, wanted, &mut [])
+        }
+    }
 }
 
 /// What a request reads of its component.
@@ -330,45 +388,16 @@ pub(in crate::capi) unsafe fn request_without_dst<'a>(
 /// The numbers of a hyperslab are as many as the rank says.
 #[inline]
 unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
-    let zt_read_request { offset, rows, row_length, row_stride, dst_stride, .. } = *request;
-    let is_object = !request.object.is_null();
+    check_one_kind(request)?;
+    let zt_read_request { offset, length, rows, row_length, row_stride, .. } = *request;
     Ok(if rows > 0 {
-        let arrays = [request.start, request.count, request.step];
-        if request.length != 0 || arrays.iter().any(|array| !array.is_null()) {
-            return Err(fail!(InvalidArgument, "it has both rows and a range or a hyperslab"));
-        }
-        if is_object {
-            if row_length != 0 {
-                return Err(fail!(
-                    InvalidArgument,
-                    "row_length is {row_length}; for the rows of an object it is 0"
-                ));
-            }
-            return component.rows_of_object(offset, rows, row_stride.max(1));
-        }
         let row_stride = if row_stride == 0 { row_length } else { row_stride };
         Selection::Rows { offset, rows, row_length, row_stride }
-    } else if (row_length, row_stride, dst_stride) != (0, 0, 0) {
-        return Err(fail!(InvalidArgument, "it has row_length, row_stride or dst_stride, but no rows"));
     } else if !request.count.is_null() {
-        if (request.offset, request.length) != (0, 0) {
-            return Err(fail!(InvalidArgument, "it has both a range and a hyperslab"));
-        }
         // SAFETY: "the rank's number" of each.
-        Selection::Slab(unsafe {
-            hyperslab(&component.object(), request.start, request.count, request.step)?
-        })
-    } else if is_object && (request.offset, request.length) != (0, ZT_WHOLE) {
-        return Err(fail!(
-            InvalidArgument,
-            "offset is {} and length {}; of an object only rows, slices or all (length ZT_WHOLE) can be read",
-            request.offset,
-            request.length
-        ));
-    } else if !request.start.is_null() || !request.step.is_null() {
-        return Err(fail!(InvalidArgument, "it has start or step, but no count"));
+        Selection::Slab(unsafe { slab_of(&component.object(), request)? })
     } else {
-        match (request.offset, request.length) {
+        match (offset, length) {
             (0, ZT_WHOLE) => Selection::Whole,
             (offset, ZT_WHOLE) => {
                 let size = component.size()?;
@@ -378,6 +407,69 @@ unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request)
             (offset, length) => Selection::Range { offset, length },
         }
     })
+}
+
+/// What a request reads of the numbers of its object.
+///
+/// # Safety
+/// The numbers of a hyperslab are as many as the rank says.
+unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Result<Selected<'a>> {
+    check_one_kind(request)?;
+    let zt_read_request { offset, length, rows, row_length, row_stride, .. } = *request;
+    if rows > 0 {
+        if row_length != 0 {
+            return Err(fail!(
+                InvalidArgument,
+                "row_length is {row_length}; for the rows of an object it is 0"
+            ));
+        }
+        return Ok(Selected::Rows { first: offset, rows, stride: row_stride.max(1) });
+    }
+    if !request.count.is_null() {
+        // SAFETY: "the rank's number" of each.
+        return Ok(Selected::Slab(unsafe { slab_of(object, request)? }));
+    }
+    match (offset, length) {
+        (0, ZT_WHOLE) => Ok(Selected::Whole),
+        _ => Err(fail!(
+            InvalidArgument,
+            "offset is {offset} and length {length}; of an object only rows, slices or all (length ZT_WHOLE) can be read"
+        )),
+    }
+}
+
+/// Refuses a request that mixes a range, rows and a hyperslab.
+#[inline]
+fn check_one_kind(request: &zt_read_request) -> Result<()> {
+    let zt_read_request { offset, length, rows, row_length, row_stride, dst_stride, .. } = *request;
+    let why = if rows > 0 {
+        let arrays = [request.start, request.count, request.step];
+        if length == 0 && arrays.iter().all(|array| array.is_null()) {
+            return Ok(());
+        }
+        "it has both rows and a range or a hyperslab"
+    } else if (row_length, row_stride, dst_stride) != (0, 0, 0) {
+        "it has row_length, row_stride or dst_stride, but no rows"
+    } else if !request.count.is_null() {
+        if (offset, length) == (0, 0) {
+            return Ok(());
+        }
+        "it has both a range and a hyperslab"
+    } else if !request.start.is_null() || !request.step.is_null() {
+        "it has start or step, but no count"
+    } else {
+        return Ok(());
+    };
+    Err(fail!(InvalidArgument, "{why}"))
+}
+
+/// The hyperslab of a request.
+///
+/// # Safety
+/// Its numbers are as many as the rank says.
+unsafe fn slab_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Result<Hyperslab<'a>> {
+    // SAFETY: passed on.
+    unsafe { hyperslab(object, request.start, request.count, request.step) }
 }
 
 /// What a batch did, for C.

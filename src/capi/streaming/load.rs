@@ -2,11 +2,10 @@
 
 use crate::capi::advanced::hooks::thread_hooks;
 use crate::capi::arg;
-use crate::capi::finding::component::zt_component;
 use crate::capi::guard::{deliver, guard, guard_value};
 use crate::capi::opening::open::zt_file;
 use crate::capi::reading::batch::{
-    add_request, check_disjoint, component_of, stats_of, zt_read_request, zt_read_stats, REQUESTS,
+    add_request, check_disjoint, stats_of, zt_read_request, zt_read_stats, Target, REQUESTS,
 };
 use crate::capi::status::zt_status;
 use crate::capi::streaming::event::{
@@ -277,15 +276,15 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
         // SAFETY: NULL, or a component or object of a file that is open, and kept so.
-        let handle: &'static zt_component = unsafe { component_of(request)? };
-        let file = std::ptr::from_ref(handle.owner());
+        let target: Target<'static> = unsafe { Target::of(request)? };
+        let file = std::ptr::from_ref(target.owner());
         // Requests of one file mostly follow each other.
         if named.last().is_none_or(|(last, _)| *last != file) {
             named.try_reserve(1)?;
             named.push((file, plan.len()));
         }
         // SAFETY: passed on.
-        let planned = unsafe { add_request(&mut plan, handle, request)? };
+        let planned = unsafe { add_request(&mut plan, target, request)? };
         planned.in_ring = request.dst.is_null() && request.dst_size == 0;
         Ok(())
     };
