@@ -18,7 +18,7 @@
  * These rules hold for every function, unless its own text says otherwise.
  *
  * Failure. A function that can fail returns a zt_status; ZT_OK is 0. Results come through the last pointer arguments.
- * On failure they are unchanged, and handles are set to NULL. zt_last_error() describes the calling thread's last
+ * On failure they are unchanged, but a handle is set to NULL. zt_last_error() describes the calling thread's last
  * failure. Any function may return ZT_ERROR_INVALID_ARGUMENT and ZT_ERROR_OUT_OF_MEMORY. Functions that read or write
  * bytes may also return ZT_ERROR_CANCELLED (a progress callback stopped them), the status of a failed zt_source, zt_sink
  * or zt_store (ztensor_advanced.h), and, if they open a shard, what zt_open returns. The text of each function names the others.
@@ -310,8 +310,8 @@ size_t zt_object_count(const zt_file *file);
 /// zt_object_count.
 const zt_object *zt_object_at(const zt_file *file, size_t index);
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe what the field
-/// component points to; they are 0 if it is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding are the component's; they are 0
+/// if component is NULL.
 struct zt_object_info {
     size_t struct_size;
     const zt_object *object; ///< The object.
@@ -524,13 +524,13 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// Reads all numbers of an object as elements of another dtype, row-major.
 ///
 /// dtype: the target. dst, dst_size: memory for the bytes that zt_object_size_as gives; less is
-/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory behind them stays
-/// unchanged. On failure the content of dst is undefined.
+/// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory after them stays unchanged.
+/// On failure the content of dst is undefined.
 /// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
 /// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
-/// scalar formula, the formats zt.quant_group/1 and zt.mx/1 to the f32 nearest to (code - zero) * scale. For
-/// these dtype must be a float type.
+/// scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to the
+/// f32 nearest to (code - zero) * scale. For both, dtype must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
@@ -574,8 +574,8 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 #define ZT_WHOLE 18446744073709551615ull
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For the numbers of an object set object instead of component, and convert. Then choose: length = ZT_WHOLE
-/// for all; start and count for a slice; or rows.
+/// For the numbers of an object set the fields object and convert, and leave component NULL. Then set one of
+/// these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -608,8 +608,9 @@ struct zt_read_request {
     /// 0: ZT_ERROR_LIMIT.
     uint32_t lossy;
     uint32_t reserved; ///< Must be 0.
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
-    /// the whole last dimension: rows, offset and row_stride count rows, not bytes, and row_length must be 0.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
+    /// one whole last dimension: offset and row_stride are numbers of rows, and row_length must be 0.
+    /// dst_stride is in bytes.
     const zt_object *object;
 };
 
@@ -663,7 +664,7 @@ struct zt_read_stats {
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.
     const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
-    uint64_t failed; ///< Requests that failed.
+    uint64_t failed; ///< Requests that failed; of those refused before reading, only with keep_going.
 };
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -821,10 +822,9 @@ const char *zt_container_name(zt_container container);
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
 /// open, and every dst and the ring belong to it.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
-/// share slots; larger ones come in several pieces, in any order, which may end within an element. If a
-/// request larger than a slot is compressed, verified, or made of rows or a slice, it needs temporary memory
-/// for all of it, beside the ring: ZT_ERROR_LIMIT if that exceeds in_flight. A piece can be smaller than a
-/// slot.
+/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. Some
+/// requests larger than a slot need temporary memory for all of it beside the ring, ZT_ERROR_LIMIT if that
+/// exceeds in_flight: those compressed, verified, of rows or a slice, or for a sparse object or groups.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.
@@ -876,7 +876,8 @@ struct zt_load_options {
     uint32_t verify; ///< 1: check the digest of every component that is read whole and has one.
     uint32_t pinned; ///< As in zt_read_options.
     zt_load_order order; ///< Which requests begin first.
-    /// 1: report a failed request and go on. 0: the first failure is reported and ends the load.
+    /// 1: report a request that fails and go on; zt_load_start still refuses what manifests show to be wrong.
+    /// 0: the first failure is reported and ends the load.
     uint32_t keep_going;
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.
@@ -984,7 +985,7 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. With zt_value_dtype every element is exact.
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. What zt_value_dtype returns accepts them all.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1005,9 +1006,8 @@ ZT_NODISCARD zt_status zt_value_read_strings(const zt_value *value, const char *
 /// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
 /// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
-/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size. needed: receives the
-/// bytes of the whole text with its NUL; may be NULL.
-/// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
+/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size and returns ZT_OK.
+/// needed: receives the bytes of the whole text with its NUL; may be NULL.
 ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t size, size_t *needed);
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -1016,7 +1016,7 @@ ZT_NODISCARD zt_status zt_value_to_json(const zt_value *value, char *buf, size_t
 // zt_verify checks what opening does not read.
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. No read refuses what this function has accepted.
+/// bytes. After ZT_OK no read finds the contents damaged.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.
@@ -1223,10 +1223,10 @@ ZT_NODISCARD zt_status zt_write_data(zt_writer *writer, const void *data, size_t
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing. After the following failures the writer has failed.
-/// ZT_ERROR_UNSUPPORTED: canonical form stores equal bytes once, and the streamed bytes equal those of an
-/// earlier component. ZT_ERROR_CORRUPT: the components of a sparse or quantized object do not fit each other.
-/// ZT_ERROR_IO.
+/// component that the format needs is missing. After these failures the object stays open. After three others
+/// the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or quantized object do
+/// not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes equal those of an
+/// earlier component.
 ZT_NODISCARD zt_status zt_write_end(zt_writer *writer);
 
 /// A component to write.
@@ -1383,8 +1383,8 @@ ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object,
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
-/// the rules of 1.2. A 1.1 file becomes 1.2.0 if an object needs it and the others allow it
-/// (docs/versions.md).
+/// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
+/// old object is valid in 1.2 (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
 /// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is

@@ -103,7 +103,7 @@ sized_struct!(zt_verify_report:
 );
 
 /// Verifies a file, an object or a component: digests, decoding, sizes, sparse and quantized structure, bool
-/// bytes. No read refuses what this function has accepted.
+/// bytes. After ZT_OK no read finds the contents damaged.
 ///
 /// options: NULL for digests, contents and shards of the whole file. report: may be NULL; filled on failure,
 /// too.

@@ -83,7 +83,7 @@ pub(crate) struct StoredComponent<'f> {
 }
 
 /// Memory for numbers of an object between decoding and converting them.
-pub const NUMBERS_MEMORY: u64 = 512 << 10;
+const NUMBERS_MEMORY: u64 = 512 << 10;
 
 /// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
 const MIN_INDEXED: u64 = 128 << 10;

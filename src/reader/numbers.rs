@@ -140,8 +140,8 @@ impl<'f> Object<'f> {
         Ok(Request::of(blob, part, size, Wanted { convert: None, ..wanted }, dst))
     }
 
-    /// Fills `dst` with those of its numbers that are taken, of which it has several components, and returns
-    /// how many of them that loses.
+    /// Fills `dst` with those of its numbers that are taken, and returns how many of them that loses. Not for
+    /// numbers that are all in one component.
     pub(super) fn read_numbers(&self, to: Dtype, taken: &Taken<'_>, dst: &mut [u8]) -> Result<u64> {
         match self.stored_numbers(to)? {
             (Stored::Array(_), _) => Err(fail!(Internal, "an array is read by its component")),

@@ -172,7 +172,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. With zt_value_dtype every element is exact.
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. What zt_value_dtype returns accepts them all.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -329,9 +329,8 @@ pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_cha
 /// {"$map":[[key,value],...]}. Integers are written in full, also above 2^53.
 ///
 /// buf, size: receives the text and a NUL. If size is too small, buf gets the beginning of the text and a
-/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size. needed: receives the
-/// bytes of the whole text with its NUL; may be NULL.
-/// Returns ZT_ERROR_BUFFER_SIZE if size is too small, but ZT_OK for (NULL, 0).
+/// NUL, and the call returns ZT_ERROR_BUFFER_SIZE. (NULL, 0) only asks for the size and returns ZT_OK.
+/// needed: receives the bytes of the whole text with its NUL; may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_to_json(
     value: *const zt_value,

@@ -19,8 +19,8 @@ use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 use std::ptr::{copy_nonoverlapping, null};
 
-/// Metadata of an object. offset, stored_size, size, dtype, type and encoding describe what the field
-/// component points to; they are 0 if it is NULL.
+/// Metadata of an object. offset, stored_size, size, dtype, type and encoding are the component's; they are 0
+/// if component is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_object_info {

@@ -21,8 +21,8 @@ use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
 /// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For the numbers of an object set object instead of component, and convert. Then choose: length = ZT_WHOLE
-/// for all; start and count for a slice; or rows.
+/// For the numbers of an object set the fields object and convert, and leave component NULL. Then set one of
+/// these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -68,8 +68,9 @@ pub struct zt_read_request {
     pub lossy: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. One row is then
-    /// the whole last dimension: rows, offset and row_stride count rows, not bytes, and row_length must be 0.
+    /// The object whose numbers to read, as zt_object_read_as does; NULL if component is set. A row is then
+    /// one whole last dimension: offset and row_stride are numbers of rows, and row_length must be 0.
+    /// dst_stride is in bytes.
     pub object: *const zt_object,
 }
 
@@ -95,7 +96,7 @@ pub struct zt_read_stats {
     pub direct: u32,
     /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
-    /// Requests that failed.
+    /// Requests that failed; of those refused before reading, only with keep_going.
     pub failed: u64,
 }
 

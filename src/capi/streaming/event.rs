@@ -66,7 +66,8 @@ pub struct zt_load_options {
     pub pinned: u32,
     /// Which requests begin first.
     pub order: zt_load_order,
-    /// 1: report a failed request and go on. 0: the first failure is reported and ends the load.
+    /// 1: report a request that fails and go on; zt_load_start still refuses what manifests show to be wrong.
+    /// 0: the first failure is reported and ends the load.
     pub keep_going: u32,
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.

@@ -106,8 +106,8 @@ pub unsafe extern "C" fn zt_write_create(
 ///
 /// The old content stays valid until zt_write_finish. After a crash the file is either new, or zt_open
 /// reports an interrupted append and zt_repair restores the old file. In a 1.1 or 1.2 file new objects follow
-/// the rules of 1.2. A 1.1 file becomes 1.2.0 if an object needs it and the others allow it
-/// (docs/versions.md).
+/// the rules of 1.2. The version of a 1.1 file becomes 1.2.0 if a new object uses what 1.1 lacks, and every
+/// old object is valid in 1.2 (docs/versions.md).
 /// The writer locks the file until it ends; a second writer is ZT_ERROR_BUSY, readers are not stopped. Forked
 /// children share the lock. On file systems without locks the library compares the file's identity, size and
 /// time before writing, but two appends that begin at the same moment can both go on. zt_write_finish is
@@ -209,10 +209,10 @@ pub unsafe extern "C" fn zt_write_data(
 /// Ends the open object.
 /// Returns ZT_ERROR_STATE if none is open, ZT_ERROR_BUFFER_SIZE if a component has another size than
 /// announced or than its shape needs (more zt_write_data may follow), ZT_ERROR_INVALID_ARGUMENT if a
-/// component that the format needs is missing. After the following failures the writer has failed.
-/// ZT_ERROR_UNSUPPORTED: canonical form stores equal bytes once, and the streamed bytes equal those of an
-/// earlier component. ZT_ERROR_CORRUPT: the components of a sparse or quantized object do not fit each other.
-/// ZT_ERROR_IO.
+/// component that the format needs is missing. After these failures the object stays open. After three others
+/// the writer has failed: ZT_ERROR_IO; ZT_ERROR_CORRUPT if the components of a sparse or quantized object do
+/// not fit each other; ZT_ERROR_UNSUPPORTED if, in canonical form, the streamed bytes equal those of an
+/// earlier component.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
     guard(|| open(writer)?.end())
