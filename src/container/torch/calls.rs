@@ -35,6 +35,10 @@ impl Arguments {
     }
 }
 
+/// Bytes of the longest key of a storage. PyTorch writes a number. Keys are compared with each other, and a few
+/// bytes of a pickle repeat a long one.
+const LONGEST_KEY: usize = 256;
+
 /// What a persistent id stands for: ('storage', class, key, location, count) for a storage. Before PyTorch
 /// 1.6 a storage has a sixth field, and ('module', class, file, source) stands for the class.
 pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
@@ -63,6 +67,13 @@ pub fn persistent(heap: &mut Heap<'_>, id: Value) -> Result<Value> {
     let Value::Text(key) = key else {
         return Err(broken!(Rule::TorchStorage, "the key of a storage is {}, not a text", key.kind()));
     };
+    let length = heap.bytes(key).len();
+    if length > LONGEST_KEY {
+        return Err(broken!(
+            Rule::TorchStorage,
+            "the key of a storage has {length} bytes; at most {LONGEST_KEY} are allowed"
+        ));
+    }
     if heap.text(location).is_none() {
         return Err(wrong(format_args!("the location of a storage is {}", location.kind())));
     }

@@ -79,6 +79,10 @@ impl Unreadable {
 
 /// Finds what a name stands for; none if it has no meaning here.
 pub fn find(module: &[u8], name: &[u8]) -> Option<Global> {
+    // No known name is as long. A few bytes of a pickle repeat a long one.
+    if module.len().max(name.len()) > 64 {
+        return None;
+    }
     // Texts, because the compiler compares bytes one by one, in 5 KB. No known name is empty.
     let text = |name| std::str::from_utf8(name).unwrap_or_default();
     match (text(module), text(name)) {

@@ -17,7 +17,7 @@ const VISITS_PER_ITEM: usize = 16;
 /// Visits that are allowed however few items there are.
 const MIN_VISITS: usize = 1 << 20;
 
-/// Copying so many bytes of a key counts as one visit.
+/// Copying or comparing so many bytes of a key counts as one visit.
 const KEY_BYTES_PER_VISIT: usize = 256;
 
 /// Receives what is in a tree.
@@ -155,11 +155,16 @@ impl Walk<'_, '_> {
     }
 
     /// Rejects a dict with a key twice: PyTorch shows only the last one, and no program writes one.
-    fn check_keys(&self, id: Id) -> Result<()> {
-        let (budget, mut keys, mut items) = (self.heap.budget(), Vec::new(), self.heap.items(id));
+    fn check_keys(&mut self, id: Id) -> Result<()> {
+        let heap = self.heap;
+        let (budget, mut keys, mut items) = (heap.budget(), Vec::new(), heap.items(id));
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
             match key {
-                Value::Text(span) => push(budget, &mut keys, (None, self.heap.bytes(span)))?,
+                Value::Text(span) => {
+                    let text = heap.bytes(span);
+                    self.count_key(text)?;
+                    push(budget, &mut keys, (None, text))?;
+                }
                 Value::Int(number) => push(budget, &mut keys, (Some(number), &b""[..]))?,
                 _ => {}
             }
@@ -262,9 +267,13 @@ impl Walk<'_, '_> {
         self.count_visits(u32::try_from(copied).unwrap_or(u32::MAX))
     }
 
+    /// Counts a key: a few bytes of a pickle repeat a long one.
+    fn count_key(&mut self, text: &[u8]) -> Result<()> {
+        self.count_visits(u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX))
+    }
+
     fn append_text(&mut self, text: &[u8]) -> Result<()> {
-        // A long key that is reached in many ways is copied for each.
-        self.count_visits(u32::try_from(text.len() / KEY_BYTES_PER_VISIT).unwrap_or(u32::MAX))?;
+        self.count_key(text)?;
         if self.has_path() {
             extend(self.heap.budget(), &mut self.path, b".")?;
         }

@@ -376,6 +376,20 @@ fn what_holds_itself_or_doubles_ends() {
     assert_eq!(list_within(&whole(&many), 1 << 20).unwrap_err().cause(), Cause::Limit);
 }
 
+/// Comparing them would take hours.
+#[test]
+fn long_keys_that_are_repeated_are_refused() {
+    let pairs = b"h\0N".repeat(3000);
+    let many = [b"}(".to_vec(), text(&"x".repeat(1 << 20)), b"q\0N".to_vec(), pairs, b"u".to_vec()].concat();
+    assert_eq!(cause(many), Cause::Limit);
+    let with_key = |length| {
+        let one = storage("torch.FloatStorage", &"1".repeat(length), 0);
+        rebuild("_rebuild_tensor", &[one, int(0), ints(&[0]), ints(&[1])])
+    };
+    assert_eq!(lines(with_key(256)).len(), 1);
+    assert_eq!(rule(with_key(257)), Some(Rule::TorchStorage));
+}
+
 #[test]
 fn memory_is_charged() {
     let values = |byte: &[u8]| [b"(".to_vec(), byte.repeat(100_000), b"l".to_vec()].concat();
