@@ -129,7 +129,7 @@ header: ## generate include/ztensor.h from src/capi
 	ZT_BLESS=1 $(CARGO) test --locked --package ztensor-c --test repository header
 
 install: build ## install libraries, headers and zt under PREFIX, staged under DESTDIR
-	@sh cmake/install.sh $(T)/lib $(T)/release/zt $(PREFIX) "$(DESTDIR)"
+	@sh cmake/install.sh "$(T)/lib" "$(T)/release/zt" "$(PREFIX)" "$(DESTDIR)"
 
 release: ## make all artefacts of this version, with notes and sums (docs/releasing.md)
 	$(MAKE) -C packaging release

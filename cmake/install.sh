@@ -3,6 +3,7 @@
 # completions, licences. Nothing that is installed knows where it is. tests/consumers compares it with cmake --install.
 #     sh cmake/install.sh LIBRARIES PROGRAM PREFIX [DESTDIR [LIBDIR]]      PROGRAM: zt, or - for none. LIBDIR: lib
 set -eu
+umask 022
 
 [ $# -ge 3 ] || { echo "usage: install.sh LIBRARIES PROGRAM PREFIX [DESTDIR [LIBDIR]]" >&2; exit 2; }
 repo=$(cd "$(dirname "$0")/.." && pwd)
@@ -46,7 +47,7 @@ filled() { # TEMPLATE FOLDER
     name=${1##*/}
     sed "s|@PROJECT_VERSION@|$version|; s|@PROJECT_VERSION_MAJOR@|$major|; s|@PROJECT_DESCRIPTION@|$description|
         s|@CMAKE_SIZEOF_VOID_P@|$(($(getconf LONG_BIT) / 8))|
-        s|@config_up@|$(up "$libdir/cmake/ztensor")|; s|@config_includedir@|\${_ztensor_prefix}/include|
+        s|@config_prefix@|\${_ztensor_here}/$(up "$libdir/cmake/ztensor")|; s|@config_includedir@|\${_ztensor_prefix}/include|
         s|@config_libdir@|\${_ztensor_prefix}/$libdir|; s|@config_shareddir@|\${_ztensor_prefix}/$libdir|
         s|@ztensor_shared_name@|$shared|; s|@ztensor_static_name@|libztensor.a|
         s|@ztensor_shared_property@|IMPORTED_SONAME \"$soname\"|; s|@ztensor_native_libs@|$(echo "$native" | tr ' ' ';')|
@@ -60,21 +61,16 @@ filled "$repo/pkgconfig/ztensor.pc.in" "$lib/pkgconfig"
 copy 644 "$share/doc/ztensor" "$repo"/LICENSE*
 copy 644 "$share/man/man1" "$repo/man/zt.1"
 copy 644 "$share/man/man3" "$repo/man/ztensor.3"
-[ "$program" != - ] || exit 0
-
-copy 755 "$to/bin" "$program"
-# What completes its commands, where the shells look for it under a prefix.
-for place in bash:bash-completion/completions/zt fish:fish/vendor_completions.d/zt.fish zsh:zsh/site-functions/_zt; do
-    file=$share/${place#*:}
-    mkdir -p "${file%/*}"
-    "$program" completions "${place%%:*}" >"$file"
-done
+if [ "$program" != - ]; then
+    copy 755 "$to/bin" "$program"
+    sh "$repo/cmake/completions.sh" "$program" "$share"
+fi
 [ -z "$destdir" ] || exit 0
 
 # Linux keeps a list of the libraries that programs find. Only root writes it, and only of some folders.
 [ "$(id -u)" != 0 ] || ! command -v ldconfig >/dev/null || ldconfig
 echo "installed in $prefix"
 if ! ldconfig -p 2>/dev/null | grep -qF "$lib/$abi"; then
-    echo "to compile programs: export PKG_CONFIG_PATH=$lib/pkgconfig"
-    echo "to run them: export LD_LIBRARY_PATH=$lib"
+    echo "to compile programs: export PKG_CONFIG_PATH='$lib/pkgconfig'"
+    echo "to run them: export LD_LIBRARY_PATH='$lib'"
 fi

@@ -21,12 +21,7 @@ program=$CARGO_TARGET_DIR/$profile/zt
 mkdir -p "$out/root/bin"
 cp "$program" "$out/root/bin/zt"
 strip "$out/root/bin/zt" "$out/root/lib/libztensor.so.$version"
-# What completes its commands, where the shells look for it under a prefix.
-for place in bash:bash-completion/completions/zt fish:fish/vendor_completions.d/zt.fish zsh:zsh/site-functions/_zt; do
-    file=$out/root/share/${place#*:}
-    mkdir -p "${file%/*}"
-    "$out/root/bin/zt" completions "${place%%:*}" >"$file"
-done
+sh cmake/completions.sh "$out/root/bin/zt" "$out/root/share"
 strip --strip-unneeded "$out/root/lib/libztensor.a"
 remote=
 if stage_remote; then

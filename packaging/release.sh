@@ -1,13 +1,15 @@
 #!/bin/sh
 # A release of the version that Cargo.toml has: all that names a version agrees, CHANGELOG.md has its notes and its day,
 # what is shipped lies in OUT/release with SHA256SUMS, and git has the tag.
-#     sh packaging/release.sh [--dry-run] OUT      after build.sh, dist.sh, deb.sh and wheel.sh OUT
-# --dry-run makes no tag, and allows changes that are not committed and notes of an unreleased version.
+#     sh packaging/release.sh [--dry-run] OUT      after all that `make -C packaging release` makes in OUT
+# --dry-run makes no tag, and allows changes that are not committed, notes of an unreleased version, and that packages for
+# other machines are missing.
 set -eu
 
 dry=no
 [ "${1-}" != --dry-run ] || { dry=yes; shift; }
 [ $# -eq 1 ] || { echo "usage: release.sh [--dry-run] OUT" >&2; exit 2; }
+mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 . packaging/environment.sh
@@ -49,15 +51,16 @@ for file in "$out/ztensor-$version-$(uname -m)-linux-gnu.tar.xz" "$out/deb/"*"_$
     [ -f "$file" ] || fail "there is no $file"
     cp "$file" "$out/release"
 done
-# Of make -C packaging dist-elsewhere, deb-arm64 and wheels.
 for file in "$out/ztensor-$version-"*-linux-*.tar.xz "$out/ztensor-$version-"*-windows.zip "$out/deb-arm64/"*"_$version-1_arm64.deb" \
     "$out"/wheel-*-linux-*/"libztensor-$version-"*.whl; do
-    [ ! -f "$file" ] || cp "$file" "$out/release"
+    if [ -f "$file" ]; then cp "$file" "$out/release"; else [ $dry = yes ] || fail "there is no $file"; fi
 done
 cp "$out/root/share/doc/ztensor/sbom.cdx.json" "$out/release/ztensor-$version.cdx.json"
+[ ! -f "$out/root/share/doc/ztensor/sbom-remote.cdx.json" ] ||
+    cp "$out/root/share/doc/ztensor/sbom-remote.cdx.json" "$out/release/ztensor-remote-$version.cdx.json"
 "$cargo" package --quiet --locked --allow-dirty --no-verify --package ztensor-c
 cp "${CARGO_TARGET_DIR:-target}/package/ztensor-c-$version.crate" "$out/release"
-# What the next release is compared with: to be committed in packaging/abi.
+# What the next release is compared with: to be committed in the folder packaging/abi.
 if command -v abidw >/dev/null; then
     python3 packaging/abi.py describe include "$out/release/libztensor-$version.abi"
 elif [ $dry = no ]; then

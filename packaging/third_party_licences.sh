@@ -39,4 +39,4 @@ while IFS='|' read -r crate licence; do
     [ $found = yes ] || printf '\n(the crate carries no text of its own)\n'
 done <"$work/crates"
 printf '\n==== ggml (MIT): the tables in src/convert/blocks/grids.rs ====\n\n'
-cat src/convert/blocks/LICENSE-ggml-MIT
+cat LICENSE-ggml-MIT

@@ -74,26 +74,46 @@ installed_files() { # what there has to be, no more, and nothing that says where
     ! grep -rnF -e "$out" -e "$repo" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 
+same_files() { # A B: their bytes and modes
+    diff -r "$1" "$2" || return 1
+    for root in "$1" "$2"; do
+        (cd "$root" && find . -type f -exec stat -c '%a %n' {} + | sort) >"$out/modes.${root##*/}"
+    done
+    diff "$out/modes.${1##*/}" "$out/modes.${2##*/}"
+}
+
 without_cmake() { # `make install` gives the same files, byte for byte, in every folder for libraries
     rm -rf "$out/without_cmake"
-    sh "$repo/cmake/install.sh" "$out/build/lib" - "$out/without_cmake/plain" &&
-        diff -r "$prefix" "$out/without_cmake/plain" || return 1
+    (umask 077 && sh "$repo/cmake/install.sh" "$out/build/lib" - "$out/without_cmake/a plain") >"$out/says" &&
+        same_files "$prefix" "$out/without_cmake/a plain" || return 1
     libdir=lib/x86_64-linux-gnu
     sh "$repo/cmake/install.sh" "$out/build/lib" - /usr "$out/without_cmake/staged" $libdir || return 1
     configure "$repo" "$out/multiarch" -DZTENSOR_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=$libdir &&
         cmake --build "$out/multiarch" || return 1
     rm -rf "$out/multiarch-root"
-    DESTDIR=$out/multiarch-root cmake --install "$out/multiarch" && diff -r "$out/multiarch-root" "$out/without_cmake/staged"
+    DESTDIR=$out/multiarch-root cmake --install "$out/multiarch" && same_files "$out/multiarch-root" "$out/without_cmake/staged"
 }
 
 first_program() { # the README's: cc, pkg-config, run; what `make install` says to set is enough
-    root=$out/without_cmake/plain
+    eval "$(sed -n 's/.*: export \(.*\)/export \1/p' "$out/says")"
+    case ${PKG_CONFIG_PATH-} in "$out/without_cmake/a plain"/*) ;; *) return 1 ;; esac
     sed -n '/^```c$/,/^```$/p' "$repo/README.md" | sed '/^```/d' >"$out/list.c"
-    PKG_CONFIG_PATH=$root/lib/pkgconfig
-    export PKG_CONFIG_PATH
-    # shellcheck disable=SC2046 # words
-    ${CC:-cc} "$out/list.c" $(pkg-config --cflags --libs ztensor) -o "$out/list" || return 1
-    LD_LIBRARY_PATH=$root/lib "$out/list" "$data/v1.1/rs-1.1.1-digests.zt" | grep -q ' bytes at 0x'
+    # A shell reads what pkg-config prints: the prefix has a space.
+    eval "${CC:-cc} '$out/list.c' $(pkg-config --cflags --libs ztensor) -o '$out/list'" || return 1
+    "$out/list" "$data/v1.1/rs-1.1.1-digests.zt" | grep -q ' bytes at 0x'
+}
+
+merged() { # /lib is a link to /usr/lib, and CMake looks there
+    root=$out/multiarch-root
+    rm -f "$root/lib" && ln -s usr/lib "$root/lib" &&
+        project "$here/find_package" "$out/merged" "-Dztensor_DIR=$root/lib/x86_64-linux-gnu/cmake/ztensor"
+}
+
+whole_path() { # a folder for libraries that is given by its whole path
+    configure "$repo" "$out/absolute" -DZTENSOR_BUILD_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$out/absolute-prefix" \
+        "-DCMAKE_INSTALL_LIBDIR=$out/absolute-prefix/lib64" &&
+        cmake --build "$out/absolute" && cmake --install "$out/absolute" &&
+        project "$here/find_package" "$out/by_whole_path" "-Dztensor_DIR=$out/absolute-prefix/lib64/cmake/ztensor"
 }
 
 packaged() { # as a distribution would: prefix /usr, several architectures, DESTDIR
@@ -149,6 +169,8 @@ check installed_files installed_files
 check without_cmake without_cmake
 if [ $pkg_config = yes ]; then check first_program first_program; else skip first_program "there is no pkg-config"; fi
 if [ $pkg_config = yes ]; then check packaged packaged; else skip packaged "there is no pkg-config"; fi
+check merged merged
+check whole_path whole_path
 check find_package project "$here/find_package" "$out/find_package" "-DCMAKE_PREFIX_PATH=$prefix"
 check add_subdirectory project "$here/add_subdirectory" "$out/add_subdirectory" "-DZTENSOR_SOURCE=$repo"
 if git -C "$repo" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
