@@ -530,7 +530,7 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
 /// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
 /// scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to the
-/// f32 nearest to (code - zero) * scale. For both, dtype must be a float type.
+/// f32 that docs/formats.md defines. For both, dtype must be a float type.
 /// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
 /// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
 /// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
@@ -600,7 +600,7 @@ struct zt_read_request {
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
     uint64_t dst_stride;
-    uint32_t verify; ///< 1: check the digest if the component is read whole.
+    uint32_t verify; ///< 1: check the digests if the component or object is read whole.
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
     /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.
     zt_dtype convert;

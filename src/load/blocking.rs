@@ -18,6 +18,7 @@ use crate::model::sort::sort_by_key;
 use crate::source::direct::{Bounce, BOUNCE_SIZE};
 use crate::threads;
 use std::cell::Cell;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -256,7 +257,8 @@ fn run_jobs(mut request: Request<'_>) -> Result<()> {
     let capacity = bounce.capacity();
     let step = |_| Ok(());
     let (strategy, shared, bounce) = (&strategy, &shared, &mut bounce);
-    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized: &[] };
+    let is_counted = &AtomicBool::new(false);
+    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized: &[], is_counted };
     let mut do_job =
         |offset, dst, work| reader.read(&mut Job { source: 0, request: 0, offset, dst, work }, &request);
     jobs::split(&request, dst, &ONE_REQUEST, capacity, &mut do_job).map(drop)

@@ -42,6 +42,9 @@ pub(crate) trait Owner: Sync {
     /// The limit of what a compressed component may decode to, where one was set.
     fn max_decoded_size(&self) -> Option<u64>;
 
+    /// Stored bytes of all components of its object, and the memory that decoding its numbers takes.
+    fn cost_of_numbers(&self, component: &StoredComponent<'_>) -> (u64, u64);
+
     /// Whether a component of its object has a digest that can be checked.
     fn object_has_digest(&self, component: &StoredComponent<'_>) -> Result<bool>;
 
@@ -81,9 +84,6 @@ pub(crate) struct StoredComponent<'f> {
     /// Bools that are neither 0 nor 1 are refused.
     pub strict_bools: bool,
 }
-
-/// Memory for numbers of an object between decoding and converting them.
-const NUMBERS_MEMORY: u64 = 512 << 10;
 
 /// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
 const MIN_INDEXED: u64 = 128 << 10;
@@ -143,7 +143,7 @@ impl<'f> StoredComponent<'f> {
     pub fn decoding_memory(&self) -> u64 {
         match self.decoding {
             Decoding::Raw | Decoding::Frames(_) => 0,
-            Decoding::Numbers { .. } => NUMBERS_MEMORY,
+            Decoding::Numbers { .. } => self.owner.cost_of_numbers(self).1,
             Decoding::Array => self.array().map_or(0, |array| array.memory()),
         }
     }
@@ -336,9 +336,13 @@ impl StoredComponent<'_> {
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
     pub fn for_each_converted(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
+        self.for_each_converted_in(&(0..self.size), to, body)
+    }
+
+    fn for_each_converted_in(&self, range: &Range<u64>, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         let from = self.entry.element_type()?;
         let mut converted = Vec::new();
-        self.for_each_decoded(&mut |chunk| {
+        self.for_each_in(range, &mut |chunk| {
             let size = convert::converted_size(chunk.len() as u64, from, to)?;
             converted.clear();
             converted.try_reserve(in_memory(size)?)?;
@@ -350,33 +354,28 @@ impl StoredComponent<'_> {
         })
     }
 
+    /// How many numbers the conversion of a range to `to` loses.
+    pub fn count_lost(&self, range: &Range<u64>, to: Dtype) -> Result<u64> {
+        let mut lost = 0u64;
+        self.for_each_converted_in(range, to, &mut |_, _, more| {
+            lost = lost.saturating_add(more);
+            Ok(())
+        })?;
+        Ok(lost)
+    }
+
     /// Fills `dst`, which has the bytes for it, with elements as `to`, as a part of `all` bytes: those in the
-    /// `range` of its decoded bytes, which is all of them unless these are stored as they are. Refuses what
-    /// loses numbers, unless it is `lossy`.
-    pub fn convert_into(
-        &self,
-        range: &Range<u64>,
-        to: Dtype,
-        lossy: bool,
-        dst: &mut [u8],
-        all: u64,
-    ) -> Result<()> {
+    /// `range` of its decoded bytes, which is all of them unless these are stored as they are. Returns how
+    /// many numbers that loses.
+    pub fn convert_into(&self, range: &Range<u64>, to: Dtype, dst: &mut [u8], all: u64) -> Result<u64> {
         let (from, mut rest, mut lost) = (self.entry.element_type()?, dst, 0u64);
-        let is_part = range.end.saturating_sub(range.start) < self.size;
         self.for_each_in(range, &mut |chunk| {
             let produced = convert::converted_size(chunk.len() as u64, from, to)?;
             let now = take_front(&mut rest, produced)?;
             lost = lost.saturating_add(convert::convert(chunk, from, to, now, all)?);
             Ok(())
         })?;
-        if lost > 0 && !lossy && is_part {
-            lost = 0; // the message counts those of all parts
-            self.for_each_converted(to, &mut |_, _, more| {
-                lost = lost.saturating_add(more);
-                Ok(())
-            })?;
-        }
-        convert::refuse_loss(lost, to, lossy)
+        Ok(lost)
     }
 }
 

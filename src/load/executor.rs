@@ -250,7 +250,9 @@ impl<'a> Executor<'a> {
                         }
                     };
                     let (shared, oversized) = (&self.shared, &self.oversized[..]);
-                    let mut reader = JobReader { strategy, shared, bounce, step: &step, oversized };
+                    let is_counted = &task.is_counted;
+                    let mut reader =
+                        JobReader { strategy, shared, bounce, step: &step, oversized, is_counted };
                     request.component.unless_changed(reader.read(job, request))
                 }
             };

@@ -18,7 +18,7 @@ use crate::model::dtype::Dtype;
 use crate::source::direct::Bounce;
 use crate::source::READ_CHUNK;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Condvar;
 
 /// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
@@ -47,6 +47,8 @@ pub struct JobReader<'p, 's> {
     pub step: &'p Step<'p>,
     /// Requests that are made whole before they are copied piece by piece.
     pub oversized: &'p [Oversized<'s>],
+    /// A job of the request counts the numbers that all of them lose, and fails.
+    pub is_counted: &'p AtomicBool,
 }
 
 impl JobReader<'_, '_> {
@@ -129,7 +131,9 @@ impl JobReader<'_, '_> {
         };
         let _reservation = self.shared.budget.reserve(memory);
         self.strategy.count_stored(stored);
-        component.convert_into(range, to, request.wanted.lossy, dst, request.size())
+        let lost = component.convert_into(range, to, dst, request.size())?;
+        let is_part = range.end.saturating_sub(range.start) < request.covering_size();
+        self.refuse_loss(request, to, lost, is_part, || component.count_lost(&request.covering(), to))
     }
 
     /// Decodes numbers of an object: the request's part, or those from `offset` on.
@@ -144,31 +148,51 @@ impl JobReader<'_, '_> {
         let Decoding::Numbers { to, .. } = component.decoding else {
             return Err(fail!(Internal, "a component is read as the numbers of its object"));
         };
-        let _reservation = self.shared.budget.reserve(request.extra_memory());
-        self.strategy.count_stored(component.entry.stored_size);
+        let Range { start, end } = request.covering();
+        let first = offset.unwrap_or(start);
+        let (stored, memory) = component.owner.cost_of_numbers(component);
+        let _reservation = self.shared.budget.reserve(memory);
+        if first == start {
+            self.strategy.count_stored(stored); // once for a request
+        }
         if has_digest {
             component.owner.check_digests_of_object(component)?;
         }
         let read =
             |taken: &Taken<'_>, dst: &mut [u8]| component.owner.read_numbers(component, to, taken, dst);
-        let Range { start, end } = request.covering();
-        let mut lost = match (&request.part, offset) {
-            (Part::Slab(slab), _) => read(&Taken::Slab(slab), dst)?,
-            (Part::Whole | Part::Range { .. }, _) => read(&Taken::From(offset.unwrap_or(start)), dst)?,
+        let lost = match &request.part {
+            Part::Slab(slab) => read(&Taken::Slab(slab), dst)?,
+            Part::Whole | Part::Range { .. } => read(&Taken::From(first), dst)?,
         };
-        if lost > 0 && !request.wanted.lossy && (dst.len() as u64) < request.size() {
-            // The message counts those of all jobs.
+        self.refuse_loss(request, to, lost, (dst.len() as u64) < request.size(), || {
             let mut memory = zeroed(whole_units(HASH_CHUNK, to.size()))?;
-            let (mut at, mut left) = (start, end.saturating_sub(start));
-            lost = 0;
-            while left > 0 {
-                let now = memory.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                let now = memory.get_mut(..now).unwrap_or_default();
-                lost = lost.saturating_add(read(&Taken::From(at), now)?);
-                (at, left) = (at.saturating_add(now.len() as u64), left.saturating_sub(now.len() as u64));
+            let (mut at, mut lost) = (start, 0u64);
+            while at < end {
+                let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+                let size = memory.len().min(left);
+                lost =
+                    lost.saturating_add(read(&Taken::From(at), memory.get_mut(..size).unwrap_or_default())?);
+                at = at.saturating_add(size as u64);
             }
+            Ok(lost)
+        })
+    }
+
+    /// Refuses what loses numbers, unless that is accepted. The message has those of the whole request: one of
+    /// the jobs that do a part counts them, and the others leave the failure to it.
+    fn refuse_loss(
+        &self,
+        request: &Request<'_>,
+        to: Dtype,
+        lost: u64,
+        is_part: bool,
+        count: impl FnOnce() -> Result<u64>,
+    ) -> Result<()> {
+        match lost > 0 && !request.wanted.lossy && is_part {
+            false => refuse_loss(lost, to, request.wanted.lossy),
+            true if self.is_counted.swap(true, Ordering::Relaxed) => Ok(()),
+            true => refuse_loss(count()?, to, false),
         }
-        refuse_loss(lost, to, request.wanted.lossy)
     }
 
     /// Fills `dst` and compares the digest of what it gets, a little at a time.
@@ -325,7 +349,8 @@ impl JobReader<'_, '_> {
         let (outer, strategy, oversized) = (self.step, self.strategy, self.oversized);
         // Nothing of it is where it belongs before all is.
         let step = |_| outer(0);
-        let mut inner = JobReader { strategy, shared: &shared, bounce: self.bounce, step: &step, oversized };
+        let (bounce, is_counted) = (&mut *self.bounce, self.is_counted);
+        let mut inner = JobReader { strategy, shared: &shared, bounce, step: &step, oversized, is_counted };
         let mut do_job = |offset, dst, work| {
             step(0)?;
             inner.read(&mut Job { source: 0, request: 0, offset, dst, work }, request)

@@ -24,6 +24,8 @@ pub struct Task {
     left: AtomicUsize,
     failed: AtomicBool,
     has_digest: AtomicBool,
+    /// A job counts the numbers that all jobs lose, and will fail.
+    pub is_counted: AtomicBool,
 }
 
 /// Three lines of a processor's cache, with its request: a batch may have a great many.
@@ -44,7 +46,8 @@ pub struct JobEnd {
 impl Task {
     pub fn new(source: u32) -> Task {
         let (left, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Task { source, left, failed, has_digest: AtomicBool::new(false) }
+        let [has_digest, is_counted] = [AtomicBool::new(false), AtomicBool::new(false)];
+        Task { source, left, failed, has_digest, is_counted }
     }
 
     /// Sets the number of its jobs, and whether they check its digest.

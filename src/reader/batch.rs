@@ -102,6 +102,10 @@ impl Owner for File {
         self.max_decoded_size
     }
 
+    fn cost_of_numbers(&self, blob: &StoredComponent<'_>) -> (u64, u64) {
+        Object { file: self, entry: blob.object }.cost_of_numbers()
+    }
+
     fn object_has_digest(&self, blob: &StoredComponent<'_>) -> Result<bool> {
         let object = Object { file: self, entry: blob.object };
         object.components().try_fold(false, |has, component| Ok(has || component.has_known_digest()?))

@@ -87,11 +87,33 @@ impl<'f> Component<'f> {
                 return Ok(Loaded::Borrowed(bytes));
             }
         }
+        Ok(Loaded::Owned(AlignedBuffer::handed_out(self.checked_size()?, self.file.allocator)?))
+    }
+
+    /// Bytes of memory for all of it. Its stored bytes can have that many decoded ones.
+    fn checked_size(&self) -> Result<usize> {
         let blob = self.blob()?;
         let size = blob.size;
         blob.check_whole_size()?;
-        let size = usize::try_from(size)
-            .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))?;
-        Ok(Loaded::Owned(AlignedBuffer::handed_out(size, self.file.allocator)?))
+        usize::try_from(size)
+            .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))
+    }
+
+    /// The decoded bytes for one call, with any alignment: those of the file, also where the caller changed
+    /// them in a private mapping.
+    pub(super) fn load_for_call(&self) -> Result<Loaded<'f>> {
+        if let Some(bytes) = self.slice_for_call() {
+            return Ok(Loaded::Borrowed(bytes));
+        }
+        let size = self.checked_size().map_err(|e| self.wrap(e))?;
+        let mut buffer = AlignedBuffer::zeroed(size).map_err(|e| self.wrap(e))?;
+        self.read(buffer.as_mut_slice())?;
+        Ok(Loaded::Owned(buffer))
+    }
+
+    /// The bytes that [`Component::load_for_call`] needs no memory for.
+    pub(super) fn slice_for_call(&self) -> Option<&'f [u8]> {
+        let is_as_read = self.is_raw() && !self.entry.swaps() && !self.strict_bools();
+        self.source().ok()?.slice(self.entry.offset..self.entry.end()).filter(|_| is_as_read)
     }
 }

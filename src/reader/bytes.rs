@@ -182,7 +182,7 @@ impl<'f> Component<'f> {
     }
 
     /// Whether bools that are neither 0 nor 1 are refused.
-    fn strict_bools(&self) -> bool {
+    pub(super) fn strict_bools(&self) -> bool {
         self.file.strict && self.entry.dtype == Some(Dtype::Bool)
     }
 

@@ -154,7 +154,12 @@ impl<'f> Entries<'f> {
     }
 
     /// Writes the entries that are taken to their cells of `dst`. Returns how many numbers are lost.
-    pub(super) fn place(&mut self, values: Elements<'f>, to: Dtype, cells: &mut Cells<'_>) -> Result<u64> {
+    pub(super) fn place(
+        &mut self,
+        values: Elements<'f>,
+        to: Dtype,
+        cells: &mut TakenCells<'_>,
+    ) -> Result<u64> {
         let (mut floats, mut converted) = ([0u8; PIECE * 4], [0u8; PIECE * 16]);
         let (mut lost, each) = (0u64, cells.each);
         let block = values.from.1.map_or(values.from.0.block(), Logical::block);
@@ -209,7 +214,7 @@ impl<'f> Entries<'f> {
 }
 
 /// Memory of the cells that are taken.
-pub(super) struct Cells<'d> {
+pub(super) struct TakenCells<'d> {
     pub taken: &'d Taken<'d>,
     /// Bytes of a cell.
     pub each: usize,
@@ -218,7 +223,7 @@ pub(super) struct Cells<'d> {
     pub dst: &'d mut [u8],
 }
 
-impl Cells<'_> {
+impl TakenCells<'_> {
     fn get_mut(&mut self, cell: u64) -> Option<&mut [u8]> {
         let place = self.taken.place_of(cell.saturating_mul(self.each as u64))?;
         self.dst.get_mut(usize::try_from(place).ok()?..)?.get_mut(..self.each)

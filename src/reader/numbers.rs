@@ -13,18 +13,20 @@
 )]
 
 use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
-use super::entries::{Cells, Entries, Positions};
+use super::borrowed_or_read::Loaded;
+use super::entries::{Entries, Positions, TakenCells};
 use super::groups::{Decoder, Elements};
 use super::object::{Component, Object};
 use super::view::ViewPart;
 use crate::codec::Decoding;
-use crate::convert::{as_bytes, convert, converted_size, refuse_loss};
+use crate::convert::{as_bytes, convert, converted_size};
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::{Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, zeroed};
-use crate::model::dtype::{Block, Class, Dtype};
+use crate::model::dtype::{Block, Class, Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
 use crate::model::structure::Groups;
+use std::ops::Range;
 
 /// The layout of small floats with scales that are powers of two.
 const MX: &str = "zt.mx/1";
@@ -67,9 +69,6 @@ impl<'f> Object<'f> {
     /// The bytes behind them are not touched.
     pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<usize> {
         let (stored, size) = self.stored_numbers(to)?;
-        if let Stored::Array(data) = &stored {
-            data.check_array_bytes().map_err(|e| data.wrap(e))?;
-        }
         let capacity = dst.len();
         let Some(dst) = in_memory(size).ok().and_then(|size| dst.get_mut(..size)) else {
             return Err(self.wrap(fail!(
@@ -79,8 +78,10 @@ impl<'f> Object<'f> {
             )));
         };
         match &stored {
-            Stored::Array(data) => self.read_array(data, to, dst)?,
-            Stored::Entries(main, _) | Stored::Groups(main, _) => {
+            Stored::Array(data) if self.has_whole_blocks(data)? => {
+                data.run(Part::Whole, Some(to), dst, data.threads())?;
+            }
+            Stored::Array(main) | Stored::Entries(main, _) | Stored::Groups(main, _) => {
                 let threads = self.file.threads_for(size).min(main.threads_of_source());
                 let wanted = Wanted { convert: Some(to), ..Wanted::default() };
                 run_request(self.request_as(&Selected::Whole, wanted, dst)?, threads)?;
@@ -103,7 +104,12 @@ impl<'f> Object<'f> {
         let to = wanted.convert.ok_or_else(|| fail!(Internal, "numbers of no dtype")).map_err(wrap)?;
         let (stored, size) = self.stored_numbers(to)?;
         let (main, each, in_ranges) = match &stored {
+            // A last block with more elements than there are is cut when all of it is decoded.
+            Stored::Array(data) if matches!(selected, Selected::Whole) && !self.has_whole_blocks(data)? => {
+                (data, to.size() as u64, false)
+            }
             Stored::Array(data) => {
+                self.check_array(data)?;
                 let part = match selected {
                     Selected::Whole => Selection::Whole,
                     Selected::Slab(slab) => Selection::Slab(*slab),
@@ -144,10 +150,10 @@ impl<'f> Object<'f> {
     /// numbers that are all in one component.
     pub(super) fn read_numbers(&self, to: Dtype, taken: &Taken<'_>, dst: &mut [u8]) -> Result<u64> {
         match self.stored_numbers(to)? {
-            (Stored::Array(_), _) => Err(fail!(Internal, "an array is read by its component")),
+            (Stored::Array(data), _) => self.read_cut_array(&data, to, dst),
             (Stored::Entries(_, each), size) => {
                 let (each, are_all) = (in_memory(each)?, dst.len() as u64 == size);
-                self.read_entries(to, Cells { taken, each, are_all, dst })
+                self.read_entries(to, TakenCells { taken, each, are_all, dst })
             }
             (Stored::Groups(data, groups), _) => self.read_groups(&data, groups, to, taken, dst),
         }
@@ -214,15 +220,23 @@ impl<'f> Object<'f> {
         })
     }
 
-    fn read_array(&self, data: &Component<'f>, to: Dtype, dst: &mut [u8]) -> Result<()> {
+    /// Checks an array: that its component has the bytes that the shape takes.
+    fn check_array(&self, data: &Component<'f>) -> Result<()> {
         if let Format::Blocks(_) = self.format() {
             self.check_layout(true)?;
         }
+        data.check_array_bytes().map_err(|e| data.wrap(e))
+    }
+
+    /// Whether an array, which is checked, ends with its last block.
+    fn has_whole_blocks(&self, data: &Component<'f>) -> Result<bool> {
+        self.check_array(data)?;
         let block = data.known_block().map_err(|e| data.wrap(e))?;
-        if self.element_count().is_some_and(|count| block.divides(count)) {
-            return data.run(Part::Whole, Some(to), dst, data.threads());
-        }
-        // The last block has more elements than there are.
+        Ok(self.element_count().is_some_and(|count| block.divides(count)))
+    }
+
+    /// All elements of an array whose last block has more of them than there are.
+    fn read_cut_array(&self, data: &Component<'f>, to: Dtype, dst: &mut [u8]) -> Result<u64> {
         let (mut rest, mut lost) = (dst, 0u64);
         data.for_each_pair(to, &mut |_, numbers, more| {
             lost = lost.saturating_add(more);
@@ -231,7 +245,25 @@ impl<'f> Object<'f> {
             now.copy_from_slice(numbers.get(..size).unwrap_or_default());
             Ok(())
         })?;
-        refuse_loss(lost, to, false).map_err(|e| data.wrap(e))
+        Ok(lost)
+    }
+
+    /// Stored bytes of all its components, and the memory that decoding its numbers takes beside them.
+    pub(super) fn cost_of_numbers(&self) -> (u64, u64) {
+        let is_sparse = matches!(self.format(), Format::SparseCsr | Format::SparseCoo);
+        let (mut stored, mut memory) = (0u64, (DECODED as u64).saturating_mul(8));
+        for component in self.components() {
+            stored = stored.saturating_add(component.stored_size());
+            let is_in_pieces = !is_sparse && component.role() == "data" && component.is_raw();
+            if !is_in_pieces && component.slice_for_call().is_none() {
+                memory = memory.saturating_add(component.decoded_size().unwrap_or(0));
+            }
+            if is_sparse && component.role() == "values" && !self.positions_are_unique(&component) {
+                let entries = component.storage_count().unwrap_or(0);
+                memory = memory.saturating_add(entries.saturating_mul(BYTES_TO_COMPARE));
+            }
+        }
+        (stored, memory)
     }
 }
 
@@ -296,6 +328,9 @@ impl<'f> ViewPart<'f> {
     }
 }
 
+/// Memory for each entry of a sparse object that are compared with each other.
+const BYTES_TO_COMPARE: u64 = 12;
+
 /// Elements as f32 that are decoded before some of them are taken.
 const DECODED: usize = 32 << 10;
 
@@ -311,9 +346,15 @@ impl<'f> Object<'f> {
         taken: &Taken<'_>,
         dst: &mut [u8],
     ) -> Result<u64> {
-        let elements = |part: &Component<'f>| part.part()?.elements().map_err(|e| part.wrap(e));
-        let scales = elements(&self.required("scales")?)?;
-        let zeros = self.component("zeros").map(|zeros| elements(&zeros)).transpose()?;
+        let scales = self.required("scales")?;
+        let of_scales = scales.load_for_call()?;
+        let zeros = self.component("zeros");
+        let of_zeros = zeros.as_ref().map(Component::load_for_call).transpose()?;
+        let scales = scales.elements_of(of_scales.as_slice())?;
+        let zeros = match (&zeros, &of_zeros) {
+            (Some(zeros), Some(bytes)) => Some(zeros.elements_of(bytes.as_slice())?),
+            _ => None,
+        };
         let mut decoder = Decoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
         let width = to.size() as u64;
         let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
@@ -327,25 +368,26 @@ impl<'f> Object<'f> {
         };
         match taken {
             Taken::From(first) => {
-                let count = in_elements(rest.len() as u64);
-                data.decode_codes(&mut decoder, groups, in_elements(*first), count, &mut |numbers| {
-                    store(numbers, &mut rest)
-                })?;
+                let first = in_elements(*first);
+                let all = first..first.saturating_add(in_elements(rest.len() as u64));
+                let codes = data.codes(groups, all.clone())?;
+                codes.decode(&mut decoder, all, &mut |numbers| store(numbers, &mut rest))?;
             }
             Taken::Slab(slab) => {
                 let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
                 let mut decoded = Vec::new();
                 decoded.try_reserve_exact(DECODED)?;
+                let all = slab.covering().unwrap_or_default();
+                let codes = data.codes(groups, in_elements(all.start)..in_elements(all.end))?;
                 for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
-                    let (first, count) = (in_elements(piece.source_offset), in_elements(piece.source_size()));
+                    let first = in_elements(piece.source_offset);
+                    let elements = first..first.saturating_add(in_elements(piece.source_size()));
                     if piece.count == 1 {
-                        data.decode_codes(&mut decoder, groups, first, count, &mut |numbers| {
-                            store(numbers, &mut rest)
-                        })?;
+                        codes.decode(&mut decoder, elements, &mut |numbers| store(numbers, &mut rest))?;
                         continue;
                     }
                     decoded.clear();
-                    data.decode_codes(&mut decoder, groups, first, count, &mut |numbers| {
+                    codes.decode(&mut decoder, elements, &mut |numbers| {
                         decoded.extend_from_slice(numbers); // within what was reserved
                         Ok(())
                     })?;
@@ -361,22 +403,45 @@ impl<'f> Object<'f> {
         Ok(lost)
     }
 
-    fn read_entries(&self, to: Dtype, mut cells: Cells<'_>) -> Result<u64> {
-        let (mut entries, values, role) = match self.format() {
-            Format::SparseCsr => {
-                let view = self.csr_view()?;
-                let values = view.values.elements();
-                (Entries::new(view.nnz, Positions::Rows(view)), values, "indices")
-            }
-            _ => {
-                let view = self.coo_view()?;
-                let values = view.values.elements();
-                (Entries::new(view.nnz, Positions::Coordinates(view)), values, "coords")
-            }
-        };
-        let positions = self.required(role)?;
-        if !self.positions_are_unique(&positions) {
-            let memory = |nnz| self.comparable_entries(&positions, nnz, 12);
+    fn read_entries(&self, to: Dtype, cells: TakenCells<'_>) -> Result<u64> {
+        if self.format() == Format::SparseCsr {
+            let csr = self.csr_geometry()?;
+            let loaded =
+                [csr.values.load_for_call()?, csr.indices.load_for_call()?, csr.indptr.load_for_call()?];
+            let view = self.csr_view_of(&csr, loaded.each_ref().map(Loaded::as_slice))?;
+            let values = view.values.elements();
+            return self.place_entries(
+                to,
+                Entries::new(view.nnz, Positions::Rows(view)),
+                values,
+                &csr.indices,
+                cells,
+            );
+        }
+        self.check_layout(true)?;
+        let coo = self.coo_geometry()?;
+        let loaded = [coo.values.load_for_call()?, coo.coords.load_for_call()?];
+        let view = self.coo_view_of(&coo, loaded.each_ref().map(Loaded::as_slice))?;
+        let values = view.values.elements();
+        self.place_entries(
+            to,
+            Entries::new(view.nnz, Positions::Coordinates(view)),
+            values,
+            &coo.coords,
+            cells,
+        )
+    }
+
+    fn place_entries<'b>(
+        &self,
+        to: Dtype,
+        mut entries: Entries<'b>,
+        values: Result<Elements<'b>>,
+        positions: &Component<'f>,
+        mut cells: TakenCells<'_>,
+    ) -> Result<u64> {
+        if !self.positions_are_unique(positions) {
+            let memory = |nnz| self.comparable_entries(positions, nnz, BYTES_TO_COMPARE);
             entries.find_equal(&memory).map_err(|e| positions.wrap(e))?;
         }
         if entries.has_equal() && !matches!(to.class(), Class::Float | Class::Bfloat) {
@@ -393,40 +458,75 @@ impl<'f> Object<'f> {
     }
 }
 
-impl Component<'_> {
-    /// Gives `body` the elements of the codes in it from the element `first` on.
-    fn decode_codes(
+impl<'f> Component<'f> {
+    fn elements_of<'b>(&self, bytes: &'b [u8]) -> Result<Elements<'b>> {
+        self.part_of(bytes)?.elements().map_err(|e| self.wrap(e))
+    }
+
+    /// The codes in it, if only these elements are decoded. Those of a compressed component are decompressed
+    /// here, but for all of them that is done piece by piece.
+    fn codes(&self, groups: Groups, elements: Range<u64>) -> Result<Codes<'f>> {
+        let wrap = |e| self.wrap(e);
+        let blob = self.blob().map_err(wrap)?;
+        let from = self.entry.element_type().map_err(wrap)?;
+        let mut codes = Codes { component: *self, blob, from, groups, bytes: None };
+        let Range { start, end } = codes.bytes_of(&elements);
+        if !self.is_raw() && end.saturating_sub(start) < blob.size {
+            blob.check_whole_size().map_err(wrap)?; // before memory is asked for
+            let length = end.saturating_sub(start);
+            let mut bytes = in_memory(length).and_then(zeroed).map_err(wrap)?;
+            self.run(Part::Range { offset: start, length }, None, &mut bytes, 1)?;
+            codes.bytes = Some((start, bytes));
+        }
+        Ok(codes)
+    }
+}
+
+/// The codes of an object.
+struct Codes<'f> {
+    component: Component<'f>,
+    blob: StoredComponent<'f>,
+    from: (Dtype, Option<Logical>),
+    groups: Groups,
+    /// Decompressed bytes, and which the first one is.
+    bytes: Option<(u64, Vec<u8>)>,
+}
+
+impl Codes<'_> {
+    fn bytes_of(&self, elements: &Range<u64>) -> Range<u64> {
+        let (per, width) = (self.groups.codes_per_element.max(1), self.from.0.size() as u64);
+        let start = elements.start.checked_div(per).unwrap_or(0).saturating_mul(width);
+        start..elements.end.div_ceil(per).saturating_mul(width).min(self.blob.size)
+    }
+
+    /// Gives `body` these elements.
+    fn decode(
         &self,
         decoder: &mut Decoder<'_>,
-        groups: Groups,
-        first: u64,
-        count: u64,
+        elements: Range<u64>,
         body: &mut dyn FnMut(&[f32]) -> Result<()>,
     ) -> Result<()> {
-        let (from, blob) =
-            self.entry.element_type().and_then(|from| Ok((from, self.blob()?))).map_err(|e| self.wrap(e))?;
-        let (per, width) = (groups.codes_per_element.max(1), from.0.size() as u64);
-        let of_word = first.checked_div(per).unwrap_or(0);
-        let end = first.saturating_add(count).div_ceil(per);
-        let range = of_word.saturating_mul(width)..end.saturating_mul(width).min(blob.size);
+        let per = self.groups.codes_per_element.max(1);
         // The first word may have elements before the first, the last one codes behind the last.
-        let mut skipped = usize::try_from(first.checked_rem(per).unwrap_or(0)).unwrap_or(usize::MAX);
-        let mut left = count;
-        decoder.go_to(of_word.saturating_mul(per));
+        let before = elements.start.checked_rem(per).unwrap_or(0);
+        let mut skipped = usize::try_from(before).unwrap_or(usize::MAX);
+        let mut left = elements.end.saturating_sub(elements.start);
+        decoder.go_to(elements.start.saturating_sub(before));
+        let range = self.bytes_of(&elements);
         let mut decode = |chunk: &[u8]| {
-            decoder.decode(chunk, from, &mut |numbers| {
+            decoder.decode(chunk, self.from, &mut |numbers| {
                 let numbers = numbers.get(skipped.min(numbers.len())..).unwrap_or_default();
                 let now = numbers.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                 (skipped, left) = (0, left.saturating_sub(now as u64));
                 body(numbers.get(..now).unwrap_or_default())
             })
         };
-        if self.is_raw() || range.end.saturating_sub(range.start) == blob.size {
-            return self.unless_changed(blob.for_each_in(&range, &mut decode));
-        }
-        let size = range.end.saturating_sub(range.start); // at most what their numbers take in the destination
-        let mut codes = zeroed(in_memory(size)?)?;
-        self.run(Part::Range { offset: range.start, length: size }, None, &mut codes, 1)?;
-        decode(&codes).map_err(|e| self.wrap(e))
+        let Some((first, bytes)) = &self.bytes else {
+            return self.component.unless_changed(self.blob.for_each_in(&range, &mut decode));
+        };
+        let [start, end] = [range.start, range.end]
+            .map(|at| usize::try_from(at.saturating_sub(*first)).unwrap_or(usize::MAX));
+        let bytes = bytes.get(start..end).ok_or_else(|| fail!(Internal, "codes that were not decompressed"));
+        bytes.and_then(decode).map_err(|e| self.component.wrap(e))
     }
 }

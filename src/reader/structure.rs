@@ -6,7 +6,6 @@
 use super::file::File;
 use super::object::{Component, Object};
 use super::shared_bytes::{Aliases, Verified};
-use super::view::ViewPart;
 use crate::codec::{Codec, Coding, KnownSize};
 use crate::container::contents::{self, ElementCheck, Positions};
 use crate::error::{broken, fail, Cause, Error, Quoted, Result, Rule};
@@ -388,24 +387,6 @@ impl Object<'_> {
                 Ok(())
             })
         })
-    }
-
-    /// As [`Object::check_rows`], for a view, whose parts are in memory.
-    pub(super) fn check_viewed_rows(
-        &self,
-        csr: &CsrGeometry<'_>,
-        indices: &ViewPart<'_>,
-        indptr: &ViewPart<'_>,
-    ) -> Result<()> {
-        if !self.positions_are_unique(&csr.indices) {
-            return Ok(());
-        }
-        let mut rows = RowOrder::default();
-        let width = indptr.dtype.size() as u64;
-        let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
-        let checked =
-            each_index(indices.dtype, indices.bytes(), 0, |value, at| rows.check(value, at, &mut pointer));
-        checked.map_err(|e| csr.indices.wrap(e))
     }
 
     /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for

@@ -2,10 +2,11 @@
 
 use super::borrowed_or_read::Loaded;
 use super::object::{Component, Object};
+use super::structure::{number, CooGeometry, CsrGeometry};
 use crate::error::{fail, Result};
 use crate::model::dtype::Dtype;
 use crate::model::manifest::{Format, LogicalType};
-use crate::model::structure::{parse_packing, Groups, IndexCheck, LayoutCheck};
+use crate::model::structure::{each_index, parse_packing, Groups, IndexCheck, LayoutCheck, RowOrder};
 use crate::model::value::{Kind, Text, Value};
 
 /// One component of a view.
@@ -85,8 +86,12 @@ pub struct QuantizedView<'f> {
 }
 
 impl<'f> Component<'f> {
-    pub(super) fn part(&self) -> Result<ViewPart<'f>> {
-        let bytes = self.cached_bytes()?;
+    fn part(&self) -> Result<ViewPart<'f>> {
+        self.part_of(self.cached_bytes()?)
+    }
+
+    /// Its decoded bytes as elements.
+    pub(super) fn part_of<'b>(&self, bytes: &'b [u8]) -> Result<ViewPart<'b>> {
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
             self.entry.dtype.ok_or_else(|| fail!(Internal, "a readable component without a dtype"))?;
@@ -134,18 +139,46 @@ impl<'f> Object<'f> {
     pub fn csr_view(&self) -> Result<CsrView<'f>> {
         self.check_format(Format::SparseCsr)?;
         let csr = self.csr_geometry()?;
+        let CsrGeometry { values, indices, indptr, .. } = &csr;
+        self.csr_view_of(&csr, [values.cached_bytes()?, indices.cached_bytes()?, indptr.cached_bytes()?])
+    }
+
+    /// The parts of a sparse_csr object, whose bytes these are, checked to be one.
+    pub(super) fn csr_view_of<'b>(
+        &self,
+        csr: &CsrGeometry<'f>,
+        [values, indices, indptr]: [&'b [u8]; 3],
+    ) -> Result<CsrView<'b>> {
         let view = CsrView {
             rows: csr.rows,
             columns: csr.columns,
             nnz: csr.nnz,
-            values: csr.values.part()?,
-            indices: csr.indices.part()?,
-            indptr: csr.indptr.part()?,
+            values: csr.values.part_of(values)?,
+            indices: csr.indices.part_of(indices)?,
+            indptr: csr.indptr.part_of(indptr)?,
         };
         check_part(&csr.indptr, &view.indptr, &mut IndexCheck::Pointers { previous: 0, nnz: csr.nnz })?;
         check_part(&csr.indices, &view.indices, &mut IndexCheck::Columns { columns: csr.columns })?;
-        self.check_viewed_rows(&csr, &view.indices, &view.indptr)?;
+        self.check_viewed_rows(csr, &view.indices, &view.indptr)?;
         Ok(view)
+    }
+
+    /// Checks that column indices rise within each row, where its container asks for that.
+    fn check_viewed_rows(
+        &self,
+        csr: &CsrGeometry<'_>,
+        indices: &ViewPart<'_>,
+        indptr: &ViewPart<'_>,
+    ) -> Result<()> {
+        if !self.positions_are_unique(&csr.indices) {
+            return Ok(());
+        }
+        let mut rows = RowOrder::default();
+        let width = indptr.dtype.size() as u64;
+        let mut pointer = |row: u64| Ok(number(indptr.dtype, indptr.bytes(), row.saturating_mul(width)));
+        let checked =
+            each_index(indices.dtype, indices.bytes(), 0, |value, at| rows.check(value, at, &mut pointer));
+        checked.map_err(|e| csr.indices.wrap(e))
     }
 
     /// The parts of a sparse_coo object, checked to be one.
@@ -153,10 +186,23 @@ impl<'f> Object<'f> {
         self.check_format(Format::SparseCoo)?;
         self.check_layout(true)?;
         let coo = self.coo_geometry()?;
+        self.coo_view_of(&coo, [coo.values.cached_bytes()?, coo.coords.cached_bytes()?])
+    }
+
+    /// The parts of a sparse_coo object, whose bytes these are, checked to be one.
+    pub(super) fn coo_view_of<'b>(
+        &self,
+        coo: &CooGeometry<'f>,
+        [values, coords]: [&'b [u8]; 2],
+    ) -> Result<CooView<'b>>
+    where
+        'f: 'b,
+    {
         let (shape, nnz) = (self.shape(), coo.nnz);
-        let view = CooView { nnz, shape, values: coo.values.part()?, coords: coo.coords.part()? };
+        let (values, coords) = (coo.values.part_of(values)?, coo.coords.part_of(coords)?);
+        let view = CooView { nnz, shape, values, coords };
         check_part(&coo.coords, &view.coords, &mut IndexCheck::Coordinates { shape, nnz })?;
-        self.check_cells(&coo, None)?;
+        self.check_cells(coo, None)?;
         Ok(view)
     }
 

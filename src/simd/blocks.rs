@@ -5,6 +5,12 @@
 #[cfg(target_arch = "x86_64")]
 use super::has_avx2;
 
+/// The values of iq4_nl and iq4_xs: data of the format.
+pub(crate) const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+
+/// Twice the values of f4_e2m1, so that they are integers. The scales are halved. -0 is 0 here.
+pub(crate) const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
 /// For each type of so many bytes and elements: decodes whole blocks, as many as both have. False if the
 /// processor has no instructions for it; then nothing was done.
 macro_rules! block_types {
@@ -61,11 +67,8 @@ block_types! {
     reason = "what is read and written is in the block and its elements"
 )]
 mod x86 {
+    use super::{FP4, IQ4};
     use std::arch::x86_64::*;
-
-    /// The values of iq4_nl and iq4_xs, and twice those of f4_e2m1: see `convert::blocks`.
-    const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-    const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
     macro_rules! functions {
         ($(

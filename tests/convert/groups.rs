@@ -10,11 +10,11 @@ use layouts::{bytes_of, floats, numbers, open, read_by, same, F4};
 use ztensor::error::Cause;
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Version;
-use ztensor::reader::{BatchOptions, Selected};
+use ztensor::reader::{BatchOptions, BatchStats, File, Hyperslab, Selected, Wanted};
 use ztensor::writer::WriterOptions;
 
 /// An object of `zt.quant_group/1`.
-struct Quantized {
+pub struct Quantized {
     shape: Vec<u64>,
     axis: u64,
     group_size: u64,
@@ -32,7 +32,7 @@ fn width(word: &str) -> u64 {
 }
 
 impl Quantized {
-    fn object(&self) -> Object {
+    pub fn object(&self) -> Object {
         let mut parts = vec![Part::new("data", self.word, self.data.clone()), self.scales.clone()];
         parts.extend(self.zeros.clone());
         parts.sort_by_key(|part| (part.role.len(), part.role));
@@ -78,7 +78,7 @@ fn scales_of(numbers: &[f32]) -> Part {
 }
 
 /// 2 rows of 4 codes of 4 bits in groups of 2.
-fn quantized() -> Quantized {
+pub fn quantized() -> Quantized {
     Quantized {
         shape: vec![2, 4],
         axis: 1,
@@ -399,20 +399,32 @@ fn large_groups_are_decoded_in_ranges() {
         let object = file.objects().next().unwrap();
         let lost = expected.iter().filter(|number| number.abs() >= 65520.0).count();
         assert!(lost > 1000);
+        let lost_in_all = lost;
         for threads in [1, 3] {
             let options = BatchOptions { threads, chunk_size: 1 << 16, ..BatchOptions::default() };
             let whole = read_by(&options, &object, &Selected::Whole, Dtype::F16, 2 * expected.len());
             let error = whole.unwrap_err();
             assert_eq!(error.cause(), Cause::Limit);
             assert!(error.message().contains(&format!(" {lost} finite numbers")), "{error}");
-            // Rows that lose nothing, although others between them do.
+            // Only what is read counts: the last row loses numbers, the rows between are not asked for.
             let some = Selected::Rows { first: 3, rows: 2, stride: 399 - 3 };
             let wanted = [3, 399].map(|row| &expected[row * 1000..][..1000]).concat();
             let lost = wanted.iter().filter(|number| number.abs() >= 65520.0).count();
             let found = read_by(&options, &object, &some, Dtype::F16, 4000).unwrap_err();
             assert!(lost > 0 && found.message().contains(&format!(" {lost} finite number")), "{found}");
-            let some = Selected::Rows { first: 3, rows: 2, stride: 1 };
-            assert_eq!(read_by(&options, &object, &some, Dtype::F16, 4000).unwrap().len(), 4000);
+            let some = Selected::Slab(Hyperslab { start: &[3, 0], count: &[2, 1], step: Some(&[390, 1]) });
+            assert!(expected[3000] < 65520.0 && expected[393_000] < 65520.0);
+            assert_eq!(read_by(&options, &object, &some, Dtype::F16, 4).unwrap().len(), 4);
+            let all = BatchOptions { keep_going: true, chunk_size: 4096, ..options };
+            let error = read_by(&all, &object, &Selected::Whole, Dtype::F16, 2 * expected.len()).unwrap_err();
+            assert!(error.message().contains(&format!(" {lost_in_all} finite numbers")), "{error}");
+            // What is read is counted once, however many jobs share it.
+            let mut memory = vec![0; 4 * expected.len()];
+            let wanted = Wanted { convert: Some(Dtype::F32), ..Wanted::default() };
+            let mut request = object.request_as(&Selected::Whole, wanted, &mut memory).unwrap();
+            let (one, mut stats) = (std::slice::from_mut(&mut request), BatchStats::default());
+            File::read_batch(one, &options, &|_, _| {}, &|_, _| true, &mut stats).unwrap();
+            assert_eq!(stats.stored_bytes, object.components().map(|c| c.stored_size()).sum::<u64>());
         }
     }
 }

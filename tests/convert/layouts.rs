@@ -9,7 +9,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{
-    BatchOptions, BatchStats, File, Hyperslab, Object, OpenOptions, Selected, Selection, Wanted,
+    BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, Selection, Wanted,
 };
 use ztensor::writer::WriterOptions;
 
@@ -161,8 +161,75 @@ fn packed_floats_are_read_low_half_first_and_no_further_than_they_go() {
             let data = common::data(&file, "o");
             let request = data.request_as(&Selection::Whole, wanted, &mut memory);
             assert_eq!(request.is_ok(), count == 200_004);
+            let object = file.find("o").unwrap();
+            let whole = read(&object, &Selected::Whole, Dtype::F32, 4 * count as usize).unwrap();
+            assert_eq!(whole, of_f32(&[&expected[..], &last].concat()));
         }
     }
+}
+
+/// A request for an object is refused as `read_as` is.
+#[test]
+fn arrays_of_another_size_than_their_shape_are_refused() {
+    for (written, blocks) in [(1u8, 1u64), (3, 3)] {
+        let bytes = vec![0x11; 18 * blocks as usize];
+        let parts = vec![common::Part { role: "data", dtype: Dtype::U8, logical: None, bytes }];
+        let attributes = r#"{"elems_per_block": 32, "block_bytes": 18}"#;
+        let (name, shape) = ("b".into(), vec![blocks, 32]);
+        let sample = Sample { name, format: "gguf.q4_0/1", shape, attributes, parts };
+        let mut bytes = common::file_of(&common::without_digests(), &[sample]);
+        // The shape [blocks, 32] in CBOR becomes [2, 32].
+        let at = bytes.windows(4).rposition(|window| window == [0x82, written, 0x18, 32]).unwrap();
+        bytes[at + 1] = 2;
+        let file = common::open(bytes);
+        let object = file.find("b").unwrap();
+        assert_eq!(object.size_as(Dtype::F32).unwrap(), 256);
+        let whole = object.read_as(Dtype::F32, &mut [0; 256]).unwrap_err();
+        assert!(matches!(whole.cause(), Cause::Broken(_)), "{whole}");
+        for selected in [Selected::Whole, Selected::Rows { first: 0, rows: 1, stride: 1 }] {
+            let error = read(&object, &selected, Dtype::F32, 256).unwrap_err();
+            assert_eq!(error.cause(), whole.cause(), "{error}");
+        }
+    }
+}
+
+/// Reads give the bytes of the file, not those that the caller changed in its mapping; and keep nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn numbers_are_those_of_the_file_in_every_mode() {
+    let folder = common::Folder::new();
+    let group = crate::groups::quantized().object();
+    for (name, bytes, role) in
+        [("sparse.zt", sparse_bytes(), "values"), ("group.zt", file(&[group]), "scales")]
+    {
+        let path = folder.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut seen = Vec::new();
+        for mode in [Mode::Map, Mode::Private, Mode::Read] {
+            let file = File::open(&path, &OpenOptions { mode, ..OpenOptions::default() }).unwrap();
+            let object = file.objects().next().unwrap();
+            if mode == Mode::Private {
+                let borrowed = object.component(role).unwrap().borrow().unwrap();
+                // SAFETY: a private mapping may be written to; nothing else looks at it.
+                #[allow(unsafe_code)]
+                unsafe {
+                    borrowed.as_ptr().cast_mut().write_bytes(0x41, borrowed.len());
+                }
+            }
+            seen.push(numbers(&file, Dtype::F32).unwrap());
+        }
+        assert!(seen[0] == seen[1] && seen[0] == seen[2], "{name}");
+    }
+}
+
+fn sparse_bytes() -> Vec<u8> {
+    let values =
+        common::Part { role: "values", dtype: Dtype::F32, logical: None, bytes: of_f32(&[1.0, 2.0]) };
+    let bytes = common::numbers(&[0, 3]);
+    let coords = common::Part { role: "coords", dtype: Dtype::U64, logical: None, bytes };
+    let (name, parts) = ("s".into(), vec![values, coords]);
+    let sample = Sample { name, format: "sparse_coo", shape: vec![4], attributes: "{}", parts };
+    common::file_of(&WriterOptions::default(), &[sample])
 }
 
 #[test]

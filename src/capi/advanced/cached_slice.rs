@@ -14,7 +14,7 @@ const COUNT: u64 = 2;
 const STEP: u64 = 4;
 /// Flag for the numbers of an object.
 const OF_OBJECT: u64 = 16;
-/// Flag for a request with rows, a digest check or a conversion: its key has four numbers more.
+/// Flag for a request with rows, a digest check or a conversion: its key has five numbers more.
 const HAS_MORE: u64 = 8;
 
 /// The key of a slice: all numbers of the request but its destination and its tag.

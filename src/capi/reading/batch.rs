@@ -58,7 +58,7 @@ pub struct zt_read_request {
     /// From one row to the next at dst, at least row_length; 0 for row_length. Bytes between rows stay
     /// unchanged.
     pub dst_stride: u64,
-    /// 1: check the digest if the component is read whole.
+    /// 1: check the digests if the component or object is read whole.
     pub verify: u32,
     /// The dtype to convert to, as zt_object_read_as does; 0 for none. Sizes at dst are those after
     /// conversion. Ranges, rows and slices must then be whole elements, or whole blocks of a block type.

@@ -11,12 +11,7 @@
 //! `j + 16` in its high half.
 
 use super::parts::{f16_at, part};
-
-/// The values of iq4_nl and iq4_xs: data of the format.
-pub(super) const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-
-/// Twice the values of f4_e2m1, so that they are integers. The scales are halved. -0 is 0 here.
-pub(super) const FP4: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+use crate::simd::blocks::{FP4, IQ4};
 
 #[inline(always)]
 pub(super) fn iq4_nl(block: &[u8; 18], out: &mut [f32; 32]) {
@@ -32,7 +27,7 @@ pub(super) fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
 
 /// The scale of group `n`.
 #[inline(always)]
-pub(super) fn iq4_xs_scale(block: &[u8; 136], n: usize) -> f32 {
+fn iq4_xs_scale(block: &[u8; 136], n: usize) -> f32 {
     let low = block[4 + n / 2] >> (4 * (n % 2)) & 15;
     let high = block[2 + n / 4] >> (2 * (n % 4)) & 3;
     f16_at(block, 0) * (f32::from(low | high << 4) - 32.0)
@@ -52,7 +47,7 @@ pub(super) fn nvfp4(block: &[u8; 36], out: &mut [f32; 64]) {
 
 /// `2^(e - 128)`: half of what an e8m0 is. 255 is not a NaN.
 #[inline(always)]
-pub(super) fn half_of_e8m0(e: u8) -> f32 {
+fn half_of_e8m0(e: u8) -> f32 {
     f32::from_bits(match e {
         0 | 1 => 0x0020_0000 << e, // subnormal
         _ => (u32::from(e) - 1) << 23,
