@@ -7,14 +7,20 @@ import math
 from typing import Any
 
 from . import _declarations as c
-from ._library import Handle, Unsupported, check, dtype_number, lib
+from ._library import Handle, InvalidArgument, Unsupported, check, dtype_number, lib
 
-NUMPY = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "|i1", "u64": "<u8",
-         "u32": "<u4", "u16": "<u2", "u8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16"}
+# What NumPy, ml_dtypes and PyTorch call elements; README.md has the table.
+NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
+         "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool", "complex64": "complex64",
+         "complex128": "complex128"}
 ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e4m3fnuz": "float8_e4m3fnuz",
              "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu"}
+# Two 4-bit floats in a byte, which is how PyTorch counts them.
+PAIRS = "f4_e2m1_x2"
+TORCH = {**NUMPY, **ML_DTYPES, "complex32": "complex32", PAIRS: "float4_e2m1fn_x2"}
 _STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
-_NAMES = {**{v[1:]: k for k, v in NUMPY.items()}, **{v: k for k, v in ML_DTYPES.items()}}
+_NAMES = {other: name for name, other in {**NUMPY, **ML_DTYPES}.items()}
+_NAMED = {**{name: name for name in TORCH}, **{other: name for name, other in TORCH.items()}}
 
 
 def numpy_dtype(name: str) -> Any:
@@ -23,7 +29,7 @@ def numpy_dtype(name: str) -> Any:
     import numpy
 
     if name in NUMPY:
-        return numpy.dtype(NUMPY[name].replace("<", "="))
+        return numpy.dtype(NUMPY[name])
     if name in ML_DTYPES:
         try:
             import ml_dtypes
@@ -32,6 +38,32 @@ def numpy_dtype(name: str) -> Any:
         if hasattr(ml_dtypes, ML_DTYPES[name]):
             return numpy.dtype(getattr(ml_dtypes, ML_DTYPES[name]))
     raise Unsupported(f"NumPy has no dtype for {name}")
+
+
+def named(dtype: Any) -> str:
+    """The library's name of a dtype that a program gives: "float32", "f32", or a dtype of NumPy, ml_dtypes or PyTorch."""
+    if type(dtype).__module__ == "torch":
+        name = str(dtype).partition(".")[2]
+    elif isinstance(dtype, str):
+        name = dtype
+        if name in ("i8", "u8"):
+            long = NUMPY[name]
+            raise InvalidArgument(f"dtype {name!r} is 8 bits here and 8 bytes in NumPy: pass {long!r} or {long[:-1] + '64'!r}")
+    else:
+        import numpy
+
+        name = numpy.dtype(dtype).name  # or a TypeError
+    if name not in _NAMED:
+        raise InvalidArgument(f"dtype {name!r} is not a type of numbers, such as 'float32', 'float16' or 'bfloat16'")
+    return _NAMED[name]
+
+
+def target_number(name: str) -> int:
+    """The number of a dtype to which the library converts numbers, from what it is called here."""
+    if name.startswith(("complex", "f8_", "f4_")):
+        raise Unsupported(f"numbers cannot be converted to {TORCH[name]}, but to float64, float32, float16, bfloat16, "
+                          "integers and bool")
+    return dtype_number(name)
 
 
 def stored_dtype(dtype: str, type):
@@ -44,7 +76,7 @@ def stored_dtype(dtype: str, type):
 
 def element_name(dtype) -> str:
     """What the library calls the elements of a NumPy dtype."""
-    name = _NAMES.get(dtype.name) or _NAMES.get(dtype.str[1:])
+    name = _NAMES.get(dtype.name)
     if name is None:
         raise Unsupported(f"no dtype for NumPy's {dtype}")
     return name

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
-from ._component import Component, Unversioned, names_of, versioned
-from ._elements import Retained, array, numpy_dtype, stored_dtype
-from ._library import (Handle, InvalidArgument, NotFound, Unsupported, check, dtype_name, dtype_number, field_text,
-                       filled, format_name, lib, sized, text, type_name)
+from ._callbacks import Carrier, Progress
+from ._component import Component, Unversioned, names_of, read_options, versioned
+from ._elements import Retained, array, named, numpy_dtype, stored_dtype, target_number
+from ._library import (Handle, InvalidArgument, NotFound, Unsupported, block_of, check, dtype_name, field_text, filled,
+                       format_name, lib, options, sized, text, type_name)
 from ._value import Value, attributes
 
 
@@ -94,11 +95,38 @@ class Object(Handle, Mapping[str, Component]):
             raise NotFound(f"object {self.name!r} has no component {role!r}")
         return Component(self._file, found)
 
-    def numpy(self, **how: Any) -> Any:
-        """A dense object as an array of its shape; see Component.numpy."""
-        if lib.zt_object_format(self._live()) != c.ZT_FORMAT_DENSE:
-            raise Unsupported(f"object {self.name!r} is {self.format}, not dense: take its components")
+    def numpy(self, *, dtype: Any = None, **how: Any) -> Any:
+        """A dense object as an array of its shape; see Component.numpy.
+
+        dtype, such as "float32" or numpy.float16: the numbers of any object, decoded into a new array. Blocks and groups
+        are decoded, what a sparse object does not store is 0. Each number is rounded once; LimitExceeded if a finite one
+        would become infinite or does not fit an integer. Complex numbers become pairs in a last dimension of 2."""
+        if dtype is not None:
+            info, wanted = self._info, named(dtype)
+            if info.format != c.ZT_FORMAT_DENSE or (type_name(info.type) or dtype_name(info.dtype)) != wanted:
+                return self._converted(info, wanted, **how)
+        elif lib.zt_object_format(self._live()) != c.ZT_FORMAT_DENSE:
+            raise Unsupported(f"object {self.name!r} is {self.format}, not dense: pass dtype=\"float32\" for its numbers, "
+                              "or take its components")
         return self["data"].numpy(self.shape, **how)
+
+    def _converted(self, info: Any, name: str, *, threads: int = 0, verify: bool = False, progress: Progress = None) -> Any:
+        import numpy
+
+        number, kind = target_number(name), numpy_dtype(name)
+        size = size_as(self._live(), number)
+        made = numpy.empty(size // kind.itemsize, kind)
+        if (threads or verify or progress) and is_array(info):
+            carrier = Carrier()
+            request = options(c.zt_read_request, object=self._live(), length=c.ZT_WHOLE, convert=number,
+                              dst=made.ctypes.data, dst_size=size)
+            wanted = read_options(carrier, threads, verify, "auto", progress)
+            carrier.check(lib.zt_read_batch(self._file._live(), ctypes.byref(request), 1, ctypes.byref(wanted), None))
+        else:
+            if verify:
+                self._file.verify(progress, checks=["digests"], threads=threads, object=self)
+            check(lib.zt_object_read_as(self._live(), number, made.ctypes.data, size, None))
+        return made.reshape(self.shape if made.size == self.element_count else (*self.shape, 2))
 
     def tensor(self) -> Any:
         """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked
@@ -132,21 +160,9 @@ class Object(Handle, Mapping[str, Component]):
         return Quantized(self.shape, view.bits, view.group_size, text(view.packing), *parts, view.weights_per_element,
                          view.axis, view.zero_point, bool(view.msb_first), bool(view.zeros_packed))
 
-    def size_as(self, dtype: str) -> int:
-        """Bytes of all numbers as elements of another dtype; Unsupported if the library cannot convert them."""
-        size = ctypes.c_uint64()
-        check(lib.zt_object_size_as(self._live(), dtype_number(dtype), ctypes.byref(size)))
-        return size.value
-
-    def read_as(self, dtype: str) -> Any:
-        """All numbers of the object as another dtype, in an array of its shape; complex numbers are pairs in a last dimension
-        of 2."""
-        import numpy
-
-        size, kind = self.size_as(dtype), numpy_dtype(dtype)
-        made, written = numpy.empty(size // kind.itemsize, kind), ctypes.c_size_t()
-        check(lib.zt_object_read_as(self._live(), dtype_number(dtype), made.ctypes.data, made.nbytes, ctypes.byref(written)))
-        return made.reshape(self.shape if made.size == self.element_count else (*self.shape, 2))
+    def size_as(self, dtype: Any) -> int:
+        """Bytes of all numbers as another dtype, as ``numpy(dtype=...)`` gives them; Unsupported if they cannot be converted."""
+        return size_as(self._live(), target_number(named(dtype)))
 
     def read_slice(self, start: Sequence[int], count: Sequence[int], step: Optional[Sequence[int]] = None) -> Any:
         """A hyperslab of a dense object as a new array; only its bytes are read, as far as the encoding allows."""
@@ -171,6 +187,18 @@ class Object(Handle, Mapping[str, Component]):
     def unversioned(self) -> Unversioned:
         """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""
         return Unversioned(self)
+
+
+def is_array(info) -> bool:
+    """Whether batches and loads convert the numbers of an object: one component has all of them, and whole blocks."""
+    known = type_name(info.type)
+    return bool(info.component) and (not known or lib.zt_object_element_count(info.object) % block_of(known)[0] == 0)
+
+
+def size_as(handle, number: int) -> int:
+    size = ctypes.c_uint64()
+    check(lib.zt_object_size_as(handle, number, ctypes.byref(size)))
+    return size.value
 
 
 def numbers(values):

@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from . import _safetensors
 from ._component import names_of
-from ._elements import Retained, type_numbers
+from ._elements import PAIRS, Retained, type_numbers
 from ._file import File, listed
 from ._library import (AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name, field_text,
                        filled, format_name, lib, options, sized, type_name)
@@ -24,8 +24,6 @@ from ._writer import Writer
 
 _ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
 
-# Two 4-bit floats in a byte, which is how PyTorch counts them.
-PAIRS = "f4_e2m1_x2"
 # What a file is written as, by the end of its name.
 CONTAINERS = {".zt": "zt", ".safetensors": "safetensors"}
 # Types of elements that zTensor 1.2 does not have.

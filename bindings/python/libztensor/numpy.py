@@ -18,7 +18,7 @@ from typing import Any, Dict, Optional, Union
 import numpy
 
 from . import _weights
-from ._elements import array, element_name, numpy_dtype
+from ._elements import PAIRS, array, element_name, numpy_dtype
 from ._file import File
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
@@ -28,7 +28,7 @@ __all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_fi
 
 def _dtype(type: str):
     """The dtype of elements; 4-bit floats come as bytes of two."""
-    return numpy_dtype("u8" if type in (_weights.PAIRS, "f4_e2m1") else type)
+    return numpy_dtype("u8" if type in (PAIRS, "f4_e2m1") else type)
 
 
 class _NumPy:

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 
 from . import _upload, _weights
+from ._elements import PAIRS, TORCH
 from ._file import File
 from ._library import AnyPath, Unsupported
 from ._library import ZTensorError as SafetensorError
@@ -27,15 +28,10 @@ from ._weights import Opened
 
 __all__ = ["SafetensorError", "iterate", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
-_NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
-          "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool", "complex32": "complex32",
-          "complex64": "complex64", "complex128": "complex128", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float8_e5m2",
-          "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz", "f8_e8m0": "float8_e8m0fnu",
-          _weights.PAIRS: "float4_e2m1fn_x2"}
-_DTYPES = {name: getattr(torch, torch_name) for name, torch_name in _NAMES.items() if hasattr(torch, torch_name)}
+_DTYPES = {name: getattr(torch, torch_name) for name, torch_name in TORCH.items() if hasattr(torch, torch_name)}
 _TYPES = {dtype: name for name, dtype in _DTYPES.items()}
 _UPLOADED = 1 << 20  # below this a ring and the threads that fill it take longer than a copy
-_SINCE = {_weights.PAIRS: "2.8", "f8_e8m0": "2.7"}
+_SINCE = {PAIRS: "2.8", "f8_e8m0": "2.7"}
 
 
 def _dtype(type: str):
@@ -123,7 +119,7 @@ def _to_write(tensors) -> list:
         if tensor.dtype not in _TYPES:
             raise Unsupported(f"no dtype for PyTorch's {tensor.dtype}")
         type, shape = _TYPES[tensor.dtype], tuple(tensor.shape)
-        if type == _weights.PAIRS:
+        if type == PAIRS:
             if not shape:
                 raise Unsupported(f"{name!r}: a scalar of {tensor.dtype} is two numbers, and has no shape in a file")
             type, shape = "f4_e2m1", (*shape[:-1], shape[-1] * 2)

@@ -221,7 +221,7 @@ def test_modes_limits_and_advice(abc):
         part.advise("willneed")
         with pytest.raises(libztensor.InvalidArgument):
             part.advise("perhaps")
-        assert part.read_range(4, 4) == np.float32(1).tobytes() and f["a"].read_as("i8").ravel().tolist() == list(range(64))
+        assert part.read_range(4, 4) == np.float32(1).tobytes() and f["a"].numpy(dtype="int8").ravel().tolist() == list(range(64))
         assert f["a"].size_as("f64") == 512
         assert bytes(f.bytes()) == before and f.bytes().readonly
         tensor = f["a"].tensor()

@@ -182,15 +182,3 @@ def test_the_data_of_an_object_is_taken_and_not_its_first_component(tmp_path):
     assert load_file(tmp_path / "a.zt")["a"].tolist() == [0, 1, 2]
     with safe_open(tmp_path / "a.zt") as f:
         assert f.get_tensor("a").tolist() == [0, 1, 2] and f.get_slice("a")[1:].tolist() == [1, 2]
-
-
-def test_numbers_of_objects(tmp_path):
-    path = tmp_path / "a.zt"
-    with libztensor.create(path) as w:
-        w.add("a", np.arange(6, dtype="i2").reshape(2, 3))
-        w.add("pairs", np.array([1 + 2j, 3], "c8"))
-        w.add_csr("csr", (1, 2), np.ones(1, "f4"), np.zeros(1), np.array([0, 1]))
-    with libztensor.open(path) as f:
-        assert f["a"].read_as("f64").tolist() == [[0, 1, 2], [3, 4, 5]]
-        assert f["pairs"].read_as("f32").tolist() == [[1, 2], [3, 0]] and f["pairs"].size_as("f64") == 32
-        assert f["csr"].read_as("f32").tolist() == [[1, 0]] and f["csr"].size_as("f32") == 8

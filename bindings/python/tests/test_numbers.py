@@ -1,0 +1,199 @@
+"""Numbers of any object as a dtype that the caller names: blocks, groups, sparse objects, small floats."""
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import libztensor
+
+DATA = Path(__file__).resolve().parents[3] / "tests/data"
+BLOCKS = DATA / "foreign/valid/amber-all-types-hand.gguf"
+SMALL = DATA / "foreign/valid/amber-all-dtypes-python.safetensors"
+GROUPS = DATA / "v2/cases/lq-sound.zt"
+FLOATS = ["float64", "float32", "float16", "bfloat16"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.zt"
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(6, dtype="i2").reshape(2, 3))
+        w.add("floats", np.array([0.5, -1.5, 300]))
+        w.add("pairs", np.array([1 + 2j, 3], "c8"))
+        w.add("scalar", np.array(3.5))
+        w.add("empty", np.zeros((0, 3), "f4"))
+        w.add_csr("csr", (2, 3), np.array([5, 6], "f4"), [0, 2], [0, 0, 2])
+        w.add_coo("coo", (2, 2), np.array([1, 2, 4], "f4"), [[0, 1, 1], [1, 0, 0]])
+    return path
+
+
+def q4_0(data):
+    """ggml's formula: 32 numbers in 18 bytes, the low halves of the bytes first."""
+    blocks = np.frombuffer(data, [("scale", "<f2"), ("codes", "u1", 16)])
+    codes = np.concatenate([blocks["codes"] & 15, blocks["codes"] >> 4], 1).astype("f4") - 8
+    return codes * blocks["scale"].astype("f4")[:, None]
+
+
+def q8_0(data):
+    blocks = np.frombuffer(data, [("scale", "<f2"), ("codes", "i1", 32)])
+    return blocks["codes"].astype("f4") * blocks["scale"].astype("f4")[:, None]
+
+
+@pytest.mark.parametrize("name, formula", [("Q4_0/amber", q4_0), ("Q8_0/amber", q8_0)])
+def test_blocks_have_the_numbers_of_their_formula(name, formula):
+    path = BLOCKS if name.startswith("Q8") else DATA / "foreign/valid/amber-align-64.gguf"
+    with libztensor.open(path) as f:
+        found = f[name] if name in f else f["enc.0.mlp.up"]
+        expected = formula(found["data"].read()).reshape(found.shape)
+        array = found.numpy(dtype="float32")
+        assert array.dtype == np.float32 and np.array_equal(array, expected) and array.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_all_block_types_become_every_float(dtype):
+    kinds = set()
+    with libztensor.open(BLOCKS) as f:
+        for name, found in f.items():
+            if not found["data"].type:
+                continue
+            exact = found.numpy(dtype="float64")
+            if dtype == "float16" and (np.isfinite(exact) & (abs(exact) > 65519)).any():
+                with pytest.raises(libztensor.LimitExceeded, match="finite numbers? would become infinite as f16"):
+                    found.numpy(dtype=dtype)
+                continue
+            kinds.add(found["data"].type)
+            array = found.numpy(dtype=dtype)
+            assert array.shape == found.shape and array.dtype.name == dtype, name
+            # Each number is rounded to f32, and once more to what is smaller.
+            np.testing.assert_array_equal(array.astype("f8"), exact.astype("f4").astype(array.dtype).astype("f8"))
+    assert len(kinds) >= (12 if dtype == "float16" else 25), kinds
+
+
+def test_small_floats_are_those_of_ml_dtypes():
+    seen = set()
+    with libztensor.open(SMALL) as f:
+        for found in f.values():
+            kind = found["data"].type
+            if not kind or kind.startswith("complex"):
+                continue
+            seen.add(kind)
+            if kind == "f4_e2m1":
+                pairs = np.frombuffer(found["data"].read(), "u1")
+                expected = np.stack([pairs & 15, pairs >> 4], 1).view(ml_dtypes.float4_e2m1fn)
+            else:
+                expected = np.frombuffer(found["data"].read(), libztensor.numpy_dtype(kind))
+            expected = expected.astype("f4").reshape(found.shape)
+            np.testing.assert_array_equal(found.numpy(dtype=np.float32), expected)
+    assert seen == {"f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f4_e2m1"}
+
+
+def test_groups_have_the_numbers_of_their_formula():
+    with libztensor.open(GROUPS) as f:
+        found = f["q"]
+        parts, (rows, columns) = found.quantized(), found.shape
+        codes = np.frombuffer(found["data"].read(), "u1")
+        codes = np.stack([codes & 15, codes >> 4], 1).reshape(rows, columns).astype("f8")
+        each = lambda one: one.reshape(rows, -1).astype("f8").repeat(parts.group_size, 1)  # noqa: E731
+        expected = ((codes - each(parts.zeros)) * each(parts.scales)).astype("f4")
+        assert np.array_equal(found.numpy(dtype="float32"), expected)
+        with pytest.raises(libztensor.Unsupported, match='object "q": numbers of "zt.quant_group/1" can become f64, f32'):
+            found.numpy(dtype="int32")
+        with pytest.raises(libztensor.Unsupported, match="not dense: pass dtype="):
+            found.numpy()
+
+
+def test_sparse_objects_are_filled_with_zeros(path):
+    with libztensor.open(path) as f:
+        assert f["csr"].numpy(dtype="float32", verify=True).tolist() == [[0, 0, 0], [5, 0, 6]]
+        assert f["coo"].numpy(dtype="float16").tolist() == [[0, 1], [6, 0]], "equal coordinates are summed"
+        assert f["csr"].size_as("float16") == 12
+
+
+def test_dense_numbers_become_others(path):
+    with libztensor.open(path) as f:
+        assert f["a"].numpy(dtype="float64").tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert f["a"].numpy(dtype="uint8").tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert f["a"].numpy(dtype=bool).tolist() == [[False, True, True], [True] * 3]
+        assert f["floats"].numpy(dtype="int64").tolist() == [0, -2, 300], "ties to even"
+        assert f["pairs"].numpy(dtype="float32").tolist() == [[1, 2], [3, 0]] and f["pairs"].size_as("f64") == 32
+        scalar, empty = f["scalar"].numpy(dtype="float32"), f["empty"].numpy(dtype="float16")
+        assert scalar.shape == () and scalar == 3.5 and empty.shape == (0, 3) and empty.dtype == np.float16
+
+
+def test_numbers_that_have_the_dtype_already_stay_where_they_are(path):
+    with libztensor.open(path) as f:
+        for dtype in ("float64", np.float64, float, np.dtype(">f8")):
+            array = f["floats"].numpy(dtype=dtype)
+            assert np.shares_memory(array, f["floats"].numpy()) and not array.flags.writeable
+        assert f["pairs"].numpy(dtype="complex64").tolist() == [1 + 2j, 3]
+    assert array.tolist() == [0.5, -1.5, 300], "it outlives the file"
+
+
+def test_a_dtype_has_many_names(path):
+    with libztensor.open(path) as f:
+        for dtype in ("float32", "f32", np.float32, np.dtype("f4"), np.dtype(">f4")):
+            assert f["a"].numpy(dtype=dtype).dtype == np.dtype("float32")
+        for dtype in ("bfloat16", "bf16", ml_dtypes.bfloat16):
+            assert f["a"].numpy(dtype=dtype).dtype == ml_dtypes.bfloat16
+        for dtype, error, words in [
+                ("float12", libztensor.InvalidArgument, "dtype 'float12' is not a type of numbers"),
+                ("i8", libztensor.InvalidArgument, "dtype 'i8' is 8 bits here and 8 bytes in NumPy: pass 'int8' or 'int64'"),
+                ("u8", libztensor.InvalidArgument, "pass 'uint8' or 'uint64'"),
+                (np.dtype("U3"), libztensor.InvalidArgument, "is not a type of numbers"),
+                (3, TypeError, "3"),
+                ("float8_e4m3fn", libztensor.Unsupported, "cannot be converted to float8_e4m3fn, but to float64, float32"),
+                ("float4_e2m1fn_x2", libztensor.Unsupported, "cannot be converted to float4_e2m1fn_x2"),
+                ("complex128", libztensor.Unsupported, "cannot be converted to complex128"),
+                ("int8", libztensor.LimitExceeded, "i8 has no value for 1 number")]:
+            with pytest.raises(error, match=words):
+                f["floats"].numpy(dtype=dtype)
+
+
+def test_a_decode_is_verified_reported_and_stopped(path):
+    with libztensor.create(path) as w:
+        w.add("a", np.arange(1 << 16, dtype="f4"))
+    with libztensor.open(path) as f:
+        seen = []
+        f["a"].numpy(dtype="float64", threads=2, verify=True, progress=lambda *one: seen.append(one))
+        assert seen and seen[-1][0] == seen[-1][1]
+        with pytest.raises(libztensor.Cancelled):
+            f["a"].numpy(dtype="float64", progress=lambda *_: False)
+        place = f["a"]["data"].offset
+    with open(path, "r+b") as file:
+        file.seek(place)
+        file.write(b"\1")
+    with libztensor.open(path) as f:
+        assert f["a"].numpy(dtype="float64")[1] == 1
+        with pytest.raises(libztensor.DigestMismatch):
+            f["a"].numpy(dtype="float64", verify=True)
+
+
+@pytest.mark.parametrize("file, name, error", [
+    ("copy/undeclared-frames-1.zt", "gptq", "cannot be read without the attribute \"axis\""),
+    ("v1.2/py-1.2.3-unknown-type.zt", "i4x2", "its type \"vendor.int4x2\" is unknown"),
+    ("valid-odd/unknown-format.zt", "x", "its format is \"blocked_ell\", which cannot be read as numbers")])
+def test_what_is_no_array_of_numbers_is_unsupported(file, name, error):
+    with libztensor.open(DATA / file) as f, pytest.raises(libztensor.Unsupported, match=error):
+        f[name].numpy(dtype="float32")
+
+
+def test_a_last_block_that_is_not_full():
+    with libztensor.open(DATA / "v2/real/py-f4-even-and-odd.zt") as f:
+        found = f["odd"]
+        pairs = np.frombuffer(found["data"].read(), "u1")
+        expected = np.stack([pairs & 15, pairs >> 4], 1).view(ml_dtypes.float4_e2m1fn).astype("f4").ravel()[:found.element_count]
+        assert found.element_count % 2 and np.array_equal(found.numpy(dtype="float32").ravel(), expected)
+
+
+def test_no_more_memory_is_taken_than_the_array(tmp_path):
+    """One decode, straight into the new array."""
+    tracemalloc = pytest.importorskip("tracemalloc")
+    with libztensor.create(tmp_path / "large.zt") as w:
+        w.add("a", np.zeros(1 << 22, "f2"))
+    with libztensor.open(tmp_path / "large.zt") as f:
+        tracemalloc.start()
+        array = f["a"].numpy(dtype="float32")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert array.nbytes <= peak < array.nbytes + (1 << 20)
