@@ -12,6 +12,7 @@ import torch
 
 from . import _declarations as c
 from ._library import ZTensorError, check, lib, options
+from ._weights import request_of
 
 SLOTS, SLOT_SIZE = 4, 16 << 20
 SMALLEST_SLOT = 1 << 16
@@ -74,8 +75,8 @@ def upload(wanted: list, device: torch.device, dtype_of) -> dict[str, Any]:
         return made
     requests = (c.zt_read_request * len(due))()
     for request, number in zip(requests, due):
-        request.struct_size, request.tag = ctypes.sizeof(request), number
-        request.component, request.length = wanted[number].component, c.ZT_WHOLE
+        request_of(request, wanted[number])
+        request.tag = number
     cuda = device.type == "cuda"
     each = sum(of.size for of in wanted) // SLOTS + 1
     slot_size = min(SLOT_SIZE, max(SMALLEST_SLOT, -(-each // SMALLEST_SLOT) * SMALLEST_SLOT))

@@ -15,11 +15,11 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from . import _safetensors
 from ._component import names_of
-from ._elements import PAIRS, Retained, type_numbers
+from ._elements import PAIRS, TORCH, Retained, named, target_number, type_numbers
 from ._file import File, listed
-from ._library import (AnyPath, Handle, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name, field_text,
-                       filled, format_name, lib, options, sized, type_name)
-from ._object import numbers
+from ._library import (AnyPath, Handle, InvalidArgument, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name,
+                       field_text, filled, format_name, lib, options, sized, text, type_name)
+from ._object import is_array, numbers, size_as
 from ._writer import Writer
 
 _ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
@@ -42,7 +42,8 @@ class ToWrite(NamedTuple):
 
 class Weight(NamedTuple):
     """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes, PAIRS for two 4-bit floats in a
-    byte, "" if it cannot be read. element: its name. block: elements and bytes of a block, if rows are whole blocks."""
+    byte, "" if it cannot be read. element: its name. block: elements and bytes of a block, if rows are whole blocks. convert: the
+    dtype to which its numbers are converted, type, as C numbers it; component is 0 then if only all of them can be."""
 
     name: str
     object: int
@@ -54,18 +55,32 @@ class Weight(NamedTuple):
     part: int
     offset: int
     block: Optional[tuple[int, int]]
+    convert: int = 0
 
 
-def weights(file: File, refuse: bool = False) -> Iterator[Weight]:
-    """All tensors in file order. What is no array (sparse, groups) is left out, or refused."""
+def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> Iterator[Weight]:
+    """All tensors in file order. What is no array (sparse, groups) is left out, or refused. dtype: the floats, blocks, sparse
+    objects and groups as numbers of it. What cannot be converted is refused, or cannot be read."""
     several = lib.zt_part_count(file._live()) > 1
 
     def made(info) -> Optional[Weight]:
+        name = field_text(info, "name")
         if info.format in _ARRAYS or _is_unknown(info):
-            return _weight(field_text(info, "name"), info, several)
-        if refuse:
-            raise no_array(field_text(info, "name"), info.format)
-        return None
+            of = _weight(name, info, several)
+            if dtype is None or not of.type or of.element.startswith(("i", "u", "bool", "complex")):
+                return of
+        elif dtype is not None:
+            of = _several(name, info)
+        elif refuse:
+            raise no_array(name, info.format)
+        else:
+            return None
+        try:
+            return _converted(of, info, dtype)
+        except Unsupported:
+            if refuse:
+                raise
+            return of._replace(type="")
 
     return filter(None, listed(file._live, lib.zt_object_list, c.zt_object_info, made))
 
@@ -84,7 +99,25 @@ def _data(info) -> int:
 
 
 def no_array(name: str, format: int) -> Unsupported:
-    return Unsupported(f"{name!r} is {format_name(format)}, no array: libztensor.open gives its components")
+    return Unsupported(f"{name!r} is {format_name(format)}, no array: pass dtype=\"float32\" for its numbers; libztensor.open gives "
+                       "its components")
+
+
+def _several(name: str, info) -> Weight:
+    """A sparse object or groups: its numbers are in several components."""
+    element = text(info.format_name) or format_name(info.format) or ""
+    return Weight(name, info.object, "", element, tuple(info.shape[:info.rank]), 0, 0, 0, info.offset, None)
+
+
+def _converted(of: Weight, info, dtype: str) -> Weight:
+    """A tensor that is read as numbers of a dtype."""
+    if of.type == dtype:
+        return of
+    number = target_number(dtype)
+    size, shape = size_as(of.object, number), tuple(info.shape[:info.rank])
+    is_pairs = size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers, of which C has no parts
+    return of._replace(type=dtype, element=dtype, shape=(*shape, 2) if is_pairs else shape, size=size, block=None, convert=number,
+                       component=0 if is_pairs or not is_array(info) else of.component)
 
 
 @functools.cache
@@ -121,8 +154,8 @@ def component_info(component: int):
     return filled(lib.zt_component_get_info, c.zt_component_info, component)
 
 
-def weight(file: File, name: str) -> Weight:
-    """One tensor."""
+def weight(file: File, name: str, dtype: Optional[str] = None) -> Weight:
+    """One tensor. dtype: as numbers of it."""
     if not isinstance(name, str):
         raise TypeError(f"a name is a text, not {name!r}")
     encoded = name.encode(errors="surrogateescape")
@@ -130,9 +163,13 @@ def weight(file: File, name: str) -> Weight:
     if not found:
         raise NotFound(f"there is no tensor {name!r}")
     info = filled(lib.zt_object_get_info, c.zt_object_info, found)
-    if info.format not in _ARRAYS and not _is_unknown(info):
+    if info.format in _ARRAYS or _is_unknown(info):
+        of = _weight(name, info, True)
+    elif dtype is None:
         raise no_array(name, info.format)
-    return _weight(name, info, True)
+    else:
+        of = _several(name, info)
+    return of if dtype is None else _converted(of, info, dtype)
 
 
 def _refuse(of: Weight) -> None:
@@ -143,15 +180,31 @@ def _refuse(of: Weight) -> None:
         raise Unsupported(f"{of.name!r} cannot be read: {what}; skip_unreadable=True leaves it out")
 
 
+def request_of(request, of: Weight) -> None:
+    """Sets what is read of a request for all of a tensor."""
+    request.struct_size, request.length, request.convert = ctypes.sizeof(request), c.ZT_WHOLE, of.convert
+    if of.convert:
+        request.object = of.object
+    else:
+        request.component = of.component
+
+
 def read_into(file: File, wanted: list, **how: Any) -> None:
-    """Fills memory: (weight, address) each, all in one call."""
-    requests = (c.zt_read_request * len(wanted))()
-    for i, (request, (of, address)) in enumerate(zip(requests, wanted)):
-        request.struct_size, request.tag = ctypes.sizeof(request), i
-        request.component, request.length = of.component, c.ZT_WHOLE
-        request.dst, request.dst_size = address, of.size
-    reading = options(c.zt_read_options, **how)
-    check(lib.zt_read_batch(file._live(), requests, len(requests), ctypes.byref(reading), None))
+    """Fills memory: (weight, address, its size, start and count of a slice in C's numbers or None) each, all in one call
+    that can be."""
+    together = [one for one in wanted if one[0].component]
+    requests = (c.zt_read_request * len(together))()
+    for i, (request, (of, address, size, slab)) in enumerate(zip(requests, together)):
+        request_of(request, of)
+        request.tag, request.dst, request.dst_size = i, address, size
+        if slab is not None:
+            request.length, request.start, request.count = 0, *slab
+    if together:
+        reading = options(c.zt_read_options, **how)
+        check(lib.zt_read_batch(file._live(), requests, len(requests), ctypes.byref(reading), None))
+    for of, address, size, slab in wanted:
+        if not of.component:
+            check(lib.zt_object_read_as(of.object, of.convert, address, size, None))
 
 
 class Mapped:
@@ -228,7 +281,10 @@ class Slice(Handle):
         _refuse(of)
         wanted, pairs = places(index, tuple(self.get_shape())), of.type == PAIRS
         if of.type != of.element and not pairs:
-            raise Unsupported(f"{of.name!r} is in blocks of {of.element}: get_tensor gives all of it")
+            raise Unsupported(f"{of.name!r} is in blocks of {of.element}: pass dtype=\"float32\" for its numbers; get_tensor gives "
+                              "all of its bytes")
+        if not of.component:
+            raise Unsupported(f"{of.name!r} cannot be read in parts as {of.type}: get_tensor gives all of it")
         opened._file._live()
         in_type = (*wanted[:-1], _of_pairs(of.name, wanted[-1])) if pairs else wanted
         whole = in_place(of, opened._framework, opened._mapped)
@@ -240,7 +296,12 @@ class Slice(Handle):
         made, address, size = opened._framework.empty(shape, of.type)
         if size:
             start, step = numbers([one.start for one in slices]), numbers([one.step for one in slices])
-            check(lib.zt_object_read_slice(of.object, start, numbers(count), step, address, size))
+            if of.convert:
+                request = options(c.zt_read_request, object=of.object, convert=of.convert, start=start, count=numbers(count),
+                                  step=step, dst=address, dst_size=size)
+                check(lib.zt_read_batch(opened._file._live(), ctypes.byref(request), 1, None, None))
+            else:
+                check(lib.zt_object_read_slice(of.object, start, numbers(count), step, address, size))
         return opened._framework.finished(made)
 
 
@@ -270,9 +331,11 @@ class Opened(Handle):
             self._all = {of.name: of for of in weights(self._file)}
         return self._all
 
-    def _weight(self, name: str) -> Weight:
+    def _weight(self, name: str, dtype: Any = None) -> Weight:
         """One tensor; whoever asked for all names has it already."""
         self._file._live()
+        if dtype is not None:
+            return weight(self._file, name, named(dtype))
         return (self._all or {}).get(name) or weight(self._file, name)
 
     def __enter__(self) -> "Opened":
@@ -304,23 +367,24 @@ class Opened(Handle):
         """All attributes of the file."""
         return self._file.attributes
 
-    def get_tensor(self, name: str) -> Any:
-        """A tensor."""
-        return take(self._file, [self._weight(name)], self._framework, self._mapped)[name]
+    def get_tensor(self, name: str, *, dtype: Any = None) -> Any:
+        """A tensor. dtype, such as "float32": its numbers, decoded into a new tensor, also of blocks, groups and sparse
+        objects; see Object.numpy."""
+        return take(self._file, [self._weight(name, dtype)], self._framework, self._mapped)[name]
 
-    def get_tensors(self) -> dict[str, Any]:
-        """All tensors, by name."""
+    def get_tensors(self, *, dtype: Any = None) -> dict[str, Any]:
+        """All tensors, by name. dtype: as for load_file."""
         self._file._live()
-        return load(self._file, self._framework, self._mapped)
+        return load(self._file, self._framework, self._mapped, dtype=dtype)
 
-    def get_slice(self, name: str) -> Slice:
-        """A tensor that is read in parts."""
-        return Slice(self, self._weight(name))
+    def get_slice(self, name: str, *, dtype: Any = None) -> Slice:
+        """A tensor that is read in parts. dtype: its numbers as for get_tensor, of blocks in whole blocks."""
+        return Slice(self, self._weight(name, dtype))
 
 
 def in_place(of: Weight, framework, mapped: Optional[Mapped]):
     """A tensor in the mapped file; None if it cannot lie there."""
-    part = mapped.part(of.part) if mapped is not None and of.size else None
+    part = mapped.part(of.part) if mapped is not None and of.size and not of.convert else None
     return framework.over(part, of) if part is not None and framework.fits(of) and mapped.holds(of) else None
 
 
@@ -334,10 +398,12 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     for of in wanted:
         _refuse(of)
-    if framework.uploads(wanted):
-        return framework.upload(wanted)
-    made, due = {}, []
+    uploaded = [of for of in wanted if of.component] if framework.uploads(wanted) else []
+    made = framework.upload(uploaded) if uploaded else {}
+    due = []
     for of in wanted:
+        if of.name in made:
+            continue
         made[of.name] = in_place(of, framework, mapped)
         if made[of.name] is not None:
             continue
@@ -345,15 +411,14 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
         _check_size(of, size)
         made[of.name] = tensor
         if size:
-            due.append((of, address))
-    if due:
-        read_into(file, due)
-    return {name: framework.finished(tensor) for name, tensor in made.items()}
+            due.append((of, address, size, None))
+    read_into(file, due)
+    return {of.name: framework.finished(made[of.name]) for of in wanted}
 
 
-def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool = False) -> dict[str, Any]:
+def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool = False, dtype: Any = None) -> dict[str, Any]:
     """All tensors of a file or model. One that cannot be read is an error or, with skip_unreadable, left out with a warning."""
-    wanted = list(weights(file, refuse=not skip_unreadable))
+    wanted = list(weights(file, refuse=not skip_unreadable, dtype=_float(dtype)))
     if skip_unreadable:
         names = {of.name for of in wanted}
         left_out = [f"{of.name!r} ({of.element})" for of in wanted if not of.type]
@@ -364,6 +429,15 @@ def load(file: File, framework, mapped: Optional[Mapped], skip_unreadable: bool 
     return take(file, wanted, framework, mapped)
 
 
+def _float(dtype: Any) -> Optional[str]:
+    """The library's name of the float type that all floats become."""
+    name = None if dtype is None else named(dtype)
+    if name not in (None, "f64", "f32", "f16", "bf16"):
+        raise InvalidArgument(f"the floats of a file can become float64, float32, float16 or bfloat16, not {TORCH[name]}; "
+                              "get_tensor(name, dtype=...) of safe_open converts one tensor to other types")
+    return name
+
+
 def is_mapped(backend: str) -> bool:
     """What safetensors calls how bytes are read: "mmap" leaves them in the file, where that can be, "pread" reads them."""
     if backend not in ("mmap", "pread"):
@@ -371,37 +445,31 @@ def is_mapped(backend: str) -> bool:
     return backend == "mmap"
 
 
-def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False) -> dict:
+def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool = False, dtype: Any = None) -> dict:
     """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
     far ahead then: otherwise a disk is asked for little at a time."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
     with File.open_model(os.fspath(filename), mode=mode, advice=advice) as file:
-        return load(file, framework, Mapped(file) if mapped else None, skip_unreadable)
+        return load(file, framework, Mapped(file) if mapped else None, skip_unreadable, dtype)
 
 
-def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of) -> Iterator[tuple]:
+def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimension_of, dtype: Any = None) -> Iterator[tuple]:
     """(name, tensor) in file order; at most budget bytes are read ahead, and one tensor more. dimension_of(name, shape): the
     dimension along which ranks share a tensor, or None for all of it."""
     group: list = []
     held = 0
 
     def given():
-        requests = (c.zt_read_request * len(group))()
-        for request, (of, slabs, address, size) in zip(requests, ((g[0], g[1], g[3], g[4]) for g in group)):
-            request.struct_size, request.component = ctypes.sizeof(request), of.component
-            request.dst, request.dst_size = address, size
-            if slabs is None:
-                request.length = c.ZT_WHOLE
-            else:
-                request.start, request.count = slabs
-        check(lib.zt_read_batch(file._live(), requests, len(requests), None, None))
+        read_into(file, [(of, address, size, slab) for of, slab, _, address, size in group])
         return [(g[0].name, framework.finished(g[2])) for g in group]
 
-    for of in sorted(weights(file), key=lambda of: (of.part, of.offset)):
+    for of in sorted(weights(file, refuse=dtype is not None, dtype=_float(dtype)), key=lambda of: (of.part, of.offset)):
         _refuse(of)
         along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
         slabs, shape = None, of.shape
         if along is not None:
+            if not of.component:
+                raise Unsupported(f"{of.name!r} cannot be read in parts as {of.type}, so ranks cannot share it")
             whole = shape[along]
             if whole % world:
                 raise ValueError(f"{of.name!r}: {whole} cannot be shared by {world} ranks evenly")

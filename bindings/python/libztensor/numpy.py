@@ -88,19 +88,22 @@ def _to_write(tensor_dict) -> list:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,
-              backend: str = "mmap", skip_unreadable: bool = False) -> Dict[str, Any]:
+              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
     """All tensors of a file or a model, by name, as arrays of the caller's own.
+
+    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
+    numbers of it, decoded straight into the new arrays. Integers, bools and complex numbers keep their type.
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
     file short while an array lives. backend: "mmap" or "pread", which give the same. Blocks of quantized numbers come as bytes, in
     rows. A tensor that cannot be read, such as one of an unknown type, is an error; skip_unreadable leaves it out with a warning."""
-    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable)
+    return _weights.load_file(filename, _NumPy, _weights.is_mapped(backend) and mapped, skip_unreadable, dtype)
 
 
-def load(data: bytes, *, skip_unreadable: bool = False) -> Dict[str, Any]:
-    """All tensors of what save gave, or of any file in memory. skip_unreadable: as for load_file."""
+def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
+    """All tensors of what save gave, or of any file in memory. skip_unreadable, dtype: as for load_file."""
     with File.open_memory(data) as file:
-        return _weights.load(file, _NumPy, None, skip_unreadable)
+        return _weights.load(file, _NumPy, None, skip_unreadable, dtype)
 
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "np", device: Union[str, int] = "cpu", *,

@@ -160,8 +160,11 @@ def _sharing(tensors) -> List[List[str]]:
 
 
 def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = "cpu", *, mapped: bool = True,
-              backend: str = "mmap", skip_unreadable: bool = False) -> Dict[str, Any]:
+              backend: str = "mmap", skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
     """All tensors of a file or a model, by name.
+
+    dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
+    numbers of it, decoded straight into the new tensors. Integers, bools and complex numbers keep their type.
 
     On the CPU their bytes stay in the file until they are looked at, as those of safetensors do; writing to a tensor does not
     change the file, and nobody may cut the file short while one lives. mapped=False, or backend="pread", reads all at once, into memory of
@@ -169,13 +172,13 @@ def load_file(filename: Union[str, os.PathLike[str]], device: Union[str, int] = 
     threads. Blocks of quantized numbers come as bytes, in rows. A tensor that cannot be read, such as one of an unknown type, is an error;
     skip_unreadable leaves it out with a warning."""
     framework = _Torch(device)
-    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu, skip_unreadable)
+    return _weights.load_file(filename, framework, _weights.is_mapped(backend) and mapped and framework.on_cpu, skip_unreadable, dtype)
 
 
-def load(data: bytes, *, skip_unreadable: bool = False) -> Dict[str, Any]:
-    """All tensors of what save gave, or of any file in memory. skip_unreadable: as for load_file."""
+def load(data: bytes, *, skip_unreadable: bool = False, dtype: Any = None) -> Dict[str, Any]:
+    """All tensors of what save gave, or of any file in memory. skip_unreadable, dtype: as for load_file."""
     with File.open_memory(data) as file:
-        return _weights.load(file, _Torch("cpu"), None, skip_unreadable)
+        return _weights.load(file, _Torch("cpu"), None, skip_unreadable, dtype)
 
 
 def safe_open(filename: Union[str, os.PathLike[str]], framework: str = "pt", device: Union[str, int] = "cpu", *,
@@ -249,14 +252,15 @@ def load_model(model: Any, filename: Union[str, os.PathLike[str]], strict: bool 
 
 
 def iterate(filename: Union[AnyPath, Sequence[AnyPath]], device: Union[str, int] = "cpu", *, budget: int = 1 << 30, rank: int = 0,
-            world: int = 1, dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None) -> Iterator[Tuple[str, Any]]:
+            world: int = 1, dimension: Optional[Callable[[str, Tuple[int, ...]], Optional[int]]] = None,
+            dtype: Any = None) -> Iterator[Tuple[str, Any]]:
     """(name, tensor) of all tensors of a file, a model or a list of files, in the order of their bytes, which are read into memory of
     their own.
 
     budget: bytes that are read at once, one tensor more at most. world, rank: of how many processes this one is which, counted
-    from 0; dimension(name, shape) says along which dimension they share a tensor, each an equal part, or None for all of it."""
+    from 0; dimension(name, shape) says along which dimension they share a tensor, each an equal part, or None for all of it. dtype: as for load_file."""
     if not 0 <= rank < world:
         raise ValueError(f"rank {rank} is not one of {world}")
     several = isinstance(filename, (list, tuple))
     with File.open_parts(filename, mode="auto") if several else File.open_model(os.fspath(filename), mode="auto") as file:
-        yield from _weights.in_pieces(file, _Torch(device), budget, rank, world, dimension)
+        yield from _weights.in_pieces(file, _Torch(device), budget, rank, world, dimension, dtype)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import libztensor
+from libztensor.numpy import load, load_file, safe_open, save
 
 DATA = Path(__file__).resolve().parents[3] / "tests/data"
 BLOCKS = DATA / "foreign/valid/amber-all-types-hand.gguf"
@@ -197,3 +198,82 @@ def test_no_more_memory_is_taken_than_the_array(tmp_path):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert array.nbytes <= peak < array.nbytes + (1 << 20)
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float64, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_whole_file_has_one_float_type(path, dtype, mapped):
+    kind = np.dtype(dtype)
+    with libztensor.open(path) as f:
+        expected = {name: one.numpy(dtype=None if name in ("a", "pairs") else dtype) for name, one in f.items()}
+    with safe_open(path) as f:
+        opened = f.get_tensors(dtype=dtype)
+    for found in (load_file(path, mapped=mapped, dtype=dtype), load(path.read_bytes(), dtype=dtype), opened):
+        assert list(found) == list(expected)
+        for name, array in expected.items():
+            assert found[name].dtype == array.dtype and np.array_equal(found[name], array) and found[name].flags.writeable
+        assert found["a"].dtype == np.int16 and found["pairs"].dtype == np.complex64, "no floats"
+        assert all(found[name].dtype == kind for name in found.keys() - {"a", "pairs"})
+
+
+def test_the_blocks_of_a_file_are_decoded_together():
+    with libztensor.open(DATA / "foreign/valid/amber-align-64.gguf") as f:
+        expected = {name: one.numpy(dtype="float32") for name, one in f.items() if one["data"].dtype[0] not in "iu" or one["data"].type}
+    found = load_file(DATA / "foreign/valid/amber-align-64.gguf", dtype="float32")
+    assert expected and all(np.array_equal(found[name], array, equal_nan=True) for name, array in expected.items())
+    with libztensor.open(GROUPS) as f:
+        assert np.array_equal(load_file(GROUPS, dtype="float32")["q"], f["q"].numpy(dtype="float32"))
+
+
+def test_what_is_no_float_type_is_refused_for_a_file(path):
+    for dtype in ("int32", bool, "float8_e4m3fn", "complex64"):
+        with pytest.raises(libztensor.InvalidArgument, match="can become float64, float32, float16 or bfloat16, not"):
+            load_file(path, dtype=dtype)
+    with pytest.raises(libztensor.LimitExceeded, match="would become infinite as f16"):
+        load(save({"a": np.array([1e9])}), dtype="float16")
+
+
+def test_a_tensor_by_name_has_any_type(path):
+    with safe_open(path) as f:
+        assert f.get_tensor("a", dtype="float32").tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert f.get_tensor("a", dtype=np.int64).dtype == np.int64
+        assert f.get_tensor("csr", dtype="float32").tolist() == [[0, 0, 0], [5, 0, 6]]
+        assert f.get_tensor("pairs", dtype="float64").tolist() == [[1, 2], [3, 0]]
+        assert f.get_tensor("pairs", dtype="complex64").tolist() == [1 + 2j, 3]
+        assert "csr" not in f.keys(), "as without dtype"
+        with pytest.raises(libztensor.Unsupported, match="'csr' is sparse_csr, no array: pass dtype="):
+            f.get_tensor("csr")
+        with pytest.raises(libztensor.InvalidArgument, match="dtype 'half a float' is not"):
+            f.get_tensor("a", dtype="half a float")
+        with pytest.raises(KeyError, match="no tensor 'none'"):
+            f.get_tensor("none", dtype="float32")
+        with pytest.raises(libztensor.Unsupported, match="cannot be converted to float8_e5m2"):
+            f.get_tensor("a", dtype=ml_dtypes.float8_e5m2)
+    with pytest.raises(ValueError, match="closed"):
+        f.get_tensor("a", dtype="float32")
+
+
+def test_parts_of_a_tensor_are_converted(path):
+    model = DATA / "foreign/valid/amber-all-types-hand.gguf"
+    with safe_open(model) as f:
+        whole, part = f.get_tensor("Q8_0/amber", dtype="float32"), f.get_slice("Q8_0/amber", dtype="float32")
+        assert (part.get_shape(), part.get_dtype()) == ([2, 64], "F32")
+        for index in (0, slice(1, 2), (..., slice(32, 64)), (1, slice(0, 32)), slice(1, 1)):
+            assert np.array_equal(part[index], whole[index]), index
+        with pytest.raises(libztensor.ZTensorError, match="Q8_0/amber"):
+            part[0, 1:3]
+        with pytest.raises(libztensor.Unsupported, match="blocks of gguf.q8_0: pass dtype="):
+            f.get_slice("Q8_0/amber")[0]
+    with safe_open(path) as f:
+        assert f.get_slice("a", dtype="float16")[1, ::2].tolist() == [3, 5]
+        for name in ("csr", "pairs"):
+            with pytest.raises(libztensor.Unsupported, match="cannot be read in parts as f32"):
+                f.get_slice(name, dtype="float32")[0]
+
+
+def test_what_cannot_be_converted_is_named_or_left_out():
+    path = DATA / "copy/undeclared-frames-1.zt"
+    with pytest.raises(libztensor.Unsupported, match='object "gptq".*without the attribute "axis"'):
+        load_file(path, dtype="float32")
+    with pytest.warns(UserWarning, match=r"'gptq' \(quantized_group\)"):
+        assert "gptq" not in load_file(path, dtype="float32", skip_unreadable=True)

@@ -201,6 +201,43 @@ def uploaded(folder):
         raises(libztensor.ZTensorError, "upload.zt: object \"", lambda: _upload.upload(list(zt._weights.weights(file)), torch.device("cpu"), zt._dtype))
 
 
+def numbers(folder):
+    """Blocks, groups and sparse objects as floats, in tensors and through the ring of an upload."""
+    model = Path(__file__).resolve().parents[3] / "tests/data/foreign/valid/amber-align-64.gguf"
+    groups = Path(__file__).resolve().parents[3] / "tests/data/v2/cases/lq-sound.zt"
+    mixed = folder / "mixed.zt"
+    with libztensor.create(mixed) as writer:
+        writer.add("whole", torch.arange(3).numpy())
+        writer.add("large", torch.randn(700, 1000).numpy(), encoding="zstd")
+        writer.add_csr("csr", (2, 3), torch.tensor([5.0, 6.0]).numpy(), [0, 2], [0, 0, 2])
+        writer.add("pairs", torch.tensor([1 + 2j]).numpy())
+    for path in (model, groups, mixed):
+        for dtype in (torch.float32, "float64", torch.bfloat16):
+            kind = dtype if isinstance(dtype, torch.dtype) else getattr(torch, dtype)
+            with libztensor.open(path) as file:
+                listed = list(zt._weights.weights(file, dtype=zt._weights.named(dtype)))
+                floats = {of.name for of in listed if of.type in ("f64", "f32", "bf16")}
+                expected = {name: torch.from_numpy(file[name].numpy(dtype="float64")).to(torch.float32).to(kind) for name in floats}
+                wanted = [of for of in listed if of.component]
+                uploaded = _upload.upload(wanted, torch.device("cpu"), zt._dtype)
+            with zt.safe_open(path) as opened:
+                several = {name: opened.get_tensor(name, dtype=dtype) for name in expected}
+            for found in (zt.load_file(path, dtype=dtype), dict(zt.iterate(path, dtype=dtype)), several, uploaded):
+                for name in found.keys() & expected.keys():
+                    assert found[name].dtype == kind and torch.equal(found[name], expected[name]), (path, name)
+                assert found is uploaded or floats <= found.keys()
+            assert floats
+    found = zt.load_file(mixed, dtype="float16")
+    assert found["whole"].dtype == torch.int64 and found["pairs"].dtype == torch.complex64 and found["csr"].is_contiguous()
+    name = "enc.0.mlp.up"
+    along = lambda given, shape: 1 if given == name else None  # noqa: E731
+    got = [dict(zt.iterate(model, rank=rank, world=2, dimension=along, dtype="float32"))[name] for rank in range(2)]
+    assert torch.equal(torch.cat(got, 1), zt.load_file(model, dtype="float32")[name]), "one block each"
+    raises(libztensor.Unsupported, "ranks cannot share it",
+           lambda: list(zt.iterate(mixed, world=2, dimension=lambda name, shape: 0 if name == "csr" else None, dtype="float32")))
+    raises(libztensor.InvalidArgument, "not int64", lambda: zt.load_file(mixed, dtype=torch.int64))
+
+
 def bytes_of(tensor):
     return tensor.contiguous().view(torch.uint8)
 
@@ -285,6 +322,7 @@ with tempfile.TemporaryDirectory() as made:
     views(folder)
     lazily_changed(folder)
     uploaded(folder)
+    numbers(folder)
     refused(folder)
     as_safetensors(folder)
     outcomes = [packed_f4(folder)]
