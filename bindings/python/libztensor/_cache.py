@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
 from . import _declarations as c
-from ._file import Read, requests_of
+from ._file import Read, file_of, requests_of
 from ._library import Handle, InvalidState, check, chosen, filled, lib, options, report
 
 _POLICIES = {"lru": c.ZT_CACHE_LRU, "slru": c.ZT_CACHE_SLRU}
@@ -39,7 +39,7 @@ class Cache(Handle):
         """What C is asked for: it may be read later, when nobody else has the file."""
         slices = list(slices)
         requests, _ = requests_of(slices)
-        for memory in (getattr(of.component._file, "_kept", None) for of in slices):
+        for memory in (getattr(file_of(of), "_kept", None) for of in slices):
             if memory is not None:
                 self._memory[id(memory)] = memory
         return requests

@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, source, store
 from ._component import ADVICE, Component, buffer_of, end_capsules, names_of, read_options
+from ._elements import named, target_number
 from ._library import (AnyPath, Handle, InvalidArgument, NotFound, ZTensorError, check, chosen, failure, field_text,
                        filled, lib, options, remote_options, report, sized, text)
 from ._library import remote as remote_library
@@ -57,16 +58,31 @@ class Failure(NamedTuple):
 
 
 class Read(NamedTuple):
-    """One read of File.read_batch, a Cache or a Load: a component, bytes of it, or a hyperslab of a dense object's, into a writable
-    buffer."""
+    """One read of File.read_batch, a Cache or a Load, into a writable buffer: bytes of a component, or numbers of an object.
 
-    component: Component
+    component: all of it, length bytes from offset on, evenly spaced rows, or with start, count and step a slice of a dense
+    object's. rows: how many; a row has row_length bytes, the first one is at offset, and from one to the next it is
+    row_stride bytes, or row_length.
+    object, instead: its numbers as dtype ("float32", numpy.float16, ...), all of them, rows, or a slice. A row is the whole
+    last dimension; offset, the first row, and row_stride count rows. A Cache takes components only.
+    dtype: of a component, too; everything is whole elements or whole blocks then. target_stride: bytes from one row to the
+    next in the target, 0 for rows without gaps. lossy: numbers that dtype cannot hold become infinite, or the nearest
+    integer; without it the read is LimitExceeded."""
+
+    component: Optional[Component] = None
     target: Any = None
     offset: int = 0
     length: int = c.ZT_WHOLE
     start: Optional[tuple[int, ...]] = None
     count: Optional[tuple[int, ...]] = None
     step: Optional[tuple[int, ...]] = None
+    object: Optional[Object] = None
+    dtype: Any = None
+    rows: int = 0
+    row_length: int = 0
+    row_stride: int = 0
+    target_stride: int = 0
+    lossy: bool = False
 
 
 class File(Handle, Mapping[str, Object]):
@@ -297,7 +313,8 @@ class File(Handle, Mapping[str, Object]):
     def read_batch(self, targets: Union[Mapping[str, Any], Iterable[Read]], *, threads: int = 0, verify: bool = False, direct: str = "auto", chunk_size: int = 0,
                    in_flight: int = 0, pinned: bool = False, keep_going: bool = False, progress: Progress = None,
                    on_done: Optional[Callable[[int, Optional[ZTensorError]], Any]] = None) -> dict[str, Any]:
-        """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read. direct:
+        """Fills buffers, many at once: {name of a dense object: writable contiguous array}, or an iterable of Read, which
+        reads parts and converts numbers, too. direct:
         "auto", "never" (through the page cache: for what is read again soon) or "always". on_done(number of the read, None or
         its failure) is called as each is done. keep_going: the others are read if one fails; the first failure is raised at the
         end."""
@@ -320,18 +337,41 @@ def part_of(file, number: int) -> Part:
     return Part(path, info.size, text(lib.zt_container_name(info.container)))
 
 
+def file_of(read: Read) -> Any:
+    """The file that a read is of."""
+    return getattr(read.component if read.object is None else read.object, "_file", None)
+
+
 def requests_of(reads: Iterable[Read]) -> tuple:
     """What C is asked for, and the targets that are to be kept."""
     reads, targets = list(reads), []
     requests = (c.zt_read_request * len(reads))()
     for i, (request, read) in enumerate(zip(requests, reads)):
         request.struct_size, request.tag = ctypes.sizeof(request), i
-        request.component, request.offset = read.component._live(), read.offset
-        request.length = 0 if read.count is not None else read.length
+        if (read.component is None) == (read.object is None):
+            raise InvalidArgument(f"read {i} has to have either a component or an object")
+        if read.object is None:
+            request.component, handle = read.component._live(), None
+        else:
+            request.object = handle = read.object._live()
+            if read.dtype is None:
+                raise InvalidArgument(f"read {i} of {read.object.name!r} needs a dtype for its numbers, such as \"float32\"")
+            if read.row_length or not read.rows and (read.offset, read.length) != (0, c.ZT_WHOLE):
+                raise InvalidArgument(f"read {i} of {read.object.name!r}: an object is read whole, in rows, or by start and count; "
+                                      "offset needs rows, length and row_length are for components")
+        is_part = read.rows or read.count is not None
+        if read.rows and read.count is not None or is_part and read.length != c.ZT_WHOLE:
+            raise InvalidArgument(f"read {i} has more than one of length, rows and count")
+        if read.count is None and (read.start, read.step) != (None, None):
+            raise InvalidArgument(f"read {i} has start or step, which need count")
+        request.offset, request.length = read.offset, 0 if is_part else read.length
+        request.convert = 0 if read.dtype is None else target_number(named(read.dtype))
+        request.rows, request.row_length, request.row_stride = read.rows, read.row_length, read.row_stride
+        request.dst_stride, request.lossy = read.target_stride, read.lossy
         for name in ("start", "count", "step"):
             given = getattr(read, name)
             if given is not None:
-                rank = lib.zt_object_rank(read.component._info.object)
+                rank = lib.zt_object_rank(handle or read.component._info.object)
                 if len(given) != rank:
                     raise InvalidArgument(f"{name} needs {rank} numbers, one for each dimension, not "
                                           f"{len(given)}")

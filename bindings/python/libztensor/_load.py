@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _declarations as c
 from ._component import DIRECT, buffer_of
-from ._file import Read, listed, part_of, requests_of
+from ._file import Read, file_of, listed, part_of, requests_of
 from ._library import Handle, InvalidState, ZTensorError, check, chosen, failure, lib, options, report, text
 
 _ORDERS = {"position": c.ZT_LOAD_ORDER_POSITION, "given": c.ZT_LOAD_ORDER_GIVEN, "largest": c.ZT_LOAD_ORDER_LARGEST}
@@ -77,7 +77,7 @@ class Load(Handle):
         self.stats: Optional[dict[str, Any]] = None
         reads = list(reads)
         requests, targets = requests_of(reads)
-        files = [getattr(read.component, "_file", None) for read in reads]  # with the memory that they read
+        files = [file_of(read) for read in reads]  # with the memory that they read
         wanted = options(c.zt_load_options, slot_count=slots, slot_size=slot_size, threads=threads, verify=verify,
                          direct=chosen(DIRECT, direct, "direct"), chunk_size=chunk_size, in_flight=in_flight, pinned=pinned,
                          order=chosen(_ORDERS, order, "order"), keep_going=keep_going)

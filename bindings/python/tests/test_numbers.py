@@ -277,3 +277,69 @@ def test_what_cannot_be_converted_is_named_or_left_out():
         load_file(path, dtype="float32")
     with pytest.warns(UserWarning, match=r"'gptq' \(quantized_group\)"):
         assert "gptq" not in load_file(path, dtype="float32", skip_unreadable=True)
+
+
+def test_batches_convert_objects_rows_and_slices():
+    with libztensor.open(BLOCKS) as f:
+        found, other = f["Q8_0/amber"], f["Q5_1/amber"]
+        whole = found.numpy(dtype="float32")
+        cases = [(found, dict(dtype=np.float32), whole), (other, dict(dtype="bf16"), other.numpy(dtype="bfloat16")),
+                 (found, dict(dtype="float64", offset=1, rows=1), whole[1].astype("f8")),
+                 (other, dict(dtype="float32", rows=2, row_stride=2), other.numpy(dtype="float32")[::2]),
+                 (found, dict(dtype="float32", start=(0, 32), count=(2, 32)), whole[:, 32:]),
+                 (found, dict(dtype="float32", start=(0, 0), count=(1, 64), step=(2, 1)), whole[::2])]
+        targets = [np.zeros_like(expected) for _, _, expected in cases]
+        reads = [libztensor.Read(object=one, target=target, **how) for (one, how, _), target in zip(cases, targets)]
+        stats = f.read_batch(reads, threads=2)
+        assert stats["requests"] == len(cases) and stats["bytes"] == sum(target.nbytes for target in targets)
+        for target, (_, how, expected) in zip(targets, cases):
+            assert np.array_equal(target, expected, equal_nan=True), how
+        with libztensor.Load([read._replace(target=None) for read in reads], slots=2, slot_size=1 << 16) as load:
+            got = {number: b"" for number in range(len(cases))}
+            for event in load:
+                got[event.number] += bytes(event.data)
+        assert [got[number] for number in got] == [np.ascontiguousarray(expected).tobytes() for *_, expected in cases]
+
+
+def test_rows_go_to_a_target_with_strides(path):
+    with libztensor.open(path) as f:
+        target = np.full((2, 5), -1, "f4")
+        f.read_batch([libztensor.Read(object=f["a"], target=target, dtype="float32", rows=2, target_stride=20)])
+        assert target.tolist() == [[0, 1, 2, -1, -1], [3, 4, 5, -1, -1]]
+        rows = np.zeros((2, 2), "i2")
+        f.read_batch([libztensor.Read(f["a"]["data"], rows, offset=2, rows=2, row_length=4, row_stride=6)])
+        assert rows.tolist() == [[1, 2], [4, 5]], "rows of a component count bytes"
+        halves = np.zeros(3, "f2")
+        f.read_batch([libztensor.Read(f["floats"]["data"], halves, dtype="float16")])
+        assert halves.tolist() == [0.5, -1.5, 300]
+        with pytest.raises(libztensor.LimitExceeded):
+            f.read_batch([libztensor.Read(object=f["floats"], target=np.zeros(3, "i1"), dtype="int8")])
+        small = np.zeros(3, "i1")
+        f.read_batch([libztensor.Read(object=f["floats"], target=small, dtype="int8", lossy=True)])
+        assert small.tolist() == [0, -2, 127]
+
+
+def test_a_read_that_says_too_little_or_too_much_is_refused(path):
+    with libztensor.open(path) as f, libztensor.Cache(1 << 20, 1 << 12) as cache:
+        one, target = f["a"], np.zeros(64, "f8")
+        for how, words in [
+                ({}, "read 0 has to have either a component or an object"),
+                (dict(object=one, component=one["data"], dtype="float32"), "either a component or an object"),
+                (dict(object=one), "read 0 of 'a' needs a dtype"),
+                (dict(object=one, dtype="float32", offset=1), "offset needs rows"),
+                (dict(object=one, dtype="float32", length=4), "length and row_length are for components"),
+                (dict(object=one, dtype="float32", rows=1, row_length=4), "length and row_length are for components"),
+                (dict(object=one, dtype="float32", rows=1, count=(1, 1)), "more than one of length, rows and count"),
+                (dict(component=one["data"], length=4, count=(1, 1)), "more than one of length, rows and count"),
+                (dict(component=one["data"], start=(0, 0)), "start or step, which need count"),
+                (dict(object=one, dtype="float32", rows=3), 'object "a".*3 rows from row 0 on, every 1, pass its 2 rows'),
+                (dict(object=one, dtype="float32", start=(0,), count=(1,)), "start needs 2 numbers")]:
+            with pytest.raises(libztensor.InvalidArgument, match=words):
+                f.read_batch([libztensor.Read(target=target, **how)])
+        with pytest.raises(libztensor.Unsupported, match='object "csr".*only dense objects and block types'):
+            f.read_batch([libztensor.Read(object=f["csr"], target=target, dtype="float32")])
+        with pytest.raises(libztensor.InvalidArgument, match="set component, not object"), \
+                cache.get(libztensor.Read(object=one, dtype="float32")):
+            pass
+        with cache.get(libztensor.Read(one["data"], dtype="float32")) as held:
+            assert np.frombuffer(held, "f4").tolist() == [0, 1, 2, 3, 4, 5]
