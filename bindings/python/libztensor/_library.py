@@ -208,6 +208,22 @@ class Busy(ZTensorError, BlockingIOError):
     status = c.ZT_ERROR_BUSY
 
 
+# What messages say in C's names, and what it is called here. Whole phrases, so that no path or tensor's name is changed.
+_WORDS = {
+    "(zt_open_options.part, zt --part: open": "(part=True opens",
+    "instead (zt_open_options.part, zt --part)": "instead (part=True)",
+    "not open: zt_open_model opens it, and zt_open_options.shards says when": "not open: open_model opens it, and shards says when",
+    "; zt_repair cuts it where zt_repair_options.cut_at says": "; repair cuts it where cut_at says",
+    "unfinished append, which zt_repair cuts off": "unfinished append, which repair cuts off",
+    "zt_repair looks for": "repair looks for",
+    ": zstd_level is": ": level is",
+    "zt_cache_options.budget or zt_cache_options.slot_size is 0": "budget or slot_size is 0",
+    "zt_load_options.slot_count is 0, but": "slots is 0, but",
+    "zt_open_handle needs handles of Windows; zt_open_fd takes": "open_handle needs handles of Windows; open_fd takes",
+    "zt_open_fd needs file descriptors; zt_open_handle takes": "open_fd needs file descriptors; open_handle takes",
+    "ZT_MODE_READ, or ZT_MODE_AUTO, opens it": "mode=\"read\", or mode=\"auto\", opens it",
+    "says along which axis groups lie (has_axis)": "needs axis, along which its groups lie",
+}
 _CLASSES = {one.status: one for one in ZTensorError.__subclasses__()}
 for _class in (ZTensorError, *_CLASSES.values()):
     _class.__module__ = "libztensor"
@@ -217,6 +233,8 @@ def failure(status: int, message: Optional[bytes]) -> ZTensorError:
     """The exception of a status that a callback tells."""
     known = _CLASSES.get(status)
     text = (message or b"").decode("utf-8", "replace")
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
     return known(text) if known else ZTensorError(f"{lib.zt_status_name(status).decode()}: {text}")
 
 

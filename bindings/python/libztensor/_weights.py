@@ -538,7 +538,7 @@ def save(tensors: list[ToWrite], filename, metadata: Optional[dict[str, Any]], c
 def _save_zt(tensors: list[ToWrite], filename, stream, metadata: dict[str, str]) -> None:
     """Each tensor as a dense object, several at once where that is faster: all are in memory meanwhile."""
     to = {"stream": stream} if stream is not None else {"path": filename}
-    with Writer(**to, version="2" if any(of.type in _OF_2 for of in tensors) else None) as writer:
+    with Writer(**to, version=2 if any(of.type in _OF_2 for of in tensors) else None) as writer:
         for key, value in metadata.items():
             writer.set_attribute(key, value)
         requests, keep = (c.zt_write_request * len(tensors))(), []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, sink
@@ -21,7 +21,7 @@ _ENCODINGS = {None: c.ZT_ENCODING_DEFAULT, "raw": c.ZT_ENCODING_RAW, "zstd": c.Z
 _DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_DIGEST_CRC32C, "sha256": c.ZT_DIGEST_SHA256,
             "xxh3": c.ZT_DIGEST_XXH3}
 _VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0,
-             "2": c.ZT_SPEC_2}
+             2: c.ZT_SPEC_2}
 _FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT_FORMAT_DENSE, c.ZT_FORMAT_QUANTIZED_GROUP + 1)}
 
 
@@ -36,17 +36,17 @@ def _contiguous(array, dtype=None):
 class Writer(Handle):
     """Writes a file that appears whole when the ``with`` block ends well, and not at all when it raises.
 
-    path: or ``stream``, an object with write(bytes). version: "0.1.0", "1.1.0", "1.2.0" or "2". encoding: "raw" or "zstd".
+    path: or ``stream``, an object with write(bytes). version: 2, "1.2.0", "1.1.0" or "0.1.0". encoding: "raw" or "zstd".
     digest: "crc32c", "sha256", "xxh3" or "none"; crc32c by default, in version 2 xxh3. allow_damaged: copies go on past bytes
     that do not agree with a checksum of their file, and give them no new digest. progress(bytes of the file, 0) may return False to stop. hooks: what libztensor.thread_hooks makes. All
     else is as zt_write_options says."""
 
-    def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Optional[str] = None,
+    def __init__(self, path: Optional[AnyPath] = None, *, stream: Any = None, append: bool = False, version: Union[int, str, None] = None,
                  encoding: Optional[str] = None, digest: Optional[str] = None, level: int = 0, durable: bool = False,
                  threads: int = 0, alignment: int = 0, large_alignment: int = 0, large_size: int = 0, frame_size: int = 0,
                  allow_damaged: bool = False, progress: Progress = None, hooks: Any = None) -> None:
         self._carrier, self._handle = Carrier(), ctypes.c_void_p()
-        wanted = options(c.zt_write_options, spec=chosen(_VERSIONS, version, "version"),
+        wanted = options(c.zt_write_options, spec=chosen(_VERSIONS, 2 if version == "2" else version, "version"),
                          encoding=chosen(_ENCODINGS, encoding, "encoding"), digest=chosen(_DIGESTS, digest, "digest"),
                          zstd_level=level, durable=durable, threads=threads, alignment=alignment, large_alignment=large_alignment,
                          large_size=large_size, frame_size=frame_size, allow_damaged=allow_damaged,
@@ -132,9 +132,15 @@ class Writer(Handle):
     def add_quantized(self, name: str, shape: Sequence[int], packed_weight: Any, scales: Any, zeros: Any = None, *, bits: int = 0,
                       group_size: int = 0, packing: Optional[str] = None, axis: Optional[int] = None, zero_point: int = 0,
                       msb_first: bool = False, zeros_packed: bool = False) -> None:
-        """Writes a quantized_group object, whose geometry is checked; in zTensor 2, which demands axis, zt.quant_group/1."""
+        """Writes a quantized_group object, whose geometry is checked; in zTensor 2, which demands axis, zt.quant_group/1.
+
+        axis: the dimension along which groups lie, from the last one on if it is negative."""
+        if axis is None and (zero_point or msb_first or zeros_packed):
+            raise InvalidArgument("zero_point, msb_first and zeros_packed need axis, along which groups lie")
+        if axis is not None and not -len(shape) <= axis < len(shape):
+            raise InvalidArgument(f"axis {axis} is not one of {len(shape)} dimensions")
         desc, keep = options(c.zt_quantized_desc, bits=bits, group_size=group_size, packing=packing and packing.encode(),
-                             has_axis=axis is not None, axis=axis or 0, zero_point=zero_point, msb_first=msb_first,
+                             has_axis=axis is not None, axis=(axis or 0) % max(1, len(shape)), zero_point=zero_point, msb_first=msb_first,
                              zeros_packed=zeros_packed), []
         for role, array in (("packed_weight", packed_weight), ("scales", scales), ("zeros", zeros)):
             if array is not None:

@@ -426,7 +426,7 @@ def test_loads(path):
 
 def test_groups_of_codes_in_2(path):
     codes, scales = np.arange(4, dtype="uint8").reshape(2, 2), np.ones(2, "float16")
-    with libztensor.create(path, version="2") as w:
+    with libztensor.create(path, version=2) as w:
         w.add_quantized("q", (2, 4), codes, scales, bits=4, group_size=4, axis=1, zero_point=-8, msb_first=True)
         with pytest.raises(libztensor.Unsupported):
             w.add_quantized("bad", (2, 4), codes, scales, bits=4, group_size=4)
@@ -437,9 +437,9 @@ def test_groups_of_codes_in_2(path):
 
 
 def test_links_into_shards(tmp_path):
-    with libztensor.create(tmp_path / "m-base.zt", version="2") as w:
+    with libztensor.create(tmp_path / "m-base.zt", version=2) as w:
         w.add("x", np.arange(3.0))
-    with libztensor.open(tmp_path / "m-base.zt") as base, libztensor.create(tmp_path / "m.zt", version="2") as w:
+    with libztensor.open(tmp_path / "m-base.zt") as base, libztensor.create(tmp_path / "m.zt", version=2) as w:
         with pytest.raises(libztensor.InvalidArgument):
             w.link(base["x"])
         w.add_shard("base", base)
