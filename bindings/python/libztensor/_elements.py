@@ -19,8 +19,11 @@ ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3fn": "float8_e4m3fn", "f8_e5m2": "float
 PAIRS = "f4_e2m1_x2"
 TORCH = {**NUMPY, **ML_DTYPES, "complex32": "complex32", PAIRS: "float4_e2m1fn_x2"}
 _STORAGE = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
-_NAMES = {other: name for name, other in {**NUMPY, **ML_DTYPES}.items()}
-_NAMED = {**{name: name for name in TORCH}, **{other: name for name, other in TORCH.items()}}
+# A 4-bit float, which takes a byte in ml_dtypes: arrays of it are packed and unpacked.
+FOUR = "f4_e2m1"
+_NAMES = {other: name for name, other in {**NUMPY, **ML_DTYPES, FOUR: "float4_e2m1fn"}.items()}
+LONG = {**TORCH, FOUR: "float4_e2m1fn"}
+_NAMED = {**{name: name for name in LONG}, **{other: name for name, other in LONG.items()}}
 
 
 def numpy_dtype(name: str) -> Any:
@@ -61,7 +64,7 @@ def named(dtype: Any) -> str:
 def target_number(name: str) -> int:
     """The number of a dtype to which the library converts numbers, from what it is called here."""
     if name.startswith(("complex", "f8_", "f4_")):
-        raise Unsupported(f"numbers cannot be converted to {TORCH[name]}, but to float64, float32, float16, bfloat16, "
+        raise Unsupported(f"numbers cannot be converted to {LONG[name]}, but to float64, float32, float16, bfloat16, "
                           "integers and bool")
     return dtype_number(name)
 
@@ -94,6 +97,42 @@ def type_numbers(name: str) -> tuple:
 def types(dtype) -> tuple:
     """The dtype and type numbers of a NumPy dtype."""
     return type_numbers(element_name(dtype))
+
+
+def unpacked(data, shape):
+    """An array of float4_e2m1fn of ml_dtypes from bytes with two elements each, the first one in the low bits."""
+    import numpy
+
+    try:
+        from ml_dtypes import float4_e2m1fn
+    except ImportError as e:
+        raise Unsupported("float4_e2m1fn needs the package ml_dtypes, 0.5 or later") from e
+    made = numpy.empty(math.prod(shape), "u1")
+    numpy.bitwise_and(data, 15, out=made[0::2])
+    numpy.right_shift(data[:made.size // 2], 4, out=made[1::2])
+    return made.view(float4_e2m1fn).reshape(shape)
+
+
+def packed(array):
+    """What unpacked takes, from an array."""
+    codes = array.reshape(-1).view("u1") & 15
+    made = codes[0::2].copy()
+    made[:codes.size // 2] |= codes[1::2] << 4
+    return made
+
+
+def contiguous(array, dtype=None):
+    """An array that C can read: row-major, of the host's byte order."""
+    import numpy
+
+    array = numpy.ascontiguousarray(array, dtype)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def stored(array):
+    """The bytes of an array as a file has them, which C can read."""
+    array = contiguous(array)
+    return packed(array) if array.dtype.name == LONG[FOUR] else array
 
 
 class Memory:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 from . import _declarations as c
 from ._callbacks import Carrier, Progress
 from ._component import Component, Unversioned, names_of, read_options, versioned
-from ._elements import Retained, array, named, numpy_dtype, stored_dtype, target_number
+from ._elements import FOUR, Retained, array, named, numpy_dtype, stored_dtype, target_number, unpacked
 from ._library import (Handle, InvalidArgument, NotFound, Unsupported, block_of, check, dtype_name, field_text, filled,
                        format_name, lib, options, sized, text, type_name)
 from ._value import Value, attributes
@@ -100,11 +100,14 @@ class Object(Handle, Mapping[str, Component]):
 
         dtype, such as "float32" or numpy.float16: the numbers of any object, decoded into a new array. Blocks and groups
         are decoded, what a sparse object does not store is 0. Each number is rounded once; LimitExceeded if a finite one
-        would become infinite or does not fit an integer. Complex numbers become pairs in a last dimension of 2."""
+        would become infinite or does not fit an integer. Complex numbers become pairs in a last dimension of 2. With
+        "float4_e2m1fn" 4-bit floats get a byte each, as ml_dtypes has them."""
         if dtype is not None:
             info, wanted = self._info, named(dtype)
             if info.format != c.ZT_FORMAT_DENSE or (type_name(info.type) or dtype_name(info.dtype)) != wanted:
                 return self._converted(info, wanted, **how)
+            if wanted == FOUR:
+                return unpacked(self["data"].numpy(**how), self.shape)
         elif lib.zt_object_format(self._live()) != c.ZT_FORMAT_DENSE:
             raise Unsupported(f"object {self.name!r} is {self.format}, not dense: pass dtype=\"float32\" for its numbers, "
                               "or take its components")

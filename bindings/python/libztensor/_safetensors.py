@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
 import stat
 from typing import Any, BinaryIO, Optional
@@ -43,6 +44,8 @@ def write(to: BinaryIO, tensors: list, metadata: Optional[dict[str, str]]) -> No
     for of in tensors:
         if of.type not in NAMES:
             raise Unsupported(f"{of.name!r}: safetensors has no elements of {of.type}: write a .zt file")
+        if of.type == "f4_e2m1" and math.prod(of.shape) % 2:
+            raise Unsupported(f"{of.name!r}: 4-bit floats of the shape {of.shape} end within a byte: write a .zt file")
     tensors = sorted(tensors, key=lambda of: (-_ORDER[of.type], of.name))
     header = _header(tensors, metadata)
     _write(to, memoryview(len(header).to_bytes(8, "little") + header))

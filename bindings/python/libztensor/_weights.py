@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from . import _declarations as c
 from . import _safetensors
 from ._component import names_of
-from ._elements import PAIRS, TORCH, Retained, named, target_number, type_numbers
+from ._elements import FOUR, LONG, PAIRS, Retained, named, target_number, type_numbers
 from ._file import File, listed
 from ._library import (AnyPath, Handle, InvalidArgument, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name,
                        field_text, filled, format_name, lib, options, sized, text, type_name)
@@ -370,6 +370,8 @@ class Opened(Handle):
     def get_tensor(self, name: str, *, dtype: Any = None) -> Any:
         """A tensor. dtype, such as "float32": its numbers, decoded into a new tensor, also of blocks, groups and sparse
         objects; see Object.numpy."""
+        if dtype is not None and named(dtype) == FOUR:
+            return self._framework.four(self._file[name])
         return take(self._file, [self._weight(name, dtype)], self._framework, self._mapped)[name]
 
     def get_tensors(self, *, dtype: Any = None) -> dict[str, Any]:
@@ -433,7 +435,7 @@ def _float(dtype: Any) -> Optional[str]:
     """The library's name of the float type that all floats become."""
     name = None if dtype is None else named(dtype)
     if name not in (None, "f64", "f32", "f16", "bf16"):
-        raise InvalidArgument(f"the floats of a file can become float64, float32, float16 or bfloat16, not {TORCH[name]}; "
+        raise InvalidArgument(f"the floats of a file can become float64, float32, float16 or bfloat16, not {LONG[name]}; "
                               "get_tensor(name, dtype=...) of safe_open converts one tensor to other types")
     return name
 

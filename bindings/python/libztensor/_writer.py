@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 from . import _declarations as c
 from ._callbacks import Carrier, Progress, sink
 from ._component import taken
-from ._elements import types
+from ._elements import contiguous, stored, types
 from ._file import File
 from ._library import (AnyPath, Handle, InvalidArgument, InvalidState, Unsupported, chosen, dtype_number, lib, options,
                        report, sized)
@@ -23,14 +23,6 @@ _DIGESTS = {None: c.ZT_DIGEST_DEFAULT, "none": c.ZT_DIGEST_NONE, "crc32c": c.ZT_
 _VERSIONS = {None: c.ZT_SPEC_DEFAULT, "0.1.0": c.ZT_SPEC_0_1_0, "1.1.0": c.ZT_SPEC_1_1_0, "1.2.0": c.ZT_SPEC_1_2_0,
              2: c.ZT_SPEC_2}
 _FORMATS = {lib.zt_format_name(number).decode(): number for number in range(c.ZT_FORMAT_DENSE, c.ZT_FORMAT_QUANTIZED_GROUP + 1)}
-
-
-def _contiguous(array, dtype=None):
-    """An array that C can read: row-major, of the host's byte order."""
-    import numpy
-
-    array = numpy.ascontiguousarray(array, dtype)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 class Writer(Handle):
@@ -82,12 +74,12 @@ class Writer(Handle):
         requests, keep = (c.zt_write_request * len(arrays))(), []
         for request, (name, array) in zip(requests, arrays.items()):
             shape = array.shape
-            array = _contiguous(array)
+            request.dtype, request.type = types(array.dtype)
+            array = stored(array)
             request.struct_size = ctypes.sizeof(request)
             request.name, request.name_length = sized(name)
             request.shape, request.rank = numbers(shape), len(shape)
             request.data, request.size = array.ctypes.data, array.nbytes
-            request.dtype, request.type = types(array.dtype)
             request.encoding, request.digest = chosen(_ENCODINGS, encoding, "encoding"), chosen(_DIGESTS, digest, "digest")
             keep.append(array)
         self._check(lib.zt_write_batch(self._live(), requests, len(requests)))
@@ -97,9 +89,10 @@ class Writer(Handle):
         """Writes an object of any format: {"values": array, "indices": array, ...}. File.verify checks its structure."""
         parts, keep = (c.zt_component_desc * max(1, len(components)))(), []
         for part, (role, array) in zip(parts, components.items()):
-            array = _contiguous(array)
-            keep.append(array)
+            array = contiguous(array)
             _describe(part, role, array.dtype, encoding, digest)
+            array = stored(array)
+            keep.append(array)
             part.data, part.size = array.ctypes.data, array.nbytes
         whole = _object(name, format, shape, attributes)
         whole.components, whole.component_count = parts, len(components)
@@ -115,7 +108,7 @@ class Writer(Handle):
         """Writes a sparse_csr object, whose structure is checked."""
         if len(shape) != 2:
             raise InvalidArgument(f"a csr object has two dimensions, not {len(shape)}")
-        values, indices, indptr = _contiguous(values), _contiguous(indices, "uint64"), _contiguous(indptr, "uint64")
+        values, indices, indptr = contiguous(values), contiguous(indices, "uint64"), contiguous(indptr, "uint64")
         if indices.size != values.size or indptr.size != shape[0] + 1:
             raise ValueError("a csr object has an index for each value, and rows + 1 row starts")
         self._check(lib.zt_write_csr(self._live(), *sized(name), *types(values.dtype), numbers(shape), values.size,
@@ -123,7 +116,7 @@ class Writer(Handle):
 
     def add_coo(self, name: str, shape: Sequence[int], values: Any, coords: Any) -> None:
         """Writes a sparse_coo object, whose structure is checked; coords has a row for each dimension."""
-        values, coords = _contiguous(values), _contiguous(coords, "uint64")
+        values, coords = contiguous(values), contiguous(coords, "uint64")
         if coords.size != values.size * len(shape):
             raise ValueError("a coo object has a coordinate for each value and dimension")
         self._check(lib.zt_write_coo(self._live(), *sized(name), *types(values.dtype), numbers(shape), len(shape), values.size,
@@ -144,7 +137,7 @@ class Writer(Handle):
                              zeros_packed=zeros_packed), []
         for role, array in (("packed_weight", packed_weight), ("scales", scales), ("zeros", zeros)):
             if array is not None:
-                array = _contiguous(array)
+                array = contiguous(array)
                 keep.append(array)
                 setattr(desc, role, array.ctypes.data)
                 setattr(desc, role + "_size", array.nbytes)
@@ -245,7 +238,7 @@ class OpenObject(Handle):
 
     def write(self, data: Any) -> None:
         """Adds bytes, or an array, to the component; in the host's byte order."""
-        data = data if isinstance(data, bytes) else _contiguous(data)
+        data = data if isinstance(data, bytes) else stored(data)
         place = data if isinstance(data, bytes) else data.ctypes.data
         self._writer._check(lib.zt_write_data(self._writer._live(), place, len(data) if isinstance(data, bytes) else data.nbytes))
 

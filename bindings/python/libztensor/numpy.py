@@ -18,7 +18,7 @@ from typing import Any, Dict, Optional, Union
 import numpy
 
 from . import _weights
-from ._elements import PAIRS, array, element_name, numpy_dtype
+from ._elements import FOUR, PAIRS, array, element_name, numpy_dtype, stored
 from ._file import File
 from ._library import ZTensorError as SafetensorError
 from ._weights import Opened
@@ -53,6 +53,10 @@ class _NumPy:
         return made
 
     @staticmethod
+    def four(of):
+        return of.numpy(dtype=FOUR)
+
+    @staticmethod
     def uploads(wanted) -> bool:
         return False
 
@@ -77,12 +81,13 @@ def _to_write(tensor_dict) -> list:
         raise ValueError(f"expected a dict of names and arrays, not {type(tensor_dict)}")
 
     def one(name, array):
+        kind = element_name(array.dtype)
+
         def make():
-            made = numpy.ascontiguousarray(array)
-            made = made if made.dtype.isnative else made.astype(made.dtype.newbyteorder("="))
+            made = stored(array)
             return made, made.ctypes.data
 
-        return _weights.ToWrite(name, array.shape, element_name(array.dtype), array.nbytes, make)
+        return _weights.ToWrite(name, array.shape, kind, (array.size + 1) // 2 if kind == FOUR else array.nbytes, make)
 
     return [one(name, numpy.asarray(given)) for name, given in tensor_dict.items()]
 

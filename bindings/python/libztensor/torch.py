@@ -79,6 +79,10 @@ class _Torch:
     def on_cpu(self) -> bool:
         return self._device.type == "cpu"
 
+    @staticmethod
+    def four(of):
+        raise Unsupported("PyTorch has no float4_e2m1fn, but float4_e2m1fn_x2, two numbers in each element")
+
     def uploads(self, wanted: list) -> bool:
         """Whether so much is read by upload(), and not into memory of the processor first."""
         return self._device.type == "cuda" and sum(of.size for of in wanted) >= _UPLOADED

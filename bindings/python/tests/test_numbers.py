@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import libztensor
-from libztensor.numpy import load, load_file, safe_open, save
+from libztensor.numpy import load, load_file, safe_open, save, save_file
 
 DATA = Path(__file__).resolve().parents[3] / "tests/data"
 BLOCKS = DATA / "foreign/valid/amber-all-types-hand.gguf"
@@ -343,3 +343,33 @@ def test_a_read_that_says_too_little_or_too_much_is_refused(path):
             pass
         with cache.get(libztensor.Read(one["data"], dtype="float32")) as held:
             assert np.frombuffer(held, "f4").tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_4_bit_floats_have_a_byte_each_in_ml_dtypes(tmp_path):
+    four = ml_dtypes.float4_e2m1fn
+    values = np.array([[0, 0.5, 1, 1.5], [-6, 2, -0.5, 4]])
+    arrays = {"a": values.astype(four), "columns": values.astype(four).T, "odd": np.array([1, -3, 6]).astype(four),
+              "empty": np.zeros((0, 2), four)}
+    save_file(arrays, tmp_path / "a.zt")
+    save_file({"a": arrays["a"]}, tmp_path / "a.safetensors")
+    with pytest.raises(libztensor.Unsupported, match=r"'odd': 4-bit floats of the shape \(3,\) end within a byte"):
+        save_file(arrays, tmp_path / "b.safetensors")
+    with libztensor.create(tmp_path / "b.zt", version=2) as w:
+        w.add("a", arrays["a"])
+        w.add_batch({"columns": arrays["columns"], "odd": arrays["odd"]})
+        with w.object("empty", "dense", (0, 2)) as piece:
+            piece.component("data", four)
+            piece.write(arrays["empty"])
+    for path in (tmp_path / "a.zt", tmp_path / "b.zt", tmp_path / "a.safetensors"):
+        with libztensor.open(path) as f, safe_open(path) as opened:
+            assert f["a"]["data"].type == "f4_e2m1" and f["a"]["data"].size == 4
+            for name in f:
+                for dtype in (four, "float4_e2m1fn", "f4_e2m1"):
+                    for found in (f[name].numpy(dtype=dtype), opened.get_tensor(name, dtype=dtype)):
+                        assert found.dtype == four and np.array_equal(found.astype("f4"), arrays[name].astype("f4"))
+                assert np.array_equal(f[name].numpy(dtype="float32"), arrays[name].astype("f4"))
+            assert load_file(path)["a"].dtype == np.uint8, "without dtype as before"
+    with pytest.raises(libztensor.Unsupported, match="no dtype for f4_e2m1"):
+        libztensor.numpy_dtype("f4_e2m1")
+    with libztensor.open(SMALL) as f, pytest.raises(libztensor.Unsupported, match="cannot be converted to float4_e2m1fn, but"):
+        f["enc.0.norm.gain.15"].numpy(dtype=four)
