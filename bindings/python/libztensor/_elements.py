@@ -62,7 +62,7 @@ def named(dtype: Any) -> str:
 
 
 def target_number(name: str) -> int:
-    """The number of a dtype to which the library converts numbers, from what it is called here."""
+    """The number of the dtype to which the library converts numbers, by its name here."""
     if name.startswith(("complex", "f8_", "f4_")):
         raise Unsupported(f"numbers cannot be converted to {LONG[name]}, but to float64, float32, float16, bfloat16, "
                           "integers and bool")

@@ -338,7 +338,7 @@ def part_of(file, number: int) -> Part:
 
 
 def file_of(read: Read) -> Any:
-    """The file that a read is of."""
+    """The file of a read."""
     return getattr(read.component if read.object is None else read.object, "_file", None)
 
 

@@ -208,7 +208,7 @@ class Busy(ZTensorError, BlockingIOError):
     status = c.ZT_ERROR_BUSY
 
 
-# What messages say in C's names, and what it is called here. Whole phrases, so that no path or tensor's name is changed.
+# Phrases of messages with names of C, and the same with Python's. They are long, so that no path or name of a tensor changes.
 _WORDS = {
     "(zt_open_options.part, zt --part: open": "(part=True opens",
     "instead (zt_open_options.part, zt --part)": "instead (part=True)",

@@ -115,7 +115,7 @@ def _converted(of: Weight, info, dtype: str) -> Weight:
         return of
     number = target_number(dtype)
     size, shape = size_as(of.object, number), tuple(info.shape[:info.rank])
-    is_pairs = size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers, of which C has no parts
+    is_pairs = size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers, which C converts as a whole
     return of._replace(type=dtype, element=dtype, shape=(*shape, 2) if is_pairs else shape, size=size, block=None, convert=number,
                        component=0 if is_pairs or not is_array(info) else of.component)
 
