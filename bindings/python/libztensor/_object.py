@@ -119,16 +119,11 @@ class Object(Handle, Mapping[str, Component]):
         number, kind = target_number(name), numpy_dtype(name)
         size = size_as(self._live(), number)
         made = numpy.empty(size // kind.itemsize, kind)
-        if (threads or verify or progress) and is_array(info):
-            carrier = Carrier()
-            request = options(c.zt_read_request, object=self._live(), length=c.ZT_WHOLE, convert=number,
-                              dst=made.ctypes.data, dst_size=size)
-            wanted = read_options(carrier, threads, verify, "auto", progress)
-            carrier.check(lib.zt_read_batch(self._file._live(), ctypes.byref(request), 1, ctypes.byref(wanted), None))
-        else:
-            if verify:
-                self._file.verify(progress, checks=["digests"], threads=threads, object=self)
-            check(lib.zt_object_read_as(self._live(), number, made.ctypes.data, size, None))
+        carrier = Carrier()
+        request = options(c.zt_read_request, object=self._live(), length=c.ZT_WHOLE, convert=number,
+                          dst=made.ctypes.data, dst_size=size)
+        wanted = read_options(carrier, threads, verify, "auto", progress)
+        carrier.check(lib.zt_read_batch(self._file._live(), ctypes.byref(request), 1, ctypes.byref(wanted), None))
         return made.reshape(self.shape if made.size == self.element_count else (*self.shape, 2))
 
     def tensor(self) -> Any:
@@ -191,11 +186,6 @@ class Object(Handle, Mapping[str, Component]):
         """For consumers of the DLPack before 1.0 (PyTorch before 2.9): they share memory, and must not write to it."""
         return Unversioned(self)
 
-
-def is_array(info) -> bool:
-    """Whether batches and loads convert the numbers of an object: one component has all of them, and whole blocks."""
-    known = type_name(info.type)
-    return bool(info.component) and (not known or lib.zt_object_element_count(info.object) % block_of(known)[0] == 0)
 
 
 def size_as(handle, number: int) -> int:

@@ -19,7 +19,7 @@ from ._elements import FOUR, LONG, PAIRS, Retained, named, target_number, type_n
 from ._file import File, listed
 from ._library import (AnyPath, Handle, InvalidArgument, NotFound, Unsupported, ZTensorError, block_of, check, dtype_name,
                        field_text, filled, format_name, lib, options, sized, text, type_name)
-from ._object import is_array, numbers, size_as
+from ._object import numbers, size_as
 from ._writer import Writer
 
 _ARRAYS = (c.ZT_FORMAT_DENSE, c.ZT_FORMAT_BLOCKS)
@@ -43,7 +43,7 @@ class ToWrite(NamedTuple):
 class Weight(NamedTuple):
     """A tensor of a file. type: of its elements, "u8" for blocks, whose shape is then in bytes, PAIRS for two 4-bit floats in a
     byte, "" if it cannot be read. element: its name. block: elements and bytes of a block, if rows are whole blocks. convert: the
-    dtype to which its numbers are converted, type, as C numbers it; component is 0 then if only all of them can be."""
+    dtype to which its numbers are converted, type, as C numbers it. is_whole: only all of them can be read."""
 
     name: str
     object: int
@@ -56,6 +56,7 @@ class Weight(NamedTuple):
     offset: int
     block: Optional[tuple[int, int]]
     convert: int = 0
+    is_whole: bool = False
 
 
 def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> Iterator[Weight]:
@@ -117,7 +118,7 @@ def _converted(of: Weight, info, dtype: str) -> Weight:
     size, shape = size_as(of.object, number), tuple(info.shape[:info.rank])
     is_pairs = size != math.prod(shape) * lib.zt_dtype_size(number)  # complex numbers, which C converts as a whole
     return of._replace(type=dtype, element=dtype, shape=(*shape, 2) if is_pairs else shape, size=size, block=None, convert=number,
-                       component=0 if is_pairs or not is_array(info) else of.component)
+                       is_whole=is_pairs)
 
 
 @functools.cache
@@ -190,21 +191,15 @@ def request_of(request, of: Weight) -> None:
 
 
 def read_into(file: File, wanted: list, **how: Any) -> None:
-    """Fills memory: (weight, address, its size, start and count of a slice in C's numbers or None) each, all in one call
-    that can be."""
-    together = [one for one in wanted if one[0].component]
-    requests = (c.zt_read_request * len(together))()
-    for i, (request, (of, address, size, slab)) in enumerate(zip(requests, together)):
+    """Fills memory: (weight, address, its size, start and count of a slice in C's numbers or None) each, all in one call."""
+    requests = (c.zt_read_request * len(wanted))()
+    for i, (request, (of, address, size, slab)) in enumerate(zip(requests, wanted)):
         request_of(request, of)
         request.tag, request.dst, request.dst_size = i, address, size
         if slab is not None:
             request.length, request.start, request.count = 0, *slab
-    if together:
-        reading = options(c.zt_read_options, **how)
-        check(lib.zt_read_batch(file._live(), requests, len(requests), ctypes.byref(reading), None))
-    for of, address, size, slab in wanted:
-        if not of.component:
-            check(lib.zt_object_read_as(of.object, of.convert, address, size, None))
+    reading = options(c.zt_read_options, **how)
+    check(lib.zt_read_batch(file._live(), requests, len(requests), ctypes.byref(reading), None))
 
 
 class Mapped:
@@ -283,7 +278,7 @@ class Slice(Handle):
         if of.type != of.element and not pairs:
             raise Unsupported(f"{of.name!r} is in blocks of {of.element}: pass dtype=\"float32\" for its numbers; get_tensor gives "
                               "all of its bytes")
-        if not of.component:
+        if of.is_whole:
             raise Unsupported(f"{of.name!r} cannot be read in parts as {of.type}: get_tensor gives all of it")
         opened._file._live()
         in_type = (*wanted[:-1], _of_pairs(of.name, wanted[-1])) if pairs else wanted
@@ -400,7 +395,7 @@ def take(file: File, wanted: list, framework, mapped: Optional[Mapped]) -> dict[
     """Tensors: those that can lie in the mapped file do, all others are read in one call."""
     for of in wanted:
         _refuse(of)
-    uploaded = [of for of in wanted if of.component] if framework.uploads(wanted) else []
+    uploaded = wanted if framework.uploads(wanted) else []
     made = framework.upload(uploaded) if uploaded else {}
     due = []
     for of in wanted:
@@ -470,7 +465,7 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
         along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
         slabs, shape = None, of.shape
         if along is not None:
-            if not of.component:
+            if of.is_whole:
                 raise Unsupported(f"{of.name!r} cannot be read in parts as {of.type}, so ranks cannot share it")
             whole = shape[along]
             if whole % world:
