@@ -14,7 +14,25 @@ pub fn as_floats_mut(bytes: &mut [u8]) -> Option<&mut [f32]> {
     (before.is_empty() && behind.is_empty()).then_some(floats)
 }
 
+/// Floats as their bytes, to be written.
+pub fn as_bytes_mut(floats: &mut [f32]) -> &mut [u8] {
+    // SAFETY: floats have no padding, and all bytes are a float.
+    unsafe { floats.align_to_mut::<u8>().1 }
+}
+
 pub mod blocks;
+
+/// Calls `body`, which is compiled twice. Where the processor has AVX2, its loops have wider instructions. They
+/// do the same operations: none are fused.
+#[inline(always)]
+pub fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the processor has what the function needs.
+        return unsafe { x86::with_avx2(body, dst) };
+    }
+    body(dst)
+}
 
 /// Whether the processor has AVX2 and F16C.
 #[cfg(target_arch = "x86_64")]
@@ -163,6 +181,11 @@ mod x86 {
                 }
             }
         };
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
+        body(dst)
     }
 
     #[target_feature(enable = "avx,f16c")]

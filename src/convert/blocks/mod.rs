@@ -1,5 +1,5 @@
-//! Elements of the block types of ggml as f32: bit for bit what the scalar formula of ggml gives. Every
-//! operation is rounded to f32, in the order that ggml has; none are fused.
+//! Elements of the block types of ggml as f32, and f32 as blocks: bit for bit what the scalar formula of ggml
+//! gives. Every operation is rounded to f32, in the order that ggml has; none are fused.
 //!
 //! One file per family. Each begins with the layouts and formulas of its types. Numbers in blocks are
 //! little-endian.
@@ -15,12 +15,14 @@ mod i_quants;
 mod k_quants;
 mod packed;
 mod parts;
+mod quantize;
 mod simple;
 mod tables;
 mod ternary;
 
 use crate::model::dtype::Logical;
-use crate::simd::{as_bytes, blocks as avx2};
+use crate::simd::{as_bytes, blocks as avx2, with_avx2};
+pub(super) use quantize::largest;
 
 /// Elements that are decoded before they are converted or copied: 2 KiB, which stay in the first cache.
 pub(super) const PIECE_ELEMENTS: usize = 512;
@@ -35,7 +37,12 @@ pub(super) struct BlockType {
     portable: fn(&[u8], &mut [f32]),
     /// Does the same with instructions that not every processor has; false without them.
     quick: fn(&[u8], &mut [f32]) -> bool,
+    /// Makes blocks of finite numbers, if this is written here.
+    pub quantize: Option<Quantize>,
 }
+
+/// Fills whole blocks, as many as both have. Returns the first one with a scale that f16 cannot hold.
+pub(super) type Quantize = fn(&[f32], &mut [u8]) -> Option<usize>;
 
 /// The quick function of a row, which may have none.
 macro_rules! quick {
@@ -47,9 +54,20 @@ macro_rules! quick {
     };
 }
 
-/// The table: for each block type the function that decodes one block, and one that decodes many quickly.
+/// How a row makes blocks, if it does.
+macro_rules! quantize {
+    () => {
+        None
+    };
+    ($quantize:ident) => {
+        Some(|src, dst| with_avx2(|dst: &mut [u8]| each_quantized(src, dst, quantize::$quantize), dst))
+    };
+}
+
+/// The table: for each block type the function that decodes one block, one that decodes many quickly, and one
+/// that makes a block.
 macro_rules! block_types {
-    ($($logical:ident $family:ident::$decode:ident $(, $quick:path)?;)*) => {
+    ($($logical:ident $family:ident::$decode:ident $(, $quick:path)? $(=> $quantize:ident)?;)*) => {
         /// How blocks of a logical type are decoded, if it is a block type.
         pub(super) fn of(logical: Option<Logical>) -> Option<&'static BlockType> {
             match logical? {
@@ -58,6 +76,7 @@ macro_rules! block_types {
                         Logical::$logical,
                         |src, dst| each(src, dst, $family::$decode),
                         quick!($($quick)?),
+                        quantize!($($quantize)?),
                     )
                 }),)*
                 _ => None,
@@ -69,11 +88,11 @@ macro_rules! block_types {
 block_types! {
     Q1_0 simple::q1_0;
     Q2_0 simple::q2_0;
-    Q4_0 simple::q4_0, avx2::q4_0;
-    Q4_1 simple::q4_1, avx2::q4_1;
-    Q5_0 simple::q5_0, avx2::q5_0;
-    Q5_1 simple::q5_1, avx2::q5_1;
-    Q8_0 simple::q8_0, avx2::q8_0;
+    Q4_0 simple::q4_0, avx2::q4_0 => q4_0;
+    Q4_1 simple::q4_1, avx2::q4_1 => q4_1;
+    Q5_0 simple::q5_0, avx2::q5_0 => q5_0;
+    Q5_1 simple::q5_1, avx2::q5_1 => q5_1;
+    Q8_0 simple::q8_0, avx2::q8_0 => q8_0;
     Q8_1 simple::q8_1, avx2::q8_1;
     Q2K k_quants::q2_k, avx2::q2_k;
     Q3K k_quants::q3_k, avx2::q3_k;
@@ -88,13 +107,13 @@ block_types! {
     Iq2S i_quants::iq2_s;
     Iq3Xxs i_quants::iq3_xxs;
     Iq3S i_quants::iq3_s;
-    Iq4Nl tables::iq4_nl, avx2::iq4_nl;
+    Iq4Nl tables::iq4_nl, avx2::iq4_nl => iq4_nl;
     Iq4Xs tables::iq4_xs, avx2::iq4_xs;
-    Mxfp4 tables::mxfp4, avx2::mxfp4;
+    Mxfp4 tables::mxfp4, avx2::mxfp4 => mxfp4;
     Nvfp4 tables::nvfp4;
     F4E2m1 packed::f4_e2m1;
-    Tq1_0 ternary::tq1_0;
-    Tq2_0 ternary::tq2_0, avx2::tq2_0;
+    Tq1_0 ternary::tq1_0 => tq1_0;
+    Tq2_0 ternary::tq2_0, avx2::tq2_0 => tq2_0;
 }
 
 /// A row of the table.
@@ -102,10 +121,11 @@ const fn block_type(
     logical: Logical,
     portable: fn(&[u8], &mut [f32]),
     quick: fn(&[u8], &mut [f32]) -> bool,
+    quantize: Option<Quantize>,
 ) -> BlockType {
     let block = logical.block();
     assert!(PIECE_ELEMENTS as u64 % block.elements == 0);
-    BlockType { elements: block.elements as usize, bytes: block.bytes as usize, portable, quick }
+    BlockType { elements: block.elements as usize, bytes: block.bytes as usize, portable, quick, quantize }
 }
 
 impl BlockType {
@@ -143,5 +163,25 @@ fn each<const BYTES: usize, const ELEMENTS: usize>(
     }
 }
 
+/// Makes block by block. Returns the first one with a scale that f16 cannot hold.
+#[inline(always)]
+fn each_quantized<const BYTES: usize, const ELEMENTS: usize>(
+    src: &[f32],
+    dst: &mut [u8],
+    quantize: impl Fn(&[f32; ELEMENTS], &mut [u8; BYTES]) -> bool,
+) -> Option<usize> {
+    let blocks = src.chunks_exact(ELEMENTS).zip(dst.chunks_exact_mut(BYTES));
+    for (at, (numbers, block)) in blocks.enumerate() {
+        if let (Ok(numbers), Ok(block)) = (numbers.try_into(), block.try_into()) {
+            if !quantize(numbers, block) {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod quantize_tests;
 #[cfg(test)]
 mod tests;

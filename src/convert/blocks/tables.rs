@@ -47,7 +47,7 @@ pub(super) fn nvfp4(block: &[u8; 36], out: &mut [f32; 64]) {
 
 /// `2^(e - 128)`: half of what an e8m0 is. 255 is not a NaN.
 #[inline(always)]
-fn half_of_e8m0(e: u8) -> f32 {
+pub(super) fn half_of_e8m0(e: u8) -> f32 {
     f32::from_bits(match e {
         0 | 1 => 0x0020_0000 << e, // subnormal
         _ => (u32::from(e) - 1) << 23,

@@ -1,5 +1,5 @@
-/* Writes vectors.txt: blocks of every type of ggml, and the SHA-256 of the elements that ggml's C makes of them.
- * See make.sh. */
+/* Writes blocks of every type of ggml with the elements that ggml's C makes of them: the lines of vectors.txt. Or,
+ * with three arguments, the blocks that it makes of numbers. See make.sh. */
 #define GGML_COMMON_DECL_C
 #include "ggml-common.h"
 #include "ggml-quants.h"
@@ -64,10 +64,111 @@ static void set_scales(const struct type *type, uint8_t *block, uint16_t first, 
             block[49 + 2 * i] = (uint8_t)((block[49 + 2 * i] & 0x0f) | (first >> 4 * i & 15) << 4);
 }
 
-int main(void)
+/* Numbers to quantise. src/convert/blocks/quantize_tests.rs has the same ones. */
+static uint32_t next(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 32);
+}
+
+static float of_bits(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, 4);
+    return number;
+}
+
+/* -1 to 1 */
+static float unit(void)
+{
+    return (float)(int32_t)next() * 0x1p-31f;
+}
+
+/* With an exponent from there on; 0 is that of subnormal numbers. */
+static float with_exponent(uint32_t first, uint32_t count)
+{
+    uint32_t bits = next() & 0x807fffff;
+    return of_bits(bits | (first + next() % count) << 23);
+}
+
+static float number(int kind, uint32_t of_block)
+{
+    switch (kind) {
+    case 0:
+        return unit();
+    case 1: { /* as in a model */
+        float sum = unit();
+        for (int i = 0; i < 3; i++)
+            sum += unit();
+        return sum * 0.03125f;
+    }
+    case 2: /* any */
+        return with_exponent(0, of_block % 2 ? 142 : 255);
+    case 3: /* tiny */
+        return with_exponent(0, 24);
+    case 4: /* where iq4_nl has no scale */
+        return with_exponent(70, 10);
+    case 5: /* at the largest scale */
+        return with_exponent(136, 14);
+    case 6: { /* zeros of both signs, and few others */
+        uint32_t bits = next();
+        return bits % 4 ? of_bits(bits & 0x80000000) : unit();
+    }
+    case 7: /* ties */
+        return (float)((int)(next() % 31) - 15) * 0.5f;
+    case 8: { /* just below a power of two */
+        uint32_t which = of_block % 276, power = which < 22 ? 2u << which : (which - 21) << 23;
+        return of_bits((power - next() % 64 % power) | (next() & 0x80000000));
+    }
+    default: /* one magnitude */
+        return of_bits((of_block & 0x007fffff) | (100 + of_block % 40) << 23 | (next() & 0x80000000));
+    }
+}
+
+static void iq4_nl(const float *x, void *block, int64_t count)
+{
+    quantize_iq4_nl(x, block, 1, count, NULL);
+}
+
+static int quantize(const char *name, int kind, long count)
+{
+    static const struct {
+        const char *name;
+        void (*quantize)(const float *, void *, int64_t);
+    } all[] = {
+#define QUANTIZER(name) {#name, (void (*)(const float *, void *, int64_t))quantize_row_##name##_ref}
+        QUANTIZER(q4_0), QUANTIZER(q4_1), QUANTIZER(q5_0), QUANTIZER(q5_1), QUANTIZER(q8_0),
+        QUANTIZER(mxfp4), QUANTIZER(tq1_0), QUANTIZER(tq2_0), {"iq4_nl", iq4_nl},
+    };
+    const struct type *type = types;
+    size_t q = 0;
+    while (strcmp(type->name, name) != 0)
+        type++;
+    while (strcmp(all[q].name, name) != 0)
+        q++;
+    for (; count > 0; count--) {
+        static uint8_t block[512];
+        static float x[256];
+        uint32_t of_block = next();
+        int fits = 1;
+        for (size_t at = 0; at < type->elements; at++)
+            x[at] = number(kind, of_block);
+        all[q].quantize(x, block, (int64_t)type->elements);
+        for (int at = 0; at < 2; at++)
+            if (type->scales[at] >= 0)
+                fits &= (block[type->scales[at] + 1] & 0x7c) != 0x7c;
+        if (fits) /* its scales are finite */
+            fwrite(block, type->bytes, 1, stdout);
+    }
+    return fflush(stdout);
+}
+
+int main(int argc, char **argv)
 {
     static uint8_t block[512];
     static float elements[256];
+    if (argc == 4)
+        return quantize(argv[1], atoi(argv[2]), atol(argv[3]));
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         const struct type *type = &types[t];
         for (int i = 0; i < BLOCKS; i++) {

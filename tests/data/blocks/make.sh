@@ -1,9 +1,12 @@
 #!/bin/sh
-# Makes vectors.txt anew, from the C of ggml:
+# Makes vectors.txt and quantized.txt anew, from the C of ggml:
 #     sh tests/data/blocks/make.sh GGML
 # GGML: a folder with src/ggml-quants.c and include/ggml.h, as in https://github.com/ggml-org/ggml or in the crate
 # llama-cpp-sys-2. Each line of vectors.txt is a type, a block, and the first half of the SHA-256 of its elements:
 # f32, little-endian, every NaN as 0x7fc00000.
+# Each line of quantized.txt is a type, a kind of numbers, how many blocks of them, and the first half of the
+# SHA-256 of the blocks that ggml makes of them, without those with a scale that is infinite or NaN. Some tiny and
+# huge numbers are undefined behaviour in ggml: run this on x86-64.
 # Products and sums are rounded one by one: -ffp-contract=off.
 set -eu
 
@@ -18,3 +21,10 @@ trap 'rm -rf "$out"' EXIT
     sum=$(printf %s "$elements" | sed 's/\(..\)\(..\)\(..\)\(..\)/\4\3\2\1/g' | xxd -r -p | sha256sum | cut -c 1-32)
     echo "$name $block $sum"
 done >"$here/vectors.txt"
+for count in 500 100000; do
+    for name in q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 tq1_0 tq2_0; do
+        for kind in 0 1 2 3 4 5 6 7 8 9; do
+            echo "$name $kind $count $("$out/make" "$name" "$kind" "$count" | sha256sum | cut -c 1-32)"
+        done
+    done
+done >"$here/quantized.txt"
