@@ -1104,7 +1104,7 @@ ZT_NODISCARD zt_status zt_write_create(const char *path, const zt_write_options 
 ///
 /// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
-/// row-major, in the host's byte order.
+/// row-major, in the host's byte order. A block type makes an object of blocks (ZT_FORMAT_BLOCKS).
 /// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
 /// is taken, ZT_ERROR_LIMIT if the name exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent
 /// the object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if
@@ -1299,15 +1299,14 @@ struct zt_copy_options {
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_encoding encoding; ///< The encoding; 0 keeps the encoding of each component.
     zt_digest digest; ///< The digest; 0 for the kind that each component has, or the writer's option if it has none.
-    /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
-    /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
-    zt_dtype dtype;
-    zt_type type; ///< Must be ZT_TYPE_NONE: this version does not convert to logical types.
+    zt_dtype dtype; ///< Converts dense floats, also of 8 bits, to f64, f32, f16 or bf16; 0 to keep them.
+    /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
+    /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
+    zt_type type;
 };
 
-/// Copies an object of an open file of any container. Bytes are copied as they are stored, with their digests
-/// and attributes, if the options and the version to write allow it. Otherwise they are decoded and encoded
-/// again, part by part.
+/// Copies an object of an open file of any container. Stored bytes are copied with their digests and
+/// attributes if the options and the version allow it. Else they are decoded and encoded again, part by part.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
@@ -1316,7 +1315,8 @@ struct zt_copy_options {
 /// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
-/// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
+/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number (zt_read_request.lossy allows
+/// infinities), ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type, else as zt_write_dense.
 ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
 
 /// The values of zt_attribute_kind, and the fields that each uses.

@@ -4,12 +4,12 @@
 use super::slab::Taken;
 use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
 use crate::convert;
-use crate::convert::swap_in_place;
+use crate::convert::{swap_in_place, IntoBlocks};
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;
 use crate::memory::{in_memory, take_front, whole_units};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Object};
 use crate::model::structure::check_bools;
 use crate::source::{
@@ -362,6 +362,32 @@ impl StoredComponent<'_> {
             Ok(())
         })?;
         Ok(lost)
+    }
+
+    /// Gives `body` its floats as blocks. With `only_checks` it gives nothing, but fails all the same if one of
+    /// the numbers does not fit in such a block.
+    pub fn for_each_quantized(
+        &self,
+        to: Logical,
+        only_checks: bool,
+        body: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut floats = IntoBlocks::new(self.entry.element_type()?, to, only_checks)?;
+        let mut out = Vec::new();
+        self.for_each_decoded(&mut |chunk| {
+            out.clear();
+            floats.add(chunk, &mut out)?;
+            if out.is_empty() {
+                return Ok(());
+            }
+            body(&out)
+        })?;
+        out.clear();
+        floats.end(&mut out)?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        body(&out)
     }
 
     /// Fills `dst`, which has the bytes for it, with elements as `to`, as a part of `all` bytes: those in the

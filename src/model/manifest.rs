@@ -72,6 +72,11 @@ impl Format {
         Format::KNOWN.into_iter().chain(blocks()).find(|format| format.name() == Some(name))
     }
 
+    /// The name of the format of one array: of plain elements, or of blocks of that type.
+    pub(crate) fn of_array(blocks: Option<Logical>) -> &'static str {
+        blocks.map_or(Format::Dense, Format::Blocks).name().unwrap_or_default()
+    }
+
     /// Whether it is one array that can be sliced.
     pub const fn is_array(self) -> bool {
         matches!(self, Format::Dense | Format::Blocks(_))

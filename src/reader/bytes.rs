@@ -8,7 +8,7 @@ use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{self, decoded_limit, digest_of, PairBody, Part, Request, StoredBytes, StoredComponent};
 use crate::model::component::Checksum;
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Encoding, LogicalType};
 use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;
@@ -318,6 +318,17 @@ impl<'f> Component<'f> {
             })?;
         }
         convert::refuse_loss(lost, to, false).map_err(|e| self.wrap(e))
+    }
+
+    /// Gives `body` its floats as blocks of ggml's type `to`. The object's rows have to be whole blocks.
+    pub fn for_each_quantized(&self, to: Logical, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, false, body)))
+    }
+
+    /// Fails if one of its floats does not fit in a block of that type.
+    pub(crate) fn check_quantization(&self, to: Logical) -> Result<()> {
+        let nothing = &mut |_: &[u8]| Ok(());
+        self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, true, nothing)))
     }
 
     /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.

@@ -2,7 +2,7 @@
 //! may be larger than memory.
 
 use super::description::{
-    check_final_size, check_index_dtype, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
+    check_final_size, check_type, expected_size, known, ComponentSpec, LogicalSpec, NAME_LIMIT,
 };
 use super::frames::{compress, Inputs};
 use super::shared_bytes::Content;
@@ -27,14 +27,6 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
     let mut rare = RareNames::default();
     let logical = match spec.logical {
         None => LogicalType::Absent,
-        Some(LogicalSpec::Known(logical)) if logical.is_block_type() => {
-            return Err(fail!(
-                InvalidArgument,
-                "the type \"{}\" is a block type: its objects have the format \"{}/1\"",
-                logical.name(),
-                logical.name()
-            ))
-        }
         Some(LogicalSpec::Known(logical)) => {
             if logical.dtype() != spec.dtype {
                 return Err(fail!(
@@ -45,8 +37,13 @@ pub fn component_entry(writer: &mut Writer, spec: &ComponentSpec<'_>) -> Result<
                     spec.dtype.name()
                 ));
             }
-            to.check_logical(Some(logical), logical.name())?;
-            LogicalType::Known(logical)
+            match logical.is_block_type() {
+                true => LogicalType::Absent, // the format says it
+                false => {
+                    to.check_logical(Some(logical), logical.name())?;
+                    LogicalType::Known(logical)
+                }
+            }
         }
         Some(LogicalSpec::Other(name)) => {
             if Dtype::from_name(name).is_some() || Logical::from_name(name).is_some_and(|t| to.defines(t)) {
@@ -192,7 +189,7 @@ impl Writer {
         let before = (object.component_count as usize).saturating_add(usize::from(open.is_some()));
         to.check_component_count(before.saturating_add(1))?;
         let in_component = |e: Error| e.within(format_args!("component {:?}", spec.role));
-        check_index_dtype(object.format, spec, to).map_err(in_component)?;
+        check_type(object.format, spec, to).map_err(in_component)?;
         let by_shape = expected_size(object.format, self.manifest.shape(&object), spec)?;
         if let Some(declared) = size {
             check_final_size(spec.dtype, known(spec.logical), by_shape, declared)?;

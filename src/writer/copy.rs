@@ -5,18 +5,19 @@
 //! those that will be decoded.
 
 use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
-use super::description::{ObjectSpec, Recode};
+use super::description::{attributes_of_format, ObjectSpec, Recode};
 use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
 use crate::container::capabilities::{Roles, SharedBytes};
 use crate::container::MAX_SHARDS;
+use crate::convert::check_quantizes_to;
 use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Error, Quoted, Result};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     table_position, Component as Entry, Encoding, Format, LogicalType, Manifest, Position, RareNames, Shard,
 };
-use crate::model::value::{Attributes, Kind, OwnedValue, Value};
+use crate::model::value::{Attributes, Value};
 use crate::reader::{Component, File, Object};
 use std::hash::BuildHasher;
 
@@ -66,7 +67,9 @@ impl Writer {
     ) -> Result<()> {
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
         self.check_copy(object)?;
-        let spec = ObjectSpec { name, format: object.format_name(), shape: object.shape() };
+        let blocks = quantizes_to(object, recode).map_err(in_object)?;
+        let format = blocks.map_or(object.format_name(), |_| Format::of_array(blocks));
+        let spec = ObjectSpec { name, format, shape: object.shape() };
         let as_new = |e: Error| match name.as_bytes() == object.name_bytes() {
             true => in_object(e),
             false => in_object(e.within(format_args!("as {name:?}"))),
@@ -76,9 +79,9 @@ impl Writer {
             .map_err(as_new)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
-        let attributes = losses.retain_attributes(attributes_of(object)?, check)?;
+        let attributes = losses.retain_attributes(attributes_of(object, blocks)?, check)?;
         self.begin(&spec, attributes)?;
-        let recode = self.canonical.recode(recode);
+        let recode = Recode { blocks, ..self.canonical.recode(recode) };
         let plans = Planner { writer: self, object, recode, losses }.plan()?;
         plans.iter().try_for_each(|plan| self.copy_component(plan))?;
         self.push_open_object()
@@ -176,7 +179,7 @@ impl Writer {
         // The canonical form knows equal bytes by themselves.
         let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
         let place = plan.component.stored_place().filter(|_| shares);
-        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.hashes));
+        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.blocks, plan.hashes));
         if let Some(copied) = key.and_then(|key| self.copies.find(&key)) {
             let (mut entry, mut rare) = (plan.entry, plan.rare);
             (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
@@ -352,15 +355,31 @@ impl Writer {
     }
 }
 
-/// The attributes of a copy: those of the object, and for blocks of a container without attributes their
-/// size.
-fn attributes_of(object: &Object<'_>) -> Result<Attributes> {
+/// The block type that an object is quantized to, if it is one of floats and that is asked for.
+fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>> {
+    let Some(to) = recode.blocks else { return Ok(None) };
+    check_quantizes_to(to)?;
+    if let Some(floats) = recode.floats {
+        let (blocks, floats) = (to.name(), floats.name());
+        return Err(fail!(
+            InvalidArgument,
+            "a copy is either quantized to {blocks} or converted to {floats}"
+        ));
+    }
+    let data = object.components().next().filter(|data| data.role() == "data");
+    let is_quantized = object.format() == Format::Dense && data.is_some_and(|data| data.is_of_floats());
+    Ok(Some(to).filter(|_| is_quantized))
+}
+
+/// The attributes of a copy: those of the object, and for blocks that it gets, or that it has in a container
+/// without attributes, their size.
+fn attributes_of(object: &Object<'_>, quantized: Option<Logical>) -> Result<Attributes> {
     let mut attributes = Attributes::of(object.attributes())?;
     let is_foreign = object.components().any(|component| !component.file_states_sizes());
-    if let (Format::Blocks(logical), true) = (object.format(), is_foreign) {
-        let block = logical.block();
-        for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
-            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+    let format = quantized.map_or(object.format(), Format::Blocks);
+    if is_foreign || quantized.is_some() {
+        for (key, value) in attributes_of_format(format)?.iter() {
+            attributes.set(key.as_text().unwrap_or_default(), value)?;
         }
     }
     Ok(attributes)

@@ -9,7 +9,7 @@ use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
 use crate::digest::{Algorithm, Digest, DigestOf};
 use crate::error::{broken, Cause, Error, Quoted, Result, Rule};
-use crate::model::dtype::{Class, Dtype};
+use crate::model::dtype::{Class, Dtype, Logical};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
@@ -25,6 +25,8 @@ pub struct Plan<'f> {
     /// The form of a component that is written again: its bytes become little-endian, its bools 0 and 1, its
     /// elements of that dtype.
     pub recoded: Option<ComponentSpec<'f>>,
+    /// The block type that its floats are quantized to, if they are.
+    pub blocks: Option<Logical>,
     /// The algorithm of the digest that it gets, if it has no digest to keep.
     pub hashes: Option<Algorithm>,
     /// Its bytes do not agree with a checksum of their file.
@@ -37,6 +39,9 @@ impl Plan<'_> {
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let component = &self.component;
         let Some(ComponentSpec { dtype, .. }) = self.recoded else { return component.for_each_decoded(body) };
+        if let Some(blocks) = self.blocks {
+            return component.for_each_quantized(blocks, body);
+        }
         let from = component.dtype().unwrap_or(dtype);
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
         match from == dtype && !odd_bools {
@@ -157,8 +162,11 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         if narrow && object.format().is_index(component.role()) && widens_indices(object, to.index_dtypes) {
             return Ok(Some(Dtype::U64));
         }
-        let Recode { encoding, digest, floats, lossy: _ } = self.recode;
+        let Recode { encoding, digest, floats, blocks, lossy: _ } = self.recode;
         let is_data = object.format() == Format::Dense && component.role() == "data";
+        if let Some(blocks) = blocks.filter(|_| is_data) {
+            return Ok(Some(blocks.dtype()));
+        }
         if let Some(to) = floats.filter(|to| is_data && component.is_of_floats() && *to != dtype) {
             return Ok(Some(to));
         }
@@ -237,18 +245,22 @@ impl<'f> Planner<'_, 'f, '_, '_> {
                 false => Ok(()),
             })?;
         }
+        let blocks = recode.blocks.filter(|_| component.is_of_floats());
         let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
         if becomes_floats && !recode.lossy {
             component.check_conversion(dtype)?;
         }
-        let size = convert::converted_size(
-            component.size()?,
-            (from, component.known_logical().filter(|_| becomes_floats)),
-            dtype,
-        )?;
+        let size = match blocks {
+            Some(_) => None, // the shape gives it
+            None => Some(convert::converted_size(
+                component.size()?,
+                (from, component.known_logical().filter(|_| becomes_floats)),
+                dtype,
+            )?),
+        };
         let spec = ComponentSpec {
             logical: match component.logical() {
-                LogicalType::Known(_) if becomes_floats => None,
+                LogicalType::Known(_) if becomes_floats || blocks.is_some() => None,
                 LogicalType::Known(known) if known.is_block_type() => None,
                 LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
@@ -256,23 +268,25 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             },
             encoding: recode.encoding.or(to.similar_encoding(component.encoding())),
             digest: recode.digest.or(algorithm.map(Some)), // else the writer's own
-            size: Some(size),
+            size,
             ..ComponentSpec::new(component.role(), dtype)
         };
         let writer = &mut *self.writer;
         let mut check = || {
             to.check_component_count(object.components().len())?;
-            writer.check_component(&spec, spec.size)?;
-            component_entry(writer, &spec)
+            let size = writer.check_component(&spec, spec.size)?;
+            component_entry(writer, &spec).map(|made| (made, size))
         };
-        let (mut entry, rare) = check().map_err(|e| {
+        let ((mut entry, rare), size) = check().map_err(|e| {
             let name = Quoted(object.name_bytes());
             e.within(format_args!("object {name} component {:?}", spec.role))
         })?;
-        entry.set_size(spec.size);
+        entry.set_size(size);
         entry.set_size_declared(entry.encoding.has_declared_size());
         let hashes = spec.digest.unwrap_or(writer.options.digest);
-        Ok(Plan { component, entry, rare, recoded: Some(spec), hashes, is_damaged: false })
+        blocks.map_or(Ok(()), |blocks| component.check_quantization(blocks))?;
+        let recoded = Some(ComponentSpec { size, ..spec });
+        Ok(Plan { component, entry, rare, recoded, blocks, hashes, is_damaged: false })
     }
 }
 
@@ -311,7 +325,7 @@ pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<
     entry.set_page_exclusive(false);
     entry.set_in_shard(false);
     entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
-    Ok(Plan { component, entry, rare, recoded: None, hashes: None, is_damaged: false })
+    Ok(Plan { component, entry, rare, recoded: None, blocks: None, hashes: None, is_damaged: false })
 }
 
 /// Whether the positions of a sparse object have to become u64. They do if the container lacks one of their

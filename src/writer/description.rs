@@ -7,7 +7,7 @@ use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format};
 use crate::model::structure::{parse_packing, Grouping, QuantizedSizes};
-use crate::model::value::Attributes;
+use crate::model::value::{Attributes, Kind, OwnedValue};
 
 /// Longest name that is written, in bytes.
 pub(super) const NAME_LIMIT: usize = 64 << 10;
@@ -141,6 +141,7 @@ pub type Part<'a> = (ComponentSpec<'a>, &'a [u8]);
 #[derive(Clone, Copy)]
 pub struct Description<'a> {
     pub object: ObjectSpec<'a>,
+    /// None for those that every such object has: see [`attributes_of_format`].
     pub attributes: Option<&'a Attributes>,
     pub components: Components<'a>,
 }
@@ -148,7 +149,8 @@ pub struct Description<'a> {
 /// The components of a whole object.
 #[derive(Clone, Copy)]
 pub enum Components<'a> {
-    /// A dense object's data and nothing else: most objects, and the ones that are quickly checked.
+    /// The data of a dense object, or of one that is made of blocks, and nothing else: most objects, and the
+    /// ones that are quickly checked.
     Data([Part<'a>; 1]),
     /// Those of any object.
     All(&'a [Part<'a>]),
@@ -183,6 +185,7 @@ impl Describe for Description<'_> {
 impl Describe for DenseSpec<'_> {
     #[inline(always)]
     fn describe(&self) -> Description<'_> {
+        let blocks = self.logical.filter(|logical| logical.is_block_type());
         let data = ComponentSpec {
             logical: self.logical.map(LogicalSpec::Known),
             encoding: self.encoding,
@@ -190,7 +193,7 @@ impl Describe for DenseSpec<'_> {
             ..ComponentSpec::new("data", self.dtype)
         };
         Description {
-            object: ObjectSpec { name: self.name, format: "dense", shape: self.shape },
+            object: ObjectSpec { name: self.name, format: Format::of_array(blocks), shape: self.shape },
             attributes: None,
             components: Components::Data([(data, self.data)]),
         }
@@ -209,6 +212,9 @@ pub struct Recode {
     pub floats: Option<Dtype>,
     /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
     pub lossy: bool,
+    /// The block type that the data of dense objects of floats is quantized to; none for the type that it has.
+    /// Not together with `floats`.
+    pub blocks: Option<Logical>,
 }
 
 /// Whether an object of that name can be written.
@@ -222,10 +228,34 @@ pub fn check_object_name(name: &str, to: &Capabilities) -> Result<()> {
 
 /// Bytes that a component must have, if its object's shape gives them.
 pub fn expected_size(format: Format, shape: &[u64], spec: &ComponentSpec<'_>) -> Result<Option<u64>> {
-    match format == Format::Dense && spec.role == "data" {
-        true => dense_size(shape, spec.dtype, spec.logical),
-        false => Ok(None),
+    match format {
+        Format::Dense if spec.role == "data" => dense_size(shape, spec.dtype, spec.logical),
+        Format::Blocks(logical) if spec.role == "data" => {
+            let (row, of) = (shape.last().copied().unwrap_or(1), logical.block());
+            if !of.divides(row) {
+                return Err(fail!(
+                    InvalidArgument,
+                    "its rows have {row} elements, which are not whole blocks of {} of {}",
+                    of.elements,
+                    logical.name()
+                ));
+            }
+            dense_size(shape, spec.dtype, Some(LogicalSpec::Known(logical)))
+        }
+        _ => Ok(None),
     }
+}
+
+/// The attributes of an object that is made of blocks: their size. Of another format it has none.
+pub fn attributes_of_format(format: Format) -> Result<Attributes> {
+    let mut attributes = Attributes::default();
+    if let Format::Blocks(logical) = format {
+        let block = logical.block();
+        for (key, number) in [("elems_per_block", block.elements), ("block_bytes", block.bytes)] {
+            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number))?.get())?;
+        }
+    }
+    Ok(attributes)
 }
 
 /// Bytes that the data of a dense object must have, if the size of its elements is known.
@@ -262,7 +292,15 @@ pub fn check_final_size(
 }
 
 /// Whether the container to be written allows a component of that type in such an object.
-pub fn check_index_dtype(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
+pub fn check_type(format: Format, spec: &ComponentSpec<'_>, to: &Capabilities) -> Result<()> {
+    let blocks = known(spec.logical).filter(|logical| logical.is_block_type());
+    if let Some(logical) = blocks.filter(|logical| format != Format::Blocks(*logical)) {
+        let name = logical.name();
+        return Err(fail!(
+            InvalidArgument,
+            "the type \"{name}\" is a block type: its objects have the format \"{name}/1\""
+        ));
+    }
     let allowed = to.index_dtypes;
     if !format.is_index(spec.role) || spec.logical.is_none() && allowed.contains(spec.dtype) {
         return Ok(());

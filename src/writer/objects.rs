@@ -7,8 +7,9 @@ use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_h
 use super::components::component_entry;
 use super::content_check::{advise, ContentCheck};
 use super::description::{
-    check_final_size, check_index_dtype, check_object_name, dense_size, expected_size, known, ComponentSpec,
-    Components, DenseSpec, Describe, Description, LogicalSpec, ObjectSpec, Part, QuantizedSpec,
+    attributes_of_format, check_final_size, check_object_name, check_type, dense_size, expected_size, known,
+    ComponentSpec, Components, DenseSpec, Describe, Description, LogicalSpec, ObjectSpec, Part,
+    QuantizedSpec,
 };
 use super::state::{last_name, name_at, name_exists, Phase, Writer};
 use crate::codec::Coding;
@@ -24,8 +25,11 @@ use crate::model::value::Attributes;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
+/// The format of most objects.
+const DENSE: &str = "dense";
+
 impl Writer {
-    /// Writes a dense object.
+    /// Writes a dense object, or one that is made of blocks if its type is a block type.
     pub fn write_dense(&mut self, request: &DenseSpec<'_>) -> Result<()> {
         self.write_all(std::slice::from_ref(request), |_, e| e)
     }
@@ -236,12 +240,12 @@ impl Writer {
     /// Checks that such an object can be written, under any name.
     fn check_description(&mut self, whole: &Description<'_>) -> Result<()> {
         match &whole.components {
-            Components::Data([(spec, data)]) => self
+            Components::Data([(spec, data)]) if whole.object.format == DENSE => self
                 .check_data(whole.object.shape, spec, data)
                 .map_err(|e| e.within(format_args!("component {:?}", spec.role))),
-            Components::All(parts) => {
+            components => {
                 let checkpoint = self.manifest.checkpoint();
-                let checked = self.check_parts(whole, parts);
+                let checked = self.check_parts(whole, components.parts());
                 self.roll_back_manifest(&checkpoint);
                 checked
             }
@@ -268,7 +272,8 @@ impl Writer {
         let (to, none) = (self.capabilities(), Attributes::default());
         self.check_object(&whole.object, whole.attributes.unwrap_or(&none))?;
         let object = self.object_of(&whole.object)?;
-        let object = Object { attributes: self.put_attributes(whole.attributes)?, ..object };
+        let attributes = self.put_attributes(object.format, whole.attributes)?;
+        let object = Object { attributes, ..object };
         for role in object.format.required_roles() {
             if !parts.iter().any(|(spec, _)| spec.role == *role) {
                 return Err(fail!(
@@ -284,7 +289,7 @@ impl Writer {
         for (spec, data) in parts {
             self.canonical.check_order("a component", spec.role, || None)?; // they are put in order
             let tried = self.try_entry(spec).and_then(|()| {
-                check_index_dtype(object.format, spec, to)?;
+                check_type(object.format, spec, to)?;
                 let expected = expected_size(object.format, whole.object.shape, spec)?;
                 check_final_size(spec.dtype, known(spec.logical), expected, data.len() as u64)
             });
@@ -372,24 +377,35 @@ impl Writer {
     /// The entry of a whole object that has no components yet.
     pub(super) fn whole_object(&mut self, whole: &Description<'_>) -> Result<Object> {
         match whole.components {
-            Components::Data(_) => {
+            Components::Data(_) if whole.object.format == DENSE => {
                 let name = self.manifest.texts.add(whole.object.name)?;
                 self.object_entry(name, Format::Dense, whole.object.shape)
             }
-            Components::All(_) => self.object_of(&whole.object),
+            _ => self.object_of(&whole.object),
         }
     }
 
     /// Adds an object, whose name is in the index, with the components since it was begun.
     pub(super) fn push_object(&mut self, object: Object, attributes: Option<&Attributes>) -> Result<()> {
-        let attributes = self.put_attributes(attributes)?;
+        let attributes = self.put_attributes(object.format, attributes)?;
         let count = self.manifest.components.len().saturating_sub(object.component_start as usize);
         let component_count = table_position(count)?;
         self.manifest.objects.push(Object { attributes, component_count, ..object })
     }
 
-    fn put_attributes(&mut self, attributes: Option<&Attributes>) -> Result<Option<Position>> {
-        let attributes = attributes.filter(|attributes| !attributes.is_empty());
+    fn put_attributes(
+        &mut self,
+        format: Format,
+        attributes: Option<&Attributes>,
+    ) -> Result<Option<Position>> {
+        let of_format;
+        let attributes = match (attributes, format) {
+            (None, Format::Blocks(_)) => {
+                of_format = attributes_of_format(format)?;
+                Some(&of_format)
+            }
+            (given, _) => given.filter(|attributes| !attributes.is_empty()),
+        };
         attributes.map(|attributes| attributes.put(&mut self.manifest.values, None)).transpose()
     }
 }

@@ -7,7 +7,7 @@ use super::description::{ComponentSpec, Recode};
 use crate::convert::swap_whole;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{Component, Encoding, TextId};
 use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
@@ -206,6 +206,7 @@ pub struct CopyKey {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Recoded {
     dtype: Dtype,
+    blocks: Option<Logical>,
     encoding: Option<Encoding>,
     digest: Option<Algorithm>,
     size: Option<u64>,
@@ -227,10 +228,16 @@ pub struct CopyIndex {
 
 impl CopyKey {
     /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`,
-    /// with a digest by `digest`.
-    pub fn new(from: StoredPlace, recoded: Option<&ComponentSpec<'_>>, digest: Option<Algorithm>) -> CopyKey {
+    /// quantized to `blocks`, with a digest by `digest`.
+    pub fn new(
+        from: StoredPlace,
+        recoded: Option<&ComponentSpec<'_>>,
+        blocks: Option<Logical>,
+        digest: Option<Algorithm>,
+    ) -> CopyKey {
         let recoded = recoded.map(|ComponentSpec { dtype, encoding, size, .. }| Recoded {
             dtype: *dtype,
+            blocks,
             encoding: *encoding,
             digest,
             size: *size,

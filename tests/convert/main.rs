@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blocks;
 mod convert;
 mod copy;
 mod copy_foreign;

@@ -281,7 +281,7 @@ fn what_2_cannot_represent_is_refused_before_a_byte_is_written() {
             },
             "4 rows take 40",
         ),
-        (&|w| whole(w, "gguf.q4_0/1", &[32], &[("data", Dtype::U8, 17)]), "no attribute \"elems_per_block\""),
+        (&|w| whole(w, "gguf.q4_0/1", &[32], &[("data", Dtype::U8, 18)]), "no attribute \"elems_per_block\""),
         (&|w| whole(w, "acme.x/1", &[4], &[("", Dtype::U8, 1)]), "0 bytes; 1 to 1024"),
         (
             &|w| {

@@ -184,7 +184,7 @@ impl Convert {
 
     fn recode(&self) -> Recode {
         let (encoding, digest, floats) = (self.encoding(), self.digest(), self.floats());
-        Recode { encoding, digest, floats, lossy: true }
+        Recode { encoding, digest, floats, lossy: true, blocks: None }
     }
 }
 

@@ -9,7 +9,6 @@ use crate::capi::status::zt_status;
 use crate::capi::types::enumerations::{self as types, zt_dtype, zt_encoding, zt_type};
 use crate::capi::writing::options::{self, zt_digest};
 use crate::capi::writing::writer::{copied_name, open, zt_writer};
-use crate::error::fail;
 use crate::writer::Recode;
 use std::ffi::c_char;
 
@@ -27,19 +26,18 @@ pub struct zt_copy_options {
     pub encoding: zt_encoding,
     /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
     pub digest: zt_digest,
-    /// The dtype to convert dense floats to (f64, f32, f16, bf16, f8); 0 for none. ZT_ERROR_LIMIT if finite
-    /// numbers would become infinite; to accept that, read with zt_read_request.lossy and write the result.
+    /// Converts dense floats, also of 8 bits, to f64, f32, f16 or bf16; 0 to keep them.
     pub dtype: zt_dtype,
-    /// Must be ZT_TYPE_NONE: this version does not convert to logical types.
+    /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
+    /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
     pub r#type: zt_type,
 }
 
 // SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#type);
 
-/// Copies an object of an open file of any container. Bytes are copied as they are stored, with their digests
-/// and attributes, if the options and the version to write allow it. Otherwise they are decoded and encoded
-/// again, part by part.
+/// Copies an object of an open file of any container. Stored bytes are copied with their digests and
+/// attributes if the options and the version allow it. Else they are decoded and encoded again, part by part.
 ///
 /// options: NULL for a copy under the same name. Blocks of GGUF get the attributes "elems_per_block" and
 /// "block_bytes". Tied weights share their bytes in the copy, too.
@@ -48,7 +46,8 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 /// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
-/// blocks; ZT_ERROR_LIMIT (options.dtype); else as zt_write_dense and zt_component_read.
+/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number (zt_read_request.lossy allows
+/// infinities), ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type, else as zt_write_dense.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_copy(
     writer: Option<&mut zt_writer>,
@@ -67,17 +66,8 @@ pub unsafe extern "C" fn zt_write_copy(
             digest: options::digest(options.digest)?,
             floats: if options.dtype == 0 { None } else { Some(types::dtype(options.dtype)?) },
             lossy: false,
+            blocks: types::logical(options.r#type)?,
         };
-        if options.r#type != 0 {
-            types::logical(options.r#type)?;
-            return Err(fail!(
-                Unsupported,
-                "zt_copy_options.type: elements cannot be converted to a logical type"
-            ));
-        }
-        if recode.encoding.is_none() && recode.digest.is_none() && recode.floats.is_none() {
-            return writer.copy(object, name);
-        }
         writer.copy_as(object, name, &recode)
     })
 }

@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_void};
 ///
 /// name, name_length: UTF-8. dtype: not ZT_DTYPE_OTHER. type: ZT_TYPE_NONE, or a known type that belongs to
 /// dtype. shape: rank dimensions, outermost first; NULL only if rank is 0. data, size: the elements,
-/// row-major, in the host's byte order.
+/// row-major, in the host's byte order. A block type makes an object of blocks (ZT_FORMAT_BLOCKS).
 /// Returns ZT_ERROR_BUFFER_SIZE if size is not what shape, dtype and type need, ZT_ERROR_EXISTS if the name
 /// is taken, ZT_ERROR_LIMIT if the name exceeds 64 KiB, ZT_ERROR_UNSUPPORTED if the version cannot represent
 /// the object, ZT_ERROR_STATE if an object is open or the writer has failed, ZT_ERROR_IO. ZT_ERROR_CORRUPT if

@@ -2,7 +2,7 @@
 //! (spec 2 section 6).
 
 use crate::error::{broken, Error, Result, Rule};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Component, Format, LogicalType, Manifest, Object};
 
 /// The format of a layout that this library knows.
@@ -18,6 +18,10 @@ pub fn format(name: &[u8]) -> Option<Format> {
         _ => None,
     }
 }
+
+/// Block types that spec 2 does not list. Their objects can be read, but are not written.
+pub const UNLISTED: [Logical; 5] =
+    [Logical::Tq1_0, Logical::Tq2_0, Logical::Nvfp4, Logical::Q1_0, Logical::Q2_0];
 
 /// The name of the layout for a format.
 pub fn name(manifest: &Manifest, format: Format) -> &str {

@@ -442,6 +442,10 @@ fn format_name(name: &str) -> Result<()> {
             "its groups of codes need the layout \"zt.quant_group/1\", which, unlike {name:?}, says along \
              which axis they lie"
         )),
+        Some(Format::Blocks(logical)) if layouts::UNLISTED.contains(&logical) => Err(broken!(
+            Rule::Zt2LayoutRule,
+            "its text does not list the layout {name:?}; zTensor 1.2 has it"
+        )),
         Some(_) => Ok(()),
         None => match is_layout_id(name) {
             true => Ok(()),
