@@ -651,7 +651,7 @@ func TestEditing(t *testing.T) {
 	must(t, w.SetAttribute("again", tag))
 	must(t, w.Copy(c, nil))
 	must(t, w.Copy(c, nil, "d\x00d"))
-	must(t, w.Copy(c, &CopyOptions{EncodingZstd, DigestSHA256, DTypeF16}, "half"))
+	must(t, w.Copy(c, &CopyOptions{Encoding: EncodingZstd, Digest: DigestSHA256, DType: DTypeF16}, "half"))
 	finish(t, w)
 	g := opened(t, path+".copy")
 	half, err := g.Object("half")

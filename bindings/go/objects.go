@@ -216,6 +216,7 @@ type CopyOptions struct {
 	Encoding Encoding
 	Digest   Digest
 	DType    DType // Of floats.
+	Type     Type  // The block type to quantize floats to.
 }
 
 // Copy copies an object of an open file, of any container; under a new name, if one is given. options may be nil.
@@ -226,7 +227,7 @@ func (w *Writer) Copy(from Object, options *CopyOptions, newName ...string) erro
 	o.name, o.name_length = m.optional(newName)
 	if options != nil {
 		o.encoding, o.digest = C.zt_encoding(options.Encoding), C.zt_digest(options.Digest)
-		o.dtype = C.zt_dtype(options.DType)
+		o.dtype, o._type = C.zt_dtype(options.DType), C.zt_type(options.Type)
 	}
 	return w.call(func() C.zt_status { return C.zt_write_copy(w.handle, from.handle, o) })
 }

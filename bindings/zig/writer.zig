@@ -197,7 +197,7 @@ pub const Writer = struct {
     pub fn copy(self: Writer, from: Object, new_name: ?[]const u8) Error!void {
         try self.copyWith(from, new_name, base.sized(c.zt_copy_options));
     }
-    /// Written anew with what options say of encoding, digest and dtype.
+    /// Written anew with what options say of encoding, digest, dtype and block type.
     pub fn copyWith(self: Writer, from: Object, new_name: ?[]const u8, options: c.zt_copy_options) Error!void {
         var named = options;
         if (new_name) |name| {

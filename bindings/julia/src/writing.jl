@@ -164,12 +164,14 @@ end
 optional(name) = name === nothing ? (C_NULL, 0) : named(name)
 """
 Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding, digest,
-or dtype of its floats, "f16".
+or dtype of its floats, "f16". type: the block type to quantize floats to, "gguf.q8_0".
 """
-function copy_object(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, dtype = nothing)
+function copy_object(w::Writer, from::Object, name = nothing; encoding = :default, digest = :default, dtype = nothing,
+        type = nothing)
     text, length = optional(name)
     options = sized(zt_copy_options; name_length = length, encoding = chosen(ENCODINGS, encoding),
-        digest = chosen(DIGESTS, digest), dtype = dtype === nothing ? ZT_DTYPE_OTHER : dtype_number(dtype))
+        digest = chosen(DIGESTS, digest), dtype = dtype === nothing ? ZT_DTYPE_OTHER : dtype_number(dtype),
+        type_ = type === nothing ? ZT_TYPE_NONE : type_number(type))
     GC.@preserve text options begin
         name === nothing || put(Base.unsafe_convert(Ptr{zt_copy_options}, options), :name, pointer(text))
         done(zt_write_copy(live(w), from.handle, options), w)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from . import _declarations as c
-from ._library import Handle, InvalidArgument, Unsupported, check, dtype_number, lib
+from ._library import Handle, InvalidArgument, Unsupported, check, dtype_number, lib, type_number
 
 # What NumPy, ml_dtypes and PyTorch call elements; README.md has the table.
 NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
@@ -88,10 +88,7 @@ def element_name(dtype) -> str:
 def type_numbers(name: str) -> tuple:
     """The numbers of the storage type and of the logical type of elements."""
     storage = _STORAGE.get(name) or ("u8" if name.startswith(("f8_", "f4_")) else name)
-    kind = c.zt_type(c.ZT_TYPE_NONE)
-    if storage != name:
-        check(lib.zt_type_from_name(name.encode(), ctypes.byref(kind)))
-    return dtype_number(storage), kind.value
+    return dtype_number(storage), c.ZT_TYPE_NONE if storage == name else type_number(name)
 
 
 def types(dtype) -> tuple:

@@ -303,17 +303,15 @@ format_name = functools.cache(lambda number: text(lib.zt_format_name(number)))
 
 def block_of(type: str) -> tuple[int, int]:
     """How elements of a logical type lie in bytes: (32, 18) for "gguf.q4_0"."""
-    kind, elements, size = c.zt_type(), ctypes.c_size_t(), ctypes.c_size_t()
-    check(lib.zt_type_from_name(type.encode(), ctypes.byref(kind)))
-    check(lib.zt_type_block(kind, ctypes.byref(elements), ctypes.byref(size)))
+    elements, size = ctypes.c_size_t(), ctypes.c_size_t()
+    check(lib.zt_type_block(type_number(type), ctypes.byref(elements), ctypes.byref(size)))
     return elements.value, size.value
 
 
 def ggml_number(dtype: str, type: Optional[str] = None) -> int:
     """ggml's number (enum ggml_type) of a dtype, or of a logical type stored as it: 0 for "f32", 2 for ("u8", "gguf.q4_0")."""
-    kind, number = c.zt_type(c.ZT_TYPE_NONE), ctypes.c_int32()
-    if type is not None:
-        check(lib.zt_type_from_name(type.encode(), ctypes.byref(kind)))
+    number = ctypes.c_int32()
+    kind = c.ZT_TYPE_NONE if type is None else type_number(type)
     check(lib.zt_type_ggml(dtype_number(dtype), kind, ctypes.byref(number)))
     return number.value
 
@@ -328,6 +326,12 @@ def ggml_type(number: int) -> tuple[str, Optional[str]]:
 def dtype_size(dtype: str) -> int:
     """Bytes of an element of a dtype."""
     return lib.zt_dtype_size(dtype_number(dtype))
+
+
+def type_number(type: str) -> int:
+    number = c.zt_type()
+    check(lib.zt_type_from_name(type.encode(), ctypes.byref(number)))
+    return number.value
 
 
 def dtype_number(dtype: str) -> int:

@@ -13,7 +13,7 @@ from ._component import taken
 from ._elements import contiguous, stored, types
 from ._file import File
 from ._library import (AnyPath, Handle, InvalidArgument, InvalidState, Unsupported, chosen, dtype_number, lib, options,
-                       report, sized)
+                       report, sized, type_number)
 from ._object import Object, numbers
 from ._value import Value
 
@@ -154,13 +154,14 @@ class Writer(Handle):
         del capsule  # until here
 
     def copy(self, source: Object, new_name: Optional[str] = None, *, encoding: Optional[str] = None,
-             digest: Optional[str] = None, dtype: Optional[str] = None) -> None:
+             digest: Optional[str] = None, dtype: Optional[str] = None, type: Optional[str] = None) -> None:
         """Copies the stored bytes of an object of an open file of any container; or writes it anew with another encoding,
-        digest, or dtype of its floats."""
+        digest, or dtype of its floats. type: the block type to quantize floats to, "gguf.q8_0"."""
         name, length = _optional(new_name)
         wanted = options(c.zt_copy_options, name=name, name_length=length, encoding=chosen(_ENCODINGS, encoding, "encoding"),
                          digest=chosen(_DIGESTS, digest, "digest"),
-                         dtype=c.ZT_DTYPE_OTHER if dtype is None else dtype_number(dtype))
+                         dtype=c.ZT_DTYPE_OTHER if dtype is None else dtype_number(dtype),
+                         type=c.ZT_TYPE_NONE if type is None else type_number(type))
         self._check(lib.zt_write_copy(self._live(), source._live(), ctypes.byref(wanted)))
 
     def add_shard(self, name: str, file: File) -> None:
