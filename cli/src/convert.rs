@@ -3,6 +3,7 @@
 //! What is read is the same for all: objects that are chosen and perhaps renamed. What is written is a file
 //! of this folder for each container.
 
+mod blocks;
 mod choice;
 mod compare;
 #[cfg(feature = "compat")]
@@ -56,7 +57,8 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
         verify(&input, arguments, &interrupt)?;
     }
     let notes = Notes::default();
-    let choices = choice::readable(choice::choose(&input, arguments)?, arguments, &notes)?;
+    let mut choices = choice::readable(choice::choose(&input, arguments)?, arguments, &notes)?;
+    blocks::decide(&mut choices, &input, arguments, &notes)?;
     let total = choices.iter().map(|choice| stored_size(&choice.object)).fold(0, u64::saturating_add);
     let bar = progress::bar(total, &arguments.output);
     let job = Job { notes, ..Job::new(arguments, &input, choices, &interrupt, bar) };
@@ -98,7 +100,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         count => format!("{count} files"),
     };
     let line = format!(
-        "{}: {}, {} stored as {}, {of_files} of {} in {:.2} s{}",
+        "{}: {}, {} stored as {}, {of_files} of {} in {:.2} s{}{}",
         text::one_line(&shown),
         text::count(written.objects, "object"),
         text::size(written.data_bytes),
@@ -106,6 +108,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         text::size(written.size),
         started.elapsed().as_secs_f64(),
         arguments.floats().map_or(String::new(), |to| job.converted.line(to)),
+        blocks::line(&job.choices),
     );
     if !is_standard(&arguments.output) {
         let facts = json!({
@@ -116,6 +119,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
             "data_bytes": written.data_bytes,
             "stored_bytes": written.stored_bytes,
             "converted": job.converted.json(arguments.floats()),
+            "quantized": blocks::counts(&job.choices),
         });
         let mut out = Output::new();
         match arguments.json {
@@ -193,7 +197,14 @@ impl Convert {
                 return refused(option, ".zt");
             }
         }
+        let usual = self.types.iter().filter(|rule| rule.name.is_none()).count();
         match self.shard_size {
+            _ if usual > 1 => {
+                Err(Failure::Message(String::from("--type gives several types; use NAME=TYPE")))
+            }
+            _ if !self.types.is_empty() && !matches!(target, Target::Zt | Target::Gguf) => {
+                refused("--type", ".zt and .gguf")
+            }
             Some(_) if target == Target::Npz => refused("--shard-size", ".zt, .safetensors and .gguf"),
             Some(_) if is_standard(&self.output) => {
                 Err(Failure::at(&self.output, "several files cannot be written to standard output"))

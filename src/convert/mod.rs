@@ -27,7 +27,8 @@ pub(crate) use crate::simd::as_bytes;
 use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
-pub(crate) use into_blocks::{check_quantizes_to, IntoBlocks};
+pub use into_blocks::check_quantizes_to;
+pub(crate) use into_blocks::IntoBlocks;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
 

@@ -6,8 +6,10 @@ use crate::remote;
 use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
+use ztensor::model::dtype::Logical;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, Object};
+use ztensor::writer::check_quantizes_to;
 
 pub fn encoding(name: &str) -> Result<Encoding, String> {
     let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();
@@ -133,6 +135,25 @@ pub fn rename(text: &str) -> Result<Rename, String> {
     }
 }
 
+/// What tensors are quantized to: those of a name, or those that usually are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeRule {
+    pub name: Option<String>,
+    /// None to keep their type.
+    pub to: Option<Logical>,
+}
+
+pub fn type_rule(text: &str) -> Result<TypeRule, String> {
+    let (name, to) = text.rsplit_once('=').map_or((None, text), |(name, to)| (Some(name.to_owned()), to));
+    if name.is_some() && to == "keep" {
+        return Ok(TypeRule { name, to: None });
+    }
+    let logical = Logical::from_name(&format!("gguf.{}", to.strip_prefix("gguf.").unwrap_or(to)));
+    let logical = logical.ok_or_else(|| format!("{to:?} is not a block type, such as q8_0"))?;
+    check_quantizes_to(logical).map_err(|why| why.message().to_owned())?;
+    Ok(TypeRule { name, to: Some(logical) })
+}
+
 /// A size such as 4096, 4K or 2G.
 fn bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last() {
@@ -179,6 +200,19 @@ mod tests {
         assert_eq!(rename("model.*=*"), Ok(Rename::Around(own("model.", ""), own("", ""))));
         for bad in ["", "a", "a*=b", "a=b*", "*a*=b*", "*=**"] {
             assert!(rename(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn types_are_those_that_floats_are_quantized_to() {
+        let rule = |name: Option<&str>, to| Ok(TypeRule { name: name.map(str::to_owned), to });
+        assert_eq!(type_rule("q8_0"), rule(None, Some(Logical::Q8_0)));
+        assert_eq!(type_rule("a=b.*=gguf.iq4_nl"), rule(Some("a=b.*"), Some(Logical::Iq4Nl)));
+        assert_eq!(type_rule("blk.0.*=keep"), rule(Some("blk.0.*"), None));
+        for (bad, why) in
+            [("q4_k", "llama-quantize"), ("keep", "not a block type"), ("x=", "not a block type")]
+        {
+            assert!(type_rule(bad).unwrap_err().contains(why), "{bad}");
         }
     }
 

@@ -7,6 +7,7 @@ use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use ztensor::model::dtype::Logical;
 use ztensor::reader::{File, Object};
 
 /// An object that is converted.
@@ -14,6 +15,8 @@ pub struct Choice<'f> {
     pub object: Object<'f>,
     /// Its new name, which need not be text.
     pub name: Vec<u8>,
+    /// The block type that it is quantized to, if it is.
+    pub blocks: Option<Logical>,
 }
 
 impl<'f> Choice<'f> {
@@ -62,7 +65,8 @@ pub fn choose<'f>(input: &'f Input, arguments: &Convert) -> Outcome<Vec<Choice<'
         let name = object.name_bytes();
         if wanted.has(&object) && !unwanted.names(&object) {
             let renamed = renamed(name, &rules);
-            choices.push(Choice { object, name: renamed.unwrap_or_else(|| name.to_owned()) });
+            let name = renamed.unwrap_or_else(|| name.to_owned());
+            choices.push(Choice { object, name, blocks: None });
         }
     }
     if choices.is_empty() && !(include.is_empty() && exclude.is_empty()) {

@@ -1,9 +1,11 @@
 //! What was written is compared with what was read, object by object, before it gets its name: names and
 //! shapes always, all bytes with --verify.
 
+use super::choice::Choice;
 use super::job::Job;
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
+use ztensor::model::dtype::Logical;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, Object, VerifyOptions, VerifyReport};
 
@@ -24,7 +26,7 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
         let Some(found) = new.find_position(&choice.name).and_then(|at| new.object(at)) else {
             return Err(job.refusal(format!("{} is not in what was written", choice.shown())));
         };
-        same(job, choice.object, found).map_err(|why| match why {
+        same(job, choice, found).map_err(|why| match why {
             Failure::Message(why) => job.refusal(format!("{}: {why}", choice.shown())),
             other => other,
         })?;
@@ -32,7 +34,8 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     Ok(())
 }
 
-fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>) -> Outcome<()> {
+fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
+    let old = choice.object;
     if old.shape() != new.shape() || old.components().len() != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components differ from the input")));
     }
@@ -44,13 +47,18 @@ fn same(job: &Job<'_>, old: Object<'_>, new: Object<'_>) -> Outcome<()> {
         if is_unknown(&old) || is_unknown(&new) || old.encoding() == Encoding::Other {
             continue;
         }
-        same_bytes(job, &old, &new)?;
+        same_bytes(job, choice.blocks, &old, &new)?;
     }
     Ok(())
 }
 
 /// Elements of both as the new one has them, piece by piece.
-fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>) -> Outcome<()> {
+fn same_bytes(
+    job: &Job<'_>,
+    blocks: Option<Logical>,
+    old: &Component<'_>,
+    new: &Component<'_>,
+) -> Outcome<()> {
     let (mut at, mut read, mut is_same) = (0u64, Vec::new(), true);
     let mut body = |expected: &[u8]| {
         if job.interrupt.check().is_err() {
@@ -65,9 +73,11 @@ fn same_bytes(job: &Job<'_>, old: &Component<'_>, new: &Component<'_>) -> Outcom
             false => Err(Error::new(Cause::Cancelled, format_args!("stopped"))),
         }
     };
-    let done = match new.dtype().filter(|dtype| old.dtype() != Some(*dtype) || is_bool(old)) {
-        Some(to) => old.for_each_converted(to, &mut body),
-        None => old.for_each_decoded(&mut body),
+    let converted = new.dtype().filter(|dtype| old.dtype() != Some(*dtype) || is_bool(old));
+    let done = match (blocks, converted) {
+        (Some(blocks), _) => old.for_each_quantized(blocks, &mut body),
+        (None, Some(to)) => old.for_each_converted(to, &mut body),
+        (None, None) => old.for_each_decoded(&mut body),
     };
     let size = new.size().map_err(|e| job.refusal(e))?;
     match done {

@@ -1,6 +1,7 @@
 //! Attributes as the keys of a GGUF file: with the types that the file had which they came from, or with
 //! types that hold them.
 
+use super::blocks;
 use super::gguf_layout::{array, Encoder};
 use super::job::Job;
 use crate::failure::Outcome;
@@ -10,6 +11,8 @@ use ztensor::model::dtype::Dtype;
 use ztensor::model::value::{Kind, Value};
 
 const ALIGNMENT: &[u8] = b"general.alignment";
+/// Keys that llama.cpp reads only as u32.
+const U32_KEYS: [&str; 2] = [blocks::FILE_TYPE, blocks::QUANTIZATION_VERSION];
 const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_ALIGNMENT: u64 = 1 << 20;
 
@@ -204,6 +207,8 @@ struct Key<'a> {
 /// The keys of a file.
 pub struct Keys<'a> {
     keys: Vec<Key<'a>>,
+    /// What is said of blocks that are made here; all u32.
+    of_blocks: Vec<(&'static str, u32)>,
     alignment: u64,
 }
 
@@ -217,6 +222,7 @@ impl<'a> Keys<'a> {
             .filter_map(|(at, item)| Some((name_of(array(item)?.get(0)?)?, (at, item))))
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
+        let of_blocks = blocks::facts(&job.choices);
         for (key, value) in job.attributes() {
             let refused = |why: &str| job.leave_attribute_out(key, &format!("GGUF cannot represent {why}"));
             let name = match text_of(key) {
@@ -226,6 +232,9 @@ impl<'a> Keys<'a> {
                     continue;
                 }
             };
+            if of_blocks.iter().any(|(key, _)| name == key.as_bytes()) {
+                continue;
+            }
             let (at, noted) =
                 noted.get(name).copied().map_or((usize::MAX, None), |(at, item)| (at, array(item)));
             let stated =
@@ -233,6 +242,9 @@ impl<'a> Keys<'a> {
             let is_noted = stated.is_some();
             let is_alignment = name == ALIGNMENT;
             let stated = if is_alignment { Some(Type::Scalar(Scalar::Number(Dtype::U32))) } else { stated };
+            let u32_type = Type::Scalar(Scalar::Number(Dtype::U32));
+            let is_u32 = U32_KEYS.iter().any(|key| name == key.as_bytes()) && u32_type.holds(value);
+            let stated = stated.or(is_u32.then_some(u32_type));
             let Some(type_of) = stated.or_else(|| Type::found(value)) else {
                 refused("its value; --no-attributes leaves all of them out")?;
                 continue;
@@ -258,7 +270,7 @@ impl<'a> Keys<'a> {
             keys.push((at, Key { name, value, type_of, bits }));
         }
         keys.sort_by_key(|(at, _)| *at);
-        Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), alignment })
+        Ok(Keys { keys: keys.into_iter().map(|(_, key)| key).collect(), of_blocks, alignment })
     }
 
     /// What the data and each tensor are aligned to.
@@ -280,7 +292,15 @@ impl<'a> Keys<'a> {
     /// How many a file has.
     pub fn count(&self, part: Option<&Part>) -> u64 {
         let own = part.map_or(0, |_| SPLIT_KEYS.len());
-        (self.in_file(part).count() + own) as u64
+        (self.in_file(part).count() + self.of_blocks(part).len() + own) as u64
+    }
+
+    /// What a file says of blocks that are made here: all in the first of several.
+    fn of_blocks(&self, part: Option<&Part>) -> &[(&'static str, u32)] {
+        match part.is_none_or(|part| part.number == 0) {
+            true => &self.of_blocks,
+            false => &[],
+        }
     }
 
     pub fn encode(&self, part: Option<&Part>, out: &mut Encoder) {
@@ -288,6 +308,11 @@ impl<'a> Keys<'a> {
             out.string(name);
             type_of.encode_number(out);
             type_of.encode(*value, &mut &**bits, out);
+        }
+        for (key, number) in self.of_blocks(part) {
+            out.string(key.as_bytes());
+            out.kind(GgufKind::Number(Dtype::U32));
+            out.number(&number.to_le_bytes());
         }
         if let Some(Part { number, count, tensors }) = part {
             let number = (Dtype::U16, &number.to_le_bytes()[..]);

@@ -111,7 +111,12 @@ impl<'a> Job<'a> {
     pub fn is_whole(&self) -> bool {
         let given = self.arguments;
         let all = given.include.is_empty() && given.exclude.is_empty() && given.rename.is_empty();
-        all && given.dtype.is_none() && given.shard_size.is_none()
+        all && !self.converts() && given.shard_size.is_none()
+    }
+
+    /// Whether tensors are written as another type, so that they have other sizes.
+    pub fn converts(&self) -> bool {
+        self.arguments.dtype.is_some() || self.choices.iter().any(|choice| choice.blocks.is_some())
     }
 
     /// What the file was made from, or is, if that is `container`.

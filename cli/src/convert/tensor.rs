@@ -79,7 +79,7 @@ pub struct Tensor<'f> {
     pub size: u64,
     component: Component<'f>,
     /// What its elements are converted to.
-    converted: Option<Dtype>,
+    converted: Option<Elements>,
     /// Its bytes are damaged, which is allowed.
     is_damaged: bool,
     /// Its bytes were compared with the checksums of their file.
@@ -168,8 +168,11 @@ impl<'f> Tensor<'f> {
             }
             job.allow_damage(&why).map_err(Refusal::Failed)?;
         }
-        let converted = job.check_dtype(choice).map_err(Refusal::Failed)?;
-        elements = converted.map_or(elements, Elements::Plain);
+        let converted = match choice.blocks {
+            Some(blocks) => Some(Elements::Typed(blocks)),
+            None => job.check_dtype(choice).map_err(Refusal::Failed)?.map(Elements::Plain),
+        };
+        elements = converted.unwrap_or(elements);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
         let (name, shape, is_checked) = (choice.name.clone(), object.shape(), Cell::new(allows));
         Ok(Tensor { name, shape, elements, size, component, converted, is_damaged, is_checked })
@@ -182,7 +185,8 @@ impl<'f> Tensor<'f> {
 
     /// Whether nobody knows which bytes of its blocks are turned.
     pub fn has_big_endian_blocks(&self) -> bool {
-        self.component.entry().is_big_endian()
+        self.converted.is_none()
+            && self.component.entry().is_big_endian()
             && matches!(self.elements, Elements::Typed(logical) if logical.is_block_type())
     }
 
@@ -203,16 +207,16 @@ impl<'f> Tensor<'f> {
     }
 }
 
-/// Gives `out` the bytes of a component front to back, converted to a dtype and in the byte order that are
+/// Gives `out` the bytes of a component front to back, converted to the elements and in the byte order that are
 /// asked for. Bools become 0 and 1.
 pub fn emit(
     component: &Component<'_>,
-    converted: Option<Dtype>,
+    converted: Option<Elements>,
     big_endian: bool,
     out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     failed: &dyn Fn(Error) -> Failure,
 ) -> Outcome<()> {
-    let width = converted.or(component.dtype()).map_or(1, Dtype::size);
+    let width = converted.map(Elements::dtype).or(component.dtype()).map_or(1, Dtype::size);
     let swaps = width > 1 && big_endian != cfg!(target_endian = "big");
     let (mut failure, mut turned) = (None, Vec::new());
     let mut body = |chunk: &[u8]| {
@@ -230,8 +234,12 @@ pub fn emit(
             Error::new(Cause::Cancelled, format_args!("stopped"))
         })
     };
-    let done = match converted.or(component.dtype().filter(|dtype| *dtype == Dtype::Bool)) {
-        Some(to) => component.for_each_converted(to, &mut body),
+    let done = match converted {
+        Some(Elements::Typed(blocks)) => component.for_each_quantized(blocks, &mut body),
+        Some(Elements::Plain(to)) => component.for_each_converted(to, &mut body),
+        None if component.dtype() == Some(Dtype::Bool) => {
+            component.for_each_converted(Dtype::Bool, &mut body)
+        }
         None => component.for_each_decoded(&mut body),
     };
     release(component);

@@ -26,7 +26,9 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let origin = origin.as_ref().map(|origin| origin.get());
     let noted = |key: &str| origin.and_then(|origin| origin.get(key));
     let version = noted("version").and_then(Value::as_u64).filter(|v| (1..=NEWEST).contains(v));
-    let big_endian = noted("byte_order").is_some_and(|order| order.is_text("big"));
+    // Nobody knows how blocks are in a big-endian file.
+    let has_blocks = job.choices.iter().any(|choice| choice.blocks.is_some());
+    let big_endian = !has_blocks && noted("byte_order").is_some_and(|order| order.is_text("big"));
     let format = Format { version: version.unwrap_or(NEWEST), big_endian };
     let tensors = Tensor::all(job, NAME, |tensor| check(tensor, big_endian))?;
     warn_of_limits(job, &tensors);
@@ -46,7 +48,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
             1 => None,
             count => Some(Part { number: at as u16, count: count as u16, tensors: all }),
         };
-        let places = origin.filter(|_| split.is_none());
+        let places = origin.filter(|_| split.is_none() && !job.converts());
         let sink = write_file(job, format, &keys, split.as_ref(), tensors, places, path)?;
         written.size += sink.position;
         written.files.files.extend(sink.close()?);

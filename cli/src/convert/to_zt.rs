@@ -1,6 +1,7 @@
 //! To .zt: objects are copied as they are stored, or written anew where another encoding, dtype or digest is
 //! asked for.
 
+use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
 use super::losses::floats_of;
@@ -14,8 +15,8 @@ use crate::standard_input::is_standard;
 use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::Dtype;
-use ztensor::model::manifest::{Encoding, Version};
-use ztensor::model::value::{Attributes, OwnedValue};
+use ztensor::model::manifest::{element_count, Encoding, Version};
+use ztensor::model::value::{Attributes, Kind, OwnedValue};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
 use ztensor::writer::{Algorithm, Recode, Summary, Writer, WriterOptions};
@@ -81,6 +82,7 @@ fn write_file(
             continue;
         }
         job.check_dtype(choice)?;
+        let recode = Recode { blocks: choice.blocks, ..recode };
         if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
         }
@@ -97,6 +99,10 @@ fn write_file(
 fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     let size = |component: Component<'_>| {
         let size = component.size().unwrap_or(component.stored_size());
+        let count = element_count(choice.object.shape());
+        if let Some(size) = choice.blocks.zip(count).and_then(|(blocks, count)| blocks.block().size(count)) {
+            return size;
+        }
         match (floats.filter(|to| floats_of(&choice.object, *to).is_some()), component.dtype()) {
             (Some(to), Some(from)) => (size / from.size() as u64).saturating_mul(to.size() as u64),
             _ => size,
@@ -124,6 +130,13 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
             map.end().map(drop)
         })?;
         attributes.set(File::ORIGIN, origin.get())?;
+        Ok(attributes)
+    });
+    let copied = copied.and_then(|mut attributes| {
+        let is_of_llama = attributes.get("general.architecture").is_some();
+        for (key, number) in blocks::facts(&job.choices).into_iter().filter(|_| is_of_llama) {
+            attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number.into()))?.get())?;
+        }
         Ok(attributes)
     });
     copied.map_err(|e| job.failure(&e))

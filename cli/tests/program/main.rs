@@ -14,6 +14,7 @@ mod convert_options;
 mod convert_other;
 mod convert_safetensors;
 mod convert_shards;
+mod convert_types;
 mod convert_zt;
 mod convert_ztensor_2;
 mod damaged;

@@ -18,7 +18,7 @@ impl Numbers {
         self.next() as i32 as f32 / 2_147_483_648.0
     }
 
-    /// With an exponent from there on; 0 is that of subnormal numbers.
+    /// With an exponent from there on; 0 gives subnormal numbers.
     fn with_exponent(&mut self, first: u32, count: u32) -> f32 {
         let bits = self.next() & 0x807F_FFFF;
         f32::from_bits(bits | (first + self.next() % count) << 23)

@@ -84,7 +84,7 @@ static float unit(void)
     return (float)(int32_t)next() * 0x1p-31f;
 }
 
-/* With an exponent from there on; 0 is that of subnormal numbers. */
+/* With an exponent from there on; 0 gives subnormal numbers. */
 static float with_exponent(uint32_t first, uint32_t count)
 {
     uint32_t bits = next() & 0x807fffff;

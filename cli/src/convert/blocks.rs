@@ -1,0 +1,113 @@
+//! `--type`: which tensors are quantized to blocks, and what files say about that.
+
+use super::choice::Choice;
+use super::input::Input;
+use crate::arguments::{Chosen, Convert};
+use crate::failure::{Failure, Outcome};
+use crate::notes::{Notes, What};
+use crate::{elements, text};
+use std::collections::BTreeMap;
+use ztensor::model::dtype::Logical;
+use ztensor::model::manifest::Format;
+
+/// Tensors whose names hold one of these are not quantized unless that is asked for by name: llama.cpp needs
+/// their floats.
+const KEPT: [&str; 3] = ["_norm.", "ffn_gate_inp", "ssm_conv1d"];
+
+pub const FILE_TYPE: &str = "general.file_type";
+pub const QUANTIZATION_VERSION: &str = "general.quantization_version";
+
+/// Decides for each object whether it is quantized, and to what.
+pub fn decide(choices: &mut [Choice<'_>], input: &Input, given: &Convert, notes: &Notes) -> Outcome<()> {
+    let usual = given.types.iter().find(|rule| rule.name.is_none()).and_then(|rule| rule.to);
+    let mut rules = Vec::new();
+    for rule in &given.types {
+        if let Some(name) = &rule.name {
+            let names = std::slice::from_ref(name);
+            rules.push((Chosen::some_of(names, given.meaning, &given.input, &[&input.file])?, rule.to));
+        }
+    }
+    for choice in choices {
+        let by_name = rules.iter().find(|(names, _)| names.names(&choice.object));
+        let usual = usual.filter(|_| is_usual(choice, given));
+        let Some(to) = by_name.map_or(usual, |(_, to)| *to) else { continue };
+        match obstacle(choice, to) {
+            None => choice.blocks = Some(to),
+            Some(Obstacle::Rows(why)) if given.strict => {
+                let why = format!("{}: {why}; without --strict it keeps its type", choice.shown());
+                return Err(Failure::at(&given.input, why));
+            }
+            Some(Obstacle::Rows(why) | Obstacle::Type(why)) => {
+                notes.add(What::NotConverted, "object", &choice.shown_name(), why);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an object is quantized if no rule names it.
+fn is_usual(choice: &Choice<'_>, given: &Convert) -> bool {
+    let name = choice.object.name_bytes();
+    let holds = |part: &&str| name.windows(part.len()).any(|bytes| bytes == part.as_bytes());
+    let is_weight = name.ends_with(b"weight") && !KEPT.iter().any(|part| holds(part));
+    choice.object.shape().len() >= 2 && (is_weight || !given.include.is_empty())
+}
+
+/// Why an object cannot be quantized.
+enum Obstacle {
+    /// It is not one of floats.
+    Type(String),
+    /// Its rows are not whole blocks.
+    Rows(String),
+}
+
+fn obstacle(choice: &Choice<'_>, to: Logical) -> Option<Obstacle> {
+    let (object, name) = (choice.object, to.name());
+    let data = object.components().next()?;
+    if object.format() != Format::Dense || data.role() != "data" || !data.is_of_floats() {
+        return Some(Obstacle::Type(format!("{} to {name}", elements::type_name(&data))));
+    }
+    let (row, block) = (object.shape().last().copied().unwrap_or(1), to.block());
+    (!block.divides(row)).then(|| {
+        Obstacle::Rows(format!("rows of {row} elements are not whole blocks of {} of {name}", block.elements))
+    })
+}
+
+/// The number of objects that become blocks, by type.
+pub fn counts(choices: &[Choice<'_>]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for blocks in choices.iter().filter_map(|choice| choice.blocks) {
+        *counts.entry(blocks.name()).or_default() += 1;
+    }
+    counts
+}
+
+/// The end of the summary; nothing if no object was quantized.
+pub fn line(choices: &[Choice<'_>]) -> String {
+    let counts = counts(choices).into_iter();
+    counts.map(|(name, count)| format!("; {} quantized to {name}", text::count(count, "object"))).collect()
+}
+
+/// What the keys of a GGUF file say about its blocks: the version of their layouts, and the type that most of them
+/// have.
+pub fn facts(choices: &[Choice<'_>]) -> Vec<(&'static str, u32)> {
+    let most = counts(choices).into_iter().max_by_key(|(_, count)| *count);
+    let number = most.and_then(|(name, _)| file_type(Logical::from_name(name)?));
+    number.map_or(Vec::new(), |number| vec![(QUANTIZATION_VERSION, 2), (FILE_TYPE, number)])
+}
+
+/// The number that `enum llama_ftype` has for a model that is mostly of such blocks.
+fn file_type(blocks: Logical) -> Option<u32> {
+    Some(match blocks {
+        Logical::Q4_0 => 2,
+        Logical::Q4_1 => 3,
+        Logical::Q8_0 => 7,
+        Logical::Q5_0 => 8,
+        Logical::Q5_1 => 9,
+        Logical::Iq4Nl => 25,
+        Logical::Tq1_0 => 36,
+        Logical::Tq2_0 => 37,
+        Logical::Mxfp4 => 38,
+        _ => return None,
+    })
+}

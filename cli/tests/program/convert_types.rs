@@ -1,0 +1,244 @@
+//! `zt convert --type`: which tensors become blocks, and what files say about that.
+
+use crate::common;
+
+use common::{folder, names_in, run, zt, Ran};
+use std::path::{Path, PathBuf};
+use ztensor::model::dtype::Dtype;
+use ztensor::model::manifest::Format;
+use ztensor::model::value::{Attributes, Kind, OwnedValue, Value};
+use ztensor::reader::{File, OpenOptions};
+use ztensor::writer::{DenseSpec, Recode, Writer, WriterOptions};
+
+const EMBEDDING: &str = "token_embd.weight";
+const QUERY: &str = "blk.0.attn_q.weight";
+const ODD: &str = "blk.0.odd.weight";
+/// What else the model has: not quantized by default.
+const KEPT: [(&str, &[u64]); 5] = [
+    ("blk.0.attn_norm.weight", &[2, 256]),
+    ("blk.0.ffn_gate_inp.weight", &[4, 256]),
+    ("blk.0.ssm_conv1d.weight", &[2, 256]),
+    ("blk.0.scale.weight", &[256]),
+    ("blk.0.lora", &[2, 256]),
+];
+
+/// A model of llama.cpp's names, with a tensor whose rows are not whole blocks, and one of integers.
+#[track_caller]
+fn model(name: &str) -> (PathBuf, PathBuf) {
+    let folder = folder(name);
+    let path = folder.join("in.zt");
+    let options = WriterOptions { usual_digest: false, digest: None, ..WriterOptions::default() };
+    let mut writer = Writer::create(&path, &options).unwrap();
+    let mut attributes = Attributes::default();
+    attributes.set("general.architecture", OwnedValue::text("llama").unwrap().get()).unwrap();
+    let old_type = OwnedValue::scalar(Kind::Unsigned(1)).unwrap();
+    attributes.set("general.file_type", old_type.get()).unwrap();
+    writer.set_attributes_agreed(attributes, &mut |_, _| false).unwrap();
+    let numbers = |count: u64| (0..count).map(|at| ((at * 7919) % 4001) as f32 / 1000.0 - 2.0);
+    let halves =
+        |count| numbers(count).flat_map(|x| (x.to_bits() >> 16).to_le_bytes()[..2].to_vec()).collect();
+    let singles = |count| numbers(count).flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
+    let bytes: Vec<u8> = halves(64 * 256);
+    writer.write_dense(&DenseSpec::new(EMBEDDING, Dtype::Bf16, &[64, 256], &bytes)).unwrap();
+    writer.write_dense(&DenseSpec::new(QUERY, Dtype::F32, &[16, 512], &singles(16 * 512))).unwrap();
+    writer.write_dense(&DenseSpec::new(ODD, Dtype::F32, &[3, 48], &singles(144))).unwrap();
+    writer.write_dense(&DenseSpec::new("ids.weight", Dtype::I32, &[2, 256], &singles(512))).unwrap();
+    for (name, shape) in KEPT {
+        let bytes = singles(shape.iter().product());
+        writer.write_dense(&DenseSpec::new(name, Dtype::F32, shape, &bytes)).unwrap();
+    }
+    writer.finish().unwrap();
+    (path, folder)
+}
+
+fn open(path: &Path) -> File {
+    File::open(path, &OpenOptions::default()).unwrap()
+}
+
+/// What the elements of a tensor are.
+fn type_of(file: &File, name: &str) -> String {
+    let object = file.find(name).unwrap();
+    let data = object.component("data").unwrap();
+    data.logical_name().unwrap_or(data.dtype_name()).to_owned()
+}
+
+fn bytes_of(file: &File, name: &str) -> Vec<u8> {
+    let data = file.find(name).unwrap().component("data").unwrap();
+    let mut bytes = vec![0; data.size().unwrap() as usize];
+    data.read(&mut bytes).unwrap();
+    bytes
+}
+
+fn number(file: &File, key: &str) -> Option<u64> {
+    file.attributes()?.get(key).and_then(Value::as_u64)
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) -> Ran {
+    Ran::of(zt().args(["convert", "--force"]).args(options).args([from, to]).output().unwrap())
+}
+
+#[test]
+fn weights_of_two_dimensions_become_blocks_in_each_container() {
+    let (from, folder) = model("types-usual");
+    let source = open(&from);
+    // With the number that llama.cpp has for such a file.
+    for (name, file_type) in [
+        ("q4_0", 2),
+        ("q4_1", 3),
+        ("q8_0", 7),
+        ("q5_0", 8),
+        ("q5_1", 9),
+        ("iq4_nl", 25),
+        ("tq1_0", 36),
+        ("tq2_0", 37),
+        ("mxfp4", 38),
+    ] {
+        let full = format!("gguf.{name}");
+        let logical = ztensor::model::dtype::Logical::from_name(&full).unwrap();
+        for (output, options) in [("out.zt", &[][..]), ("2.zt", &["--spec=2"]), ("out.gguf", &[])] {
+            let to = folder.join(output);
+            let chosen = format!("--type={name}");
+            let options = [options, &[chosen.as_str(), "--verify"]].concat();
+            let ran = convert(&from, &to, &options);
+            if output == "2.zt" && name.starts_with("tq") {
+                ran.bad(&["does not list the layout", &full, "--lossy"]);
+                continue;
+            }
+            assert!(ran.out.contains(&format!("; 2 objects quantized to {full}")), "{ran:?}");
+            let rows =
+                "not converted: 1 object: \"blk.0.odd.weight\": rows of 48 elements are not whole blocks";
+            assert!(ran.err.contains(rows), "{ran:?}");
+            let integers = format!("not converted: 1 object: \"ids.weight\": i32 to {full}");
+            assert!(ran.err.contains(&integers), "{ran:?}");
+            ran.noted("not converted");
+            let made = open(&to);
+            for quantized in [EMBEDDING, QUERY] {
+                let object = made.find(quantized).unwrap();
+                assert_eq!(object.format(), Format::Blocks(logical));
+                let mut expected = Vec::new();
+                let data = source.find(quantized).unwrap().component("data").unwrap();
+                let mut body = |piece: &[u8]| {
+                    expected.extend_from_slice(piece);
+                    Ok(())
+                };
+                data.for_each_quantized(logical, &mut body).unwrap();
+                assert!(bytes_of(&made, quantized) == expected, "{output} {full} {quantized}");
+            }
+            for kept in [ODD, "ids.weight"].into_iter().chain(KEPT.map(|(name, _)| name)) {
+                assert_eq!(type_of(&made, kept), type_of(&source, kept), "{output} {kept}");
+                assert!(bytes_of(&made, kept) == bytes_of(&source, kept), "{output} {kept}");
+            }
+            let facts = ["general.quantization_version", "general.file_type"].map(|key| number(&made, key));
+            assert_eq!(facts, [Some(2), Some(file_type)], "{output} {full}");
+            assert_eq!(run(&[&"verify", &to]).status, 0);
+        }
+        // A .zt file gives the same GGUF file as the model itself.
+        let through = folder.join("through.gguf");
+        assert_eq!(convert(&folder.join("out.zt"), &through, &[]).status, 0);
+        let keys = |path: &Path| {
+            let file = open(path);
+            let value =
+                |key| file.attributes().unwrap().get(key).map(|value| (value.dtype(), value.as_u64()));
+            ["general.quantization_version", "general.file_type"].map(value)
+        };
+        assert_eq!(keys(&through), keys(&folder.join("out.gguf")));
+        assert_eq!(keys(&through)[0], Some((Some(Dtype::U32), Some(2))));
+    }
+}
+
+#[test]
+fn other_tensors_are_chosen_by_name() {
+    let (from, folder) = model("types-names");
+    let to = folder.join("out.zt");
+    let types = |options: &[&str]| {
+        let ran = convert(&from, &to, options);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let made = open(&to);
+        let quantized = made.objects().filter(|object| matches!(object.format(), Format::Blocks(_)));
+        quantized
+            .map(|object| format!("{} {}", object.name(), type_of(&made, object.name())))
+            .collect::<Vec<_>>()
+    };
+    let (embedding, query) = (format!("{EMBEDDING} gguf.q8_0"), format!("{QUERY} gguf.q8_0"));
+    assert_eq!(types(&["--type=q8_0"]), [embedding.as_str(), &query]);
+    assert_eq!(types(&["--type=q8_0", "--exclude=token_embd.*"]), [query.as_str()]);
+    assert_eq!(types(&["--type=q8_0", "--type=token_embd.*=keep"]), [query.as_str()]);
+    assert_eq!(types(&["--type=*lora=q4_0"]), ["blk.0.lora gguf.q4_0"]);
+    let mixed =
+        ["--type=*attn*=q5_1", "--type=*=tq2_0", "--type=*q*=q4_0", "--exclude=ids*", "--exclude=*odd*"];
+    let expected = [
+        "token_embd.weight gguf.tq2_0",
+        "blk.0.attn_q.weight gguf.q5_1",
+        "blk.0.attn_norm.weight gguf.q5_1",
+        "blk.0.ffn_gate_inp.weight gguf.tq2_0",
+        "blk.0.ssm_conv1d.weight gguf.tq2_0",
+        "blk.0.scale.weight gguf.tq2_0",
+        "blk.0.lora gguf.tq2_0",
+    ];
+    assert_eq!(types(&mixed), expected);
+    // Those that --include chooses need no such name, but two dimensions.
+    let included = ["--type=q8_0", "--include=*lora", "--include=*scale*", "--include=*_norm*"];
+    assert_eq!(types(&included), ["blk.0.attn_norm.weight gguf.q8_0", "blk.0.lora gguf.q8_0"]);
+    let ran = convert(&from, &to, &["--type=q8_0", "--type=*lora=q4_0", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["quantized"], serde_json::json!({"gguf.q8_0": 2, "gguf.q4_0": 1}));
+    assert_eq!(number(&open(&to), "general.file_type"), Some(7), "what most of them are");
+}
+
+#[test]
+fn what_cannot_be_quantized_is_told_and_nothing_is_written() {
+    let (from, folder) = model("types-refused");
+    let to = folder.join("out.zt");
+    let refused = |options: &[&str], parts: &[&str]| convert(&from, &to, options).bad(parts);
+    let rows = "object \"blk.0.odd.weight\": rows of 48 elements are not whole blocks of 32 of gguf.q8_0";
+    refused(&["--type=q8_0", "--strict"], &["in.zt: ", rows, "without --strict"]);
+    refused(&["--type=q8_0", "--type=q4_0"], &["--type gives several types"]);
+    refused(&["--type=none=q8_0"], &["no object matches \"none\""]);
+    refused(&["--type=q8_0", "--to=safetensors"], &["--type only applies to .zt and .gguf output"]);
+    for (option, why) in [("q4_k", "llama-quantize"), ("f16", "not a block type")] {
+        let ran = convert(&from, &to, &[&format!("--type={option}")]);
+        assert!(ran.status == 2 && ran.err.contains(why), "{ran:?}");
+    }
+    assert_eq!(convert(&from, &to, &["--type=q8_0", "--dtype=f16"]).status, 2);
+    assert_eq!(names_in(&folder), ["in.zt"]);
+
+    let odd = folder.join("nan.zt");
+    let mut writer = Writer::create(&odd, &WriterOptions::default()).unwrap();
+    let mut numbers = vec![0f32; 1 << 20];
+    numbers[777_777] = f32::NAN;
+    let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    writer.write_dense(&DenseSpec::new("a.weight", Dtype::F32, &[1 << 10, 1 << 10], &bytes)).unwrap();
+    writer.finish().unwrap();
+    for output in ["out.zt", "out.gguf"] {
+        let ran = convert(&odd, &folder.join(output), &["--type=q8_0"]);
+        ran.bad(&["nan.zt: ", "\"a.weight\"", "element 777777 is NaN"]);
+    }
+    assert_eq!(names_in(&folder), ["in.zt", "nan.zt"]);
+}
+
+/// A big-endian GGUF file and one with blocks, whose offsets are not kept: tensors become smaller.
+#[test]
+fn gguf_files_are_quantized_and_packed() {
+    let (from, folder) = model("types-gguf");
+    let plain = folder.join("plain.gguf");
+    convert(&from, &plain, &[]).good();
+    let made = folder.join("q8.gguf");
+    convert(&plain, &made, &["--type=q8_0"]).noted("not converted");
+    let direct = folder.join("direct.gguf");
+    convert(&from, &direct, &["--type=q8_0"]).noted("not converted");
+    assert_eq!(std::fs::metadata(&made).unwrap().len(), std::fs::metadata(&direct).unwrap().len());
+    let again = convert(&made, &folder.join("again.gguf"), &["--type=q4_0"]);
+    assert!(again.err.contains("gguf.q8_0 to gguf.q4_0"), "{again:?}");
+    let mut end = 0;
+    let file = open(&made);
+    for object in file.objects() {
+        let data = object.component("data").unwrap();
+        assert!(end == 0 || data.offset() == end, "{}", object.name());
+        end = (data.offset() + data.stored_size()).next_multiple_of(32);
+    }
+    let mut writer = Writer::create(&folder.join("copy.zt"), &WriterOptions::default()).unwrap();
+    let recode = Recode { blocks: Some(ztensor::model::dtype::Logical::Q8_0), ..Recode::default() };
+    writer.copy_as(open(&from).find(QUERY).unwrap(), QUERY, &recode).unwrap();
+    writer.finish().unwrap();
+    assert!(bytes_of(&open(&folder.join("copy.zt")), QUERY) == bytes_of(&file, QUERY));
+}
