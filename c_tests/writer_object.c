@@ -1,5 +1,6 @@
 /* Chapter "writer": objects of any format with any components, and verbatim copies. */
 #include "writing.h"
+#include <math.h>
 
 static const char *path;
 
@@ -274,6 +275,68 @@ static void copies_between_versions(void)
     zt_close(from);
 }
 
+/* Floats become blocks in a copy, and blocks are written as they are. */
+static void blocks(void)
+{
+    const char *plain = scratch_path("blocks.zt"), *copy = scratch_path("blocks-copy.zt");
+    static const uint64_t shape[2] = {2, 32};
+    float numbers[64], back[64];
+    unsigned char *data;
+    zt_copy_options o;
+    zt_writer *w = NULL;
+    zt_file *from, *to;
+    const zt_object *object, *quantized;
+    size_t n, written = 0, i;
+    for (i = 0; i < 64; i++)
+        numbers[i] = (float)i - 20.0f;
+    REQUIRE(zt_write_create(plain, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "w", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, numbers, sizeof numbers), ZT_OK);
+    numbers[33] = HUGE_VALF;
+    CHECK_STATUS(zt_write_dense(w, "infinite", 0, ZT_DTYPE_F32, ZT_TYPE_NONE, shape, 2, numbers, sizeof numbers), ZT_OK);
+    numbers[33] = 13.0f;
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    from = open_path(plain);
+    object = zt_object_find(from, "w");
+    REQUIRE(zt_write_create(copy, NULL, &w) == ZT_OK);
+    INIT(o);
+    o.type = ZT_TYPE_GGUF_Q8_0, o.dtype = ZT_DTYPE_F16;
+    CHECK_STATUS(zt_write_copy(w, object, &o), ZT_ERROR_INVALID_ARGUMENT);
+    o.dtype = 0, o.type = ZT_TYPE_GGUF_Q4_K;
+    CHECK_STATUS(zt_write_copy(w, object, &o), ZT_ERROR_UNSUPPORTED);
+    CHECK(strstr(zt_last_error(), "llama-quantize") != NULL);
+    o.type = ZT_TYPE_GGUF_TQ2_0; /* 256 numbers in a block */
+    CHECK_STATUS(zt_write_copy(w, object, &o), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(zt_last_error(), "rows have 32 elements") != NULL);
+    o.type = ZT_TYPE_GGUF_Q8_0;
+    CHECK_STATUS(zt_write_copy(w, zt_object_find(from, "infinite"), &o), ZT_ERROR_LIMIT);
+    CHECK(strstr(zt_last_error(), "\"infinite\"") != NULL && strstr(zt_last_error(), "element 33 ") != NULL);
+    CHECK_STATUS(zt_write_copy(w, object, &o), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    to = open_path(copy);
+    quantized = zt_object_find(to, "w");
+    CHECK(zt_object_format(quantized) == ZT_FORMAT_BLOCKS && zt_object_element_count(quantized) == 64);
+    CHECK_STATUS(zt_object_read_as(quantized, ZT_DTYPE_F32, back, sizeof back, &written), ZT_OK);
+    CHECK(written == sizeof back);
+    for (i = 0; i < 64; i++)
+        CHECK(back[i] - numbers[i] < 0.2f && numbers[i] - back[i] < 0.2f);
+    data = read_component(component_of(to, "w", "data"), &n);
+    CHECK(n == 68);
+    REQUIRE(zt_write_create(plain, NULL, &w) == ZT_OK);
+    CHECK_STATUS(zt_write_dense(w, "w", 0, ZT_DTYPE_U8, ZT_TYPE_GGUF_Q8_0, shape, 2, data, n - 1), ZT_ERROR_BUFFER_SIZE);
+    CHECK_STATUS(zt_write_dense(w, "w", 0, ZT_DTYPE_F16, ZT_TYPE_GGUF_Q8_0, shape, 2, data, n), ZT_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(zt_write_dense(w, "w", 0, ZT_DTYPE_U8, ZT_TYPE_GGUF_Q8_0, shape, 2, data, n), ZT_OK);
+    CHECK_STATUS(zt_write_finish(w, NULL), ZT_OK);
+    zt_close(from);
+    from = open_path(plain);
+    CHECK(zt_object_format(zt_object_find(from, "w")) == ZT_FORMAT_BLOCKS);
+    CHECK_STATUS(zt_object_read_as(zt_object_find(from, "w"), ZT_DTYPE_F32, numbers, sizeof numbers, &written), ZT_OK);
+    CHECK(written == sizeof back && memcmp(numbers, back, sizeof back) == 0);
+    free(data);
+    zt_close(from);
+    zt_close(to);
+    CHECK(remove(plain) == 0 && remove(copy) == 0);
+}
+
 int main(void)
 {
     path = scratch_path("objects.zt");
@@ -281,6 +344,7 @@ int main(void)
     refused();
     copies();
     copies_between_versions();
+    blocks();
     CHECK(remove(path) == 0);
     return check_done("writer_object");
 }

@@ -236,7 +236,7 @@ fn gguf_files_are_quantized_and_packed() {
         assert!(end == 0 || data.offset() == end, "{}", object.name());
         end = (data.offset() + data.stored_size()).next_multiple_of(32);
     }
-    let mut writer = Writer::create(&folder.join("copy.zt"), &WriterOptions::default()).unwrap();
+    let mut writer = Writer::create(folder.join("copy.zt"), &WriterOptions::default()).unwrap();
     let recode = Recode { blocks: Some(ztensor::model::dtype::Logical::Q8_0), ..Recode::default() };
     writer.copy_as(open(&from).find(QUERY).unwrap(), QUERY, &recode).unwrap();
     writer.finish().unwrap();
