@@ -652,6 +652,9 @@ func TestEditing(t *testing.T) {
 	must(t, w.Copy(c, nil))
 	must(t, w.Copy(c, nil, "d\x00d"))
 	must(t, w.Copy(c, &CopyOptions{Encoding: EncodingZstd, Digest: DigestSHA256, DType: DTypeF16}, "half"))
+	if err := w.Copy(c, &CopyOptions{Type: TypeGGUFQ4K}, "k"); err == nil {
+		t.Error("q4_k is only read")
+	}
 	finish(t, w)
 	g := opened(t, path+".copy")
 	half, err := g.Object("half")
