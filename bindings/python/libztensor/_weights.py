@@ -465,8 +465,6 @@ def in_pieces(file: File, framework, budget: int, rank: int, world: int, dimensi
         along = dimension_of(of.name, of.shape) if dimension_of is not None and world > 1 else None
         slabs, shape = None, of.shape
         if along is not None:
-            if of.is_whole:
-                raise Unsupported(f"{of.name!r} cannot be read in parts as {of.type}, so ranks cannot share it")
             whole = shape[along]
             if whole % world:
                 raise ValueError(f"{of.name!r}: {whole} cannot be shared by {world} ranks evenly")
