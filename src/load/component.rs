@@ -340,17 +340,22 @@ impl StoredComponent<'_> {
     }
 
     fn for_each_converted_in(&self, range: &Range<u64>, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
+        /// Bytes of blocks become up to 64 times as many.
+        const PIECE: usize = 64 << 10;
         let from = self.entry.element_type()?;
+        let step = whole_units(PIECE, in_memory(self.element_size())?);
         let mut converted = Vec::new();
         self.for_each_in(range, &mut |chunk| {
-            let size = convert::converted_size(chunk.len() as u64, from, to)?;
-            converted.clear();
-            converted.try_reserve(in_memory(size)?)?;
-            converted.resize(in_memory(size)?, 0);
-            // `converted` is used next, so it has to stay in the processor's cache: convert as if this chunk
-            // were all.
-            let lost = convert::convert(chunk, from, to, &mut converted, size)?;
-            body(chunk, &converted, lost)
+            chunk.chunks(step).try_for_each(|piece| {
+                let size = convert::converted_size(piece.len() as u64, from, to)?;
+                converted.clear();
+                converted.try_reserve(in_memory(size)?)?;
+                converted.resize(in_memory(size)?, 0);
+                // `converted` is used next, so it has to stay in the processor's cache: convert as if this
+                // piece were all.
+                let lost = convert::convert(piece, from, to, &mut converted, size)?;
+                body(piece, &converted, lost)
+            })
         })
     }
 

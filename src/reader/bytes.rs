@@ -3,7 +3,7 @@
 use super::batch::run_request;
 use super::object::Component;
 use crate::codec::{Array, Codec, Coding, Decoding, KnownSize, Order};
-use crate::convert::{self, Conversion};
+use crate::convert;
 use crate::digest::{self, Algorithm, Crc32, Digest, DigestOf};
 use crate::error::{fail, Cause, Error, Result};
 use crate::load::{self, decoded_limit, digest_of, PairBody, Part, Request, StoredBytes, StoredComponent};
@@ -295,17 +295,6 @@ impl<'f> Component<'f> {
     /// Like [`Component::for_each_decoded`], with elements converted to `to`, also if numbers are lost.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.for_each_pair(to, &mut |_, converted, _| body(converted))
-    }
-
-    /// What a conversion of its elements to `to` does to them. Reads all of it.
-    pub fn conversion(&self, to: Dtype) -> Result<Conversion> {
-        let from = self.entry.element_type().map_err(|e| self.wrap(e))?;
-        let mut found = Conversion::default();
-        self.for_each_pair(to, &mut |decoded, converted, lost| {
-            found.add(decoded, from, to, converted, lost);
-            Ok(())
-        })?;
-        Ok(found)
     }
 
     /// Fails if a conversion of its elements to `to` loses numbers.

@@ -19,7 +19,7 @@ use super::groups::{Decoder, Elements};
 use super::object::{Component, Object};
 use super::view::ViewPart;
 use crate::codec::Decoding;
-use crate::convert::{as_bytes, convert, converted_size};
+use crate::convert::{as_bytes, convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::{Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, zeroed};
@@ -48,6 +48,23 @@ pub enum Selected<'a> {
     /// A hyperslab.
     Slab(Hyperslab<'a>),
 }
+
+/// Bytes of sparse numbers or decoded codes that are read at once, where no memory is given for all of them; a
+/// multiple of those of every element.
+const WINDOW: u64 = 4 << 20;
+
+/// Some of an object's numbers.
+struct Piece<'p> {
+    /// The elements that they come from; those of a sparse object come from themselves.
+    decoded: &'p [u8],
+    from: (Dtype, Option<Logical>),
+    /// The same as elements of another dtype.
+    numbers: &'p [u8],
+    /// How many of them that loses.
+    lost: u64,
+}
+
+type PieceBody<'b> = dyn FnMut(Piece<'_>) -> Result<()> + 'b;
 
 /// Where the numbers of an object are.
 enum Stored<'f> {
@@ -88,6 +105,64 @@ impl<'f> Object<'f> {
             }
         }
         in_memory(size)
+    }
+
+    /// Gives `body` its numbers as elements of `to`, front to back in pieces, so that it needs little memory.
+    /// Fails at the end if numbers are lost, unless that is `lossy`.
+    pub fn for_each_number(
+        &self,
+        to: Dtype,
+        lossy: bool,
+        body: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut lost = 0u64;
+        self.for_each_piece(to, &mut |piece| {
+            lost = lost.saturating_add(piece.lost);
+            body(piece.numbers)
+        })?;
+        refuse_loss(lost, to, lossy).map_err(|e| self.wrap(e))
+    }
+
+    /// What a conversion of its numbers to `to` does to them. Reads all of it. The errors are 0 for a sparse
+    /// object.
+    pub fn conversion(&self, to: Dtype) -> Result<Conversion> {
+        let mut found = Conversion::default();
+        self.for_each_piece(to, &mut |piece| {
+            found.add(piece.decoded, piece.from, to, piece.numbers, piece.lost);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn for_each_piece(&self, to: Dtype, body: &mut PieceBody<'_>) -> Result<()> {
+        let (stored, size) = self.stored_numbers(to)?;
+        let (from, size) = match &stored {
+            Stored::Array(data) => return self.for_each_of_array(data, size, to, body),
+            Stored::Entries(..) => (to, size),
+            // Codes with scales are f32 first.
+            Stored::Groups(..) => (Dtype::F32, self.size_as(Dtype::F32)?),
+        };
+        let (mut decoded, mut converted, mut start) = (Vec::new(), Vec::new(), 0u64);
+        let resize = |bytes: &mut Vec<u8>, size: u64| -> Result<()> {
+            bytes.clear();
+            bytes.try_reserve(in_memory(size)?)?;
+            bytes.resize(in_memory(size)?, 0);
+            Ok(())
+        };
+        while start < size {
+            let now = WINDOW.min(size.saturating_sub(start));
+            resize(&mut decoded, now)?;
+            let mut lost = self.read_numbers(from, &Taken::From(start), &mut decoded)?;
+            if from != to {
+                let produced = converted_size(now, (from, None), to)?;
+                resize(&mut converted, produced)?;
+                lost = lost.saturating_add(convert(&decoded, (from, None), to, &mut converted, produced)?);
+            }
+            let numbers = if from == to { &decoded } else { &converted };
+            body(Piece { decoded: &decoded, from: (from, None), numbers, lost })?;
+            start = start.saturating_add(now);
+        }
+        Ok(())
     }
 
     /// A request for its numbers as elements of the dtype `wanted.convert`, which go to the front of `dst`.
@@ -237,15 +312,32 @@ impl<'f> Object<'f> {
 
     /// All elements of an array whose last block has more of them than there are.
     fn read_cut_array(&self, data: &Component<'f>, to: Dtype, dst: &mut [u8]) -> Result<u64> {
-        let (mut rest, mut lost) = (dst, 0u64);
-        data.for_each_pair(to, &mut |_, numbers, more| {
-            lost = lost.saturating_add(more);
-            let size = numbers.len().min(rest.len());
-            let now = take_front(&mut rest, size as u64)?;
-            now.copy_from_slice(numbers.get(..size).unwrap_or_default());
+        let (size, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
+        self.for_each_of_array(data, size, to, &mut |piece| {
+            lost = lost.saturating_add(piece.lost);
+            take_front(&mut rest, piece.numbers.len() as u64)?.copy_from_slice(piece.numbers);
             Ok(())
         })?;
         Ok(lost)
+    }
+
+    fn for_each_of_array(
+        &self,
+        data: &Component<'f>,
+        size: u64,
+        to: Dtype,
+        body: &mut PieceBody<'_>,
+    ) -> Result<()> {
+        self.check_array(data)?;
+        let from = data.entry.element_type().map_err(|e| data.wrap(e))?;
+        let mut rest = size;
+        data.for_each_pair(to, &mut |decoded, numbers, lost| {
+            // The last block may have more elements than there are.
+            let left = usize::try_from(rest).unwrap_or(usize::MAX);
+            let numbers = numbers.get(..left).unwrap_or(numbers);
+            rest = rest.saturating_sub(numbers.len() as u64);
+            body(Piece { decoded, from, numbers, lost })
+        })
     }
 
     /// Stored bytes of all its components, and the memory that decoding its numbers takes beside them.

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::{Part, Sample};
 use std::path::{Path, PathBuf};
-use ztensor::error::Cause;
+use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Format;
 use ztensor::reader::{File, Mode, Object, OpenOptions};
@@ -39,11 +39,12 @@ fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
         (Ok(size), Ok(written)) => {
             assert_eq!(size, written as u64, "{}", object.name());
             memory.truncate(written);
+            assert!(in_pieces(object, to, false).unwrap() == memory, "{}", object.name());
             return Some(memory);
         }
         (Ok(_), Err(e)) if e.cause() == Cause::Limit && is_array(object) => {
             let data = object.component("data").unwrap();
-            assert!(data.conversion(to).unwrap().lost > 0, "{e}");
+            assert!(object.conversion(to).unwrap().lost > 0, "{e}");
             let mut all = Vec::new();
             let mut body = |piece: &[u8]| {
                 all.extend_from_slice(piece);
@@ -79,6 +80,48 @@ fn read_as(object: &Object<'_>, to: Dtype) -> Option<Vec<u8>> {
         (Err(size), Ok(_)) => panic!("read what has no size: {size}"),
     }
     None
+}
+
+/// The numbers of an object, piece by piece.
+fn in_pieces(object: &Object<'_>, to: Dtype, lossy: bool) -> Result<Vec<u8>, Error> {
+    let mut all = Vec::new();
+    object.for_each_number(to, lossy, &mut |piece| {
+        all.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// A sparse object comes in windows: entries of each, some with equal coordinates, and a loss.
+#[test]
+fn a_large_sparse_object_comes_in_pieces_that_are_the_whole() {
+    let (rows, columns) = (3000u64, 2100u64);
+    let places = [[0u64, 0], [2999, 2099], [1997, 1], [1, 7], [2999, 2098], [1997, 1], [0, 0], [2000, 0]];
+    let values: Vec<f32> = (1..=8).map(|n| n as f32 * 1e4).collect();
+    let coords: Vec<u64> =
+        (0..2).flat_map(|dimension| places.iter().map(move |place| place[dimension])).collect();
+    let bytes = |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let floats = values.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let mut sample = Sample::dense("o", Dtype::F32, &[rows, columns], vec![]);
+    sample.format = "sparse_coo";
+    sample.parts = vec![
+        Part { role: "coords", dtype: Dtype::U64, logical: None, bytes: bytes(&coords) },
+        Part { role: "values", dtype: Dtype::F32, logical: None, bytes: floats },
+    ];
+    let file = common::open(common::file_of(&WriterOptions::default(), &[sample]));
+    let object = file.find("o").unwrap();
+    let mut whole = vec![0; object.size_as(Dtype::F32).unwrap() as usize];
+    object.read_as(Dtype::F32, &mut whole).unwrap();
+    assert!(in_pieces(&object, Dtype::F32, false).unwrap() == whole);
+    let number = |at: usize| f32::from_ne_bytes(whole[at * 4..][..4].try_into().unwrap());
+    let cells = places.map(|[row, column]| number((row * columns + column) as usize));
+    assert_eq!(cells, [8e4, 2e4, 9e4, 4e4, 5e4, 9e4, 8e4, 8e4]);
+    // Three cells are too large for f16. A stored entry counts once, in whichever piece it is.
+    let lost = object.conversion(Dtype::F16).unwrap().lost;
+    assert_eq!(in_pieces(&object, Dtype::F16, false).unwrap_err().cause(), Cause::Limit);
+    let mut half = vec![0; whole.len() / 2];
+    let refused = object.read_as(Dtype::F16, &mut half).unwrap_err();
+    assert!(lost == 3 && refused.message().contains("3 finite numbers"), "{lost}: {refused}");
 }
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -159,7 +202,7 @@ fn memory_of_exactly_the_size_is_enough_and_a_byte_less_is_not_touched() {
         for to in Dtype::ALL {
             let size = object.size_as(to).unwrap() as usize;
             let mut memory = vec![0xa5; size];
-            let lost = object.component("data").unwrap().conversion(to).unwrap().lost;
+            let lost = object.conversion(to).unwrap().lost;
             let expected = if lost == 0 { Ok(size) } else { Err(Cause::Limit) };
             assert_eq!(object.read_as(to, &mut memory).map_err(|e| e.cause()), expected);
             let mut less = vec![0xa5; size - 1];

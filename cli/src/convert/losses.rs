@@ -122,7 +122,7 @@ impl Job<'_> {
     pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
         let Some(to) = self.arguments.floats() else { return Ok(None) };
         let (object, format) = (choice.object, choice.object.format_name());
-        let Some(data) = floats_of(&object, to) else {
+        if floats_of(&object, to).is_none() {
             let is_integer = |component: &Component<'_>| {
                 let classes = [Class::Signed, Class::Unsigned, Class::Bool];
                 component.known_logical().is_none()
@@ -140,8 +140,8 @@ impl Job<'_> {
                 self.notes.add(What::NotConverted, "object", &choice.shown_name(), why);
             }
             return Ok(None);
-        };
-        let found = data.conversion(to).map_err(|e| match e.is_damage() {
+        }
+        let found = object.conversion(to).map_err(|e| match e.is_damage() {
             true => damage::refused(self.failure(&e)),
             false => self.failure(&e),
         })?;
