@@ -5,11 +5,12 @@ mod values;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
-    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Id, Info, Merge, Move,
-    Remove, Report, Split, Stats,
+    Add, Attr, AttrAction, Bench, Cat, Compact, Completions, Diff, Edit, Extract, Head, Id, Info, Merge,
+    Move, Remove, Report, Split, Stats,
 };
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
 pub use values::{is_path, Chosen, Meaning, Rename, TypeRule};
@@ -39,6 +40,8 @@ pub enum Command {
     Info(Info),
     /// Compare two files or models of any containers
     Diff(Diff),
+    /// Show the first numbers of tensors
+    Head(Head),
     /// Show minimum, maximum, mean and deviation of tensors, NaN and zeros, histograms
     Stats(Stats),
     /// Measure how fast a file is read, compared with plain reads of the same bytes
@@ -296,6 +299,17 @@ pub enum Floats {
     F16,
     /// The upper 16 bits of f32
     Bf16,
+}
+
+impl Floats {
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Floats::F64 => Dtype::F64,
+            Floats::F32 => Dtype::F32,
+            Floats::F16 => Dtype::F16,
+            Floats::Bf16 => Dtype::Bf16,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

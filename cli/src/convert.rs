@@ -38,7 +38,7 @@ use job::{Job, Written};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
-pub use tensor::{emit, Elements};
+pub use tensor::{emit, emit_numbers, Elements};
 use ztensor::error::Cause;
 use ztensor::reader::{VerifyOptions, VerifyReport};
 

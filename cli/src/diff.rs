@@ -1,6 +1,7 @@
 //! `zt diff`: what two files or models of any containers have that differs. Exit status 0 if they are the
 //! same, 1 if they differ, 2 if that cannot be found out.
 
+mod errors;
 mod pairs;
 mod values;
 
@@ -13,7 +14,9 @@ use crate::names::in_json as name;
 use crate::notes::{Notes, What};
 use crate::output::{Output, Tone};
 use crate::{elements, models, parallel, progress, text};
+use errors::{Errors, OfTypes};
 use serde_json::{json, Value as Json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use values::Values;
 use ztensor::container::{json, SPLIT_KEYS};
@@ -25,8 +28,18 @@ use ztensor::reader::{File, Object};
 enum Difference {
     /// Both have it, and say this and that.
     Said { what: String, a: String, b: String },
-    /// The bytes or numbers of a component.
-    Values { role: String, values: Values },
+    /// The bytes or numbers of a component, or all numbers of an object, whose parts differ.
+    Values { role: Option<String>, values: Values },
+}
+
+/// What was found of an object and its counterpart.
+#[derive(Default)]
+struct Compared {
+    differences: Vec<Difference>,
+    /// Why some values were not compared.
+    passed_over: Option<String>,
+    /// Both types and how far the numbers are apart, if the types differ.
+    errors: Option<((String, String), Errors)>,
 }
 
 /// An object of the first file and its counterpart in the second one.
@@ -83,9 +96,15 @@ pub fn between<'f>(
     bar.finish_and_clear();
     interrupt.check()?;
     let (mut differing, mut unknown, notes) = (Vec::new(), 0u64, Notes::default());
+    let mut by_type: BTreeMap<(String, String), OfTypes> = BTreeMap::new();
     for ((object, _), result) in pairs.iter().zip(results) {
         match result {
-            Ok((differences, passed_over)) => {
+            Ok(Compared { differences, passed_over, errors }) => {
+                if let Some((types, errors)) = errors {
+                    let of_types = by_type.entry(types).or_default();
+                    of_types.objects += 1;
+                    of_types.errors.join(&errors);
+                }
                 passed_over.into_iter().for_each(|why| {
                     notes.add(What::NotCompared, "object", &name(object.name_bytes()), why);
                 });
@@ -116,7 +135,7 @@ pub fn between<'f>(
         }
     };
     let same = pairs.len() as u64 - differing.len() as u64 - unknown;
-    Ok(Findings { only_a, only_b, differing, of_files, same, unknown, notes })
+    Ok(Findings { only_a, only_b, differing, of_files, by_type, same, unknown, notes })
 }
 
 fn find<'f>(file: &'f File, object: &Object<'_>) -> Option<Object<'f>> {
@@ -147,52 +166,71 @@ fn note_origins(a: &File, b: &File, notes: &Notes) -> Result<()> {
     Ok(())
 }
 
-/// What differs, and why some values were not compared.
-fn of_objects(
-    a: &Object<'_>,
-    b: &Object<'_>,
-    attributes: bool,
-    interrupt: &Interrupt,
-) -> Result<(Vec<Difference>, Option<String>)> {
-    let (mut differences, mut passed_over) = (Vec::new(), None);
+fn of_objects(a: &Object<'_>, b: &Object<'_>, attributes: bool, interrupt: &Interrupt) -> Result<Compared> {
+    let mut found = Compared::default();
     let mut said = |what: &str, a: String, b: String| {
         let is_same = a == b;
         if !is_same {
-            differences.push(Difference::Said { what: what.to_owned(), a, b });
+            found.differences.push(Difference::Said { what: what.to_owned(), a, b });
         }
         is_same
     };
-    let is_same = said("shape", text::shape(a.shape()), text::shape(b.shape()))
-        & said("format", a.format_name().to_owned(), b.format_name().to_owned())
+    let is_same_shape = said("shape", text::shape(a.shape()), text::shape(b.shape()));
+    let is_same_layout = said("format", a.format_name().to_owned(), b.format_name().to_owned())
         & said("components", roles(a), roles(b));
-    if is_same {
-        for component in a.components() {
-            let Some(other) = b.component(component.role()) else { continue };
-            let (name, other_name) = (elements::full_type_name(&component), elements::full_type_name(&other));
+    match (is_same_shape, is_same_layout) {
+        (true, true) => of_components(a, b, interrupt, &mut found)?,
+        (true, false) => match values::numbers_of_objects(a, b, interrupt)? {
+            Some((values, errors)) => {
+                let types = (elements::type_of_object(a), elements::type_of_object(b));
+                found.differences.extend(values.map(|values| Difference::Values { role: None, values }));
+                found.errors = Some((types, errors));
+            }
+            None => {
+                found.passed_over = Some(String::from("values of objects whose formats or components differ"))
+            }
+        },
+        (false, _) => found.passed_over = Some(String::from("values of objects whose shapes differ")),
+    }
+    if attributes {
+        found.differences.extend(of_attributes(a.attributes(), b.attributes())?);
+    }
+    Ok(found)
+}
+
+/// Compares objects of equal layouts component by component.
+fn of_components(a: &Object<'_>, b: &Object<'_>, interrupt: &Interrupt, found: &mut Compared) -> Result<()> {
+    for component in a.components() {
+        let Some(other) = b.component(component.role()) else { continue };
+        let (name, other_name) = (elements::full_type_name(&component), elements::full_type_name(&other));
+        let is_same_type = name == other_name;
+        let is_comparable = values::are_comparable(&component, &other, is_same_type)?;
+        let values = match (is_comparable, is_same_type) {
+            (false, _) => {
+                found.passed_over =
+                    Some(String::from("values of types that are not compared with each other"));
+                None
+            }
+            (true, true) => values::compare(&component, &other, interrupt)?,
+            (true, false) => {
+                let (values, errors) = values::numbers(&component, &other, false, interrupt)?;
+                if a.components().len() == 1 {
+                    found.errors = Some(((name.clone(), other_name.clone()), errors));
+                }
+                values
+            }
+        };
+        if !is_same_type {
             let what = match a.components().len() {
                 1 => String::from("type"),
                 _ => format!("type of {}", component.role()),
             };
-            let is_same_type = name == other_name;
-            if !is_same_type {
-                differences.push(Difference::Said { what, a: name, b: other_name });
-            }
-            if !values::are_comparable(&component, &other, is_same_type)? {
-                passed_over = Some(String::from("values of types that are not compared with each other"));
-                continue;
-            }
-            if let Some(values) = values::compare(&component, &other, is_same_type, interrupt)? {
-                differences.push(Difference::Values { role: component.role().to_owned(), values });
-            }
+            found.differences.push(Difference::Said { what, a: name, b: other_name });
         }
+        let role = Some(component.role().to_owned());
+        found.differences.extend(values.map(|values| Difference::Values { role, values }));
     }
-    if !is_same {
-        passed_over = Some(String::from("values of objects whose shapes, formats or components differ"));
-    }
-    if attributes {
-        differences.extend(of_attributes(a.attributes(), b.attributes())?);
-    }
-    Ok((differences, passed_over))
+    Ok(())
 }
 
 /// The roles in order. One that has a comma is quoted, so that it is not taken for two.
@@ -239,6 +277,7 @@ pub struct Findings<'f> {
     only_b: Vec<Object<'f>>,
     differing: Vec<(Object<'f>, Vec<Difference>)>,
     of_files: Vec<Difference>,
+    by_type: BTreeMap<(String, String), OfTypes>,
     same: u64,
     pub unknown: u64,
     pub notes: Notes,
@@ -268,6 +307,9 @@ impl Findings<'_> {
                 out.line(format_args!("~ {name}: {}", found.shown(Some(object))))?;
             }
         }
+        for ((first, second), of_types) in &self.by_type {
+            out.line(format_args!("{}", of_types.shown(first, second)))?;
+        }
         let mut summary = vec![format!("{} the same", text::count(self.same, "object"))];
         let counts = [
             (self.differing.len() as u64, "differ"),
@@ -288,12 +330,14 @@ impl Findings<'_> {
             let list: Vec<_> = differences.iter().map(|found| found.as_json(Some(object))).collect();
             json!({ "name": name(object.name_bytes()), "differences": list })
         });
+        let by_type = self.by_type.iter().map(|((first, second), found)| found.as_json(first, second));
         self.notes.with(json!({
             "same": self.same,
             "only_in_first": names(&self.only_a),
             "only_in_second": names(&self.only_b),
             "differing": differing.collect::<Vec<_>>(),
             "attributes": self.of_files.iter().map(|found| found.as_json(None)).collect::<Vec<_>>(),
+            "by_type": by_type.collect::<Vec<_>>(),
             "not_compared": self.unknown,
         }))
     }
@@ -306,9 +350,9 @@ impl Difference {
                 format!("{} {} and {}", text::one_line(what), short(a), short(b))
             }
             Difference::Values { role, values } => {
-                let role = match object.map_or(1, |object| object.components().len()) {
-                    1 => String::new(),
-                    _ => format!("{}: ", text::name(role)),
+                let role = match (role, object.map_or(1, |object| object.components().len())) {
+                    (None, _) | (_, 1) => String::new(),
+                    (Some(role), _) => format!("{}: ", text::name(role)),
                 };
                 format!("{role}{}", values.shown(object.map_or(&[], |object| object.shape())))
             }

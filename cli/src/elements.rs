@@ -2,7 +2,7 @@
 
 use ztensor::error::Result;
 use ztensor::model::dtype::{Dtype, Numbers};
-use ztensor::model::manifest::{Encoding, LogicalType};
+use ztensor::model::manifest::{Encoding, Format, LogicalType};
 use ztensor::reader::{Advice, Component, Object};
 
 /// What its elements are called.
@@ -10,12 +10,22 @@ pub fn type_name<'f>(component: &Component<'f>) -> &'f str {
     component.logical_name().unwrap_or_else(|| component.dtype_name())
 }
 
-/// What its elements are called, and how they are stored, if that is something else.
+/// What its elements are called, and how they are stored, if that is something else. A block type is called
+/// as ggml calls it.
 pub fn full_type_name(component: &Component<'_>) -> String {
+    let is_block_type = component.known_logical().is_some_and(|logical| logical.is_block_type());
     match component.logical_name() {
+        Some(name) if is_block_type => name.strip_prefix("gguf.").unwrap_or(name).to_owned(),
         Some(name) => format!("{} ({name})", component.dtype_name()),
         None => component.dtype_name().to_owned(),
     }
+}
+
+/// What the numbers of an object are called: by their type or, where several components make them, by their
+/// layout.
+pub fn type_of_object(object: &Object<'_>) -> String {
+    let data = object.component("data").filter(|_| object.format().is_array());
+    data.map_or_else(|| object.format_name().to_owned(), |data| full_type_name(&data))
 }
 
 /// Stored bytes of all components of an object.
@@ -60,8 +70,8 @@ pub fn is_known(component: &Component<'_>) -> bool {
     component.dtype().is_some() && component.encoding() != Encoding::Other
 }
 
-/// Whether each element is a number, or a pair of them. Blocks of quantized numbers are not.
-pub fn are_numbers(component: &Component<'_>) -> bool {
+/// Whether each element is a number, or a pair of them, by itself.
+fn is_plain(component: &Component<'_>) -> bool {
     let is_plain = match component.logical() {
         LogicalType::Absent | LogicalType::SameAsDtype => true,
         LogicalType::Known(logical) => matches!(logical.numbers(), Numbers::OfDtype | Numbers::Float8(_)),
@@ -70,11 +80,27 @@ pub fn are_numbers(component: &Component<'_>) -> bool {
     is_plain && is_known(component)
 }
 
+/// Whether it stands for the numbers of its whole object: blocks, packed floats, codes with scales.
+pub fn is_quantized(component: &Component<'_>) -> bool {
+    let object = component.object();
+    let may_be = match object.format() {
+        Format::SparseCsr | Format::SparseCoo => false,
+        Format::Dense => !is_plain(component),
+        _ => true,
+    };
+    may_be && component.role() == "data" && object.size_as(Dtype::F64).is_ok()
+}
+
+/// Whether its numbers can be read.
+pub fn are_numbers(component: &Component<'_>) -> bool {
+    is_plain(component) || is_quantized(component)
+}
+
 /// Numbers of one element: 2 for complex ones, whose parts are numbers by themselves.
 pub fn numbers_of_element(component: &Component<'_>) -> u64 {
     let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
     match component.logical() {
-        LogicalType::Known(logical) => (logical.block().bytes / width).max(1),
+        LogicalType::Known(logical) if is_plain(component) => (logical.block().bytes / width).max(1),
         _ => 1,
     }
 }
@@ -82,11 +108,19 @@ pub fn numbers_of_element(component: &Component<'_>) -> u64 {
 /// Gives `body` all numbers of it, front to back.
 pub fn each_chunk(component: &Component<'_>, body: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
     let mut numbers = Vec::new();
-    component.for_each_converted(Dtype::F64, &mut |bytes| {
+    each_number(component, &mut |bytes| {
         numbers.clear();
         numbers.extend(bytes.chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap_or_default())));
         body(&numbers)
     })
+}
+
+/// Gives `body` the bytes of all numbers of it as f64, front to back.
+pub fn each_number(component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    match is_quantized(component) {
+        true => component.object().for_each_number(Dtype::F64, true, body),
+        false => component.for_each_converted(Dtype::F64, body),
+    }
 }
 
 /// What an object or, where it has several, a component of it is called for people.
@@ -94,6 +128,7 @@ pub fn shown(object: &Object<'_>, component: &Component<'_>) -> String {
     let name = crate::names::shown(object);
     match object.components().len() {
         1 => name.into_owned(),
+        _ if is_quantized(component) => name.into_owned(),
         _ => format!("{name} ({})", crate::text::name(component.role())),
     }
 }

@@ -1,7 +1,7 @@
 //! `zt cat` and `zt extract`: the decoded bytes of tensors, alone or as NumPy files.
 
-use crate::arguments::{Cat, Chosen, Extract};
-use crate::convert::{emit, Elements};
+use crate::arguments::{Cat, Chosen, Extract, Floats};
+use crate::convert::{emit, emit_numbers, Elements};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::names;
@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
+use ztensor::model::dtype::Dtype;
 use ztensor::model::value::Value;
 use ztensor::reader::{Component, Object};
 
@@ -47,7 +48,7 @@ pub fn cat(arguments: &Cat) -> Outcome<()> {
     out.write_all(&header).map_err(Failure::output)?;
     let mut put =
         |bytes: &[u8]| interrupt.check().and_then(|()| out.write_all(bytes).map_err(Failure::output));
-    emit(&component, None, false, &mut put, &at_path)?;
+    emit(&component, false, &mut put, &at_path)?;
     out.flush().map_err(Failure::output)
 }
 
@@ -121,6 +122,7 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let file = models::open(path)?;
     let chosen = Chosen::some_of(&arguments.names, arguments.meaning, path, &[&file])?;
     let wanted = |object: &Object<'_>| chosen.has(object);
+    let dtype = arguments.dtype.map(Floats::dtype);
     let (notes, mut attributes) = (Notes::default(), count_of(file.attributes()));
     // Whatever cannot be written is refused before the first file is written.
     let (mut planned, mut names, mut is_complete) = (Vec::new(), FileNames::default(), true);
@@ -129,14 +131,18 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
         if object.components().len() == 0 {
             notes.add(What::LeftOut, "object", &names::text(&object), "it has no component");
         }
-        for component in object.components() {
-            let header = match arguments.raw {
-                true => Vec::new(),
-                false => header(path, &object, &component, "--raw writes only the bytes")?,
+        // One array of all numbers if they are converted, else one for each component.
+        for component in object.components().take(dtype.map_or(usize::MAX, |_| 1)) {
+            let header = match (dtype, arguments.raw) {
+                (Some(to), is_raw) => header_of_numbers(path, &object, to, is_raw)?,
+                (None, true) => Vec::new(),
+                (None, false) => header(path, &object, &component, "--raw writes only the bytes")?,
             };
             let name = match object.components().len() {
-                1 => names::text(&object).into_owned(),
-                _ => format!("{}.{}", names::text(&object), component.role()),
+                many if many > 1 && dtype.is_none() => {
+                    format!("{}.{}", names::text(&object), component.role())
+                }
+                _ => names::text(&object).into_owned(),
             };
             let Some((file_name, is_numbered)) = names.next(&name, arguments.raw) else {
                 notes.add(What::LeftOut, "object", &names::text(&object), "its name is too long for a file");
@@ -166,13 +172,15 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
     let folder = Folder::make(&arguments.to)?;
     let (mut files, mut bytes) = (Vec::new(), 0u64);
     for (component, header, target, name) in planned {
-        if let Err(why) = component.check_source() {
+        let object = component.object();
+        let parts = || object.components().filter(|part| dtype.is_some() || part.role() == component.role());
+        if let Err(why) = parts().try_for_each(|part| part.check_source()) {
             let is_damage = why.is_damage();
             let why = Failure::at(path, why);
             if !(is_damage && arguments.allow_damaged) {
                 return Err(if is_damage { damage::refused(why) } else { why });
             }
-            let left_out = component.for_each_decoded(&mut |_| Ok(())).is_err();
+            let left_out = parts().any(|part| part.for_each_decoded(&mut |_| Ok(())).is_err());
             notes.add(What::Damaged, "object", &name, damage::reason(left_out));
             if left_out {
                 continue;
@@ -186,7 +194,11 @@ pub fn extract(arguments: &Extract) -> Outcome<()> {
             bytes += chunk.len() as u64;
             new.write(chunk)
         };
-        emit(&component, None, false, &mut put, &|e| Failure::at(path, e))?;
+        let failed = |e| Failure::at(path, e);
+        match dtype {
+            Some(to) => emit_numbers(&object, to, false, false, &mut put, &failed)?,
+            None => emit(&component, false, &mut put, &failed)?,
+        }
         new.close()?;
         files.push(new);
     }
@@ -248,6 +260,26 @@ impl FileNames {
                 return Some((file, *number > 1));
             }
         }
+    }
+}
+
+/// The header of a NumPy file of an object's numbers as elements of `to`; nothing if only their bytes are
+/// written.
+fn header_of_numbers(path: &Path, object: &Object<'_>, to: Dtype, is_raw: bool) -> Outcome<Vec<u8>> {
+    let refused = |why: String| Failure::at(path, format!("object {:?}: {why}", names::text(object)));
+    let size = object.size_as(to).map_err(|e| Failure::at(path, e))?;
+    let (elements, shape) = (Elements::Plain(to), object.shape());
+    if elements.block().size(object.element_count().unwrap_or(0)) != Some(size) {
+        return Err(refused(format!("a complex number is not one {}", to.name())));
+    }
+    match npy::refusal(shape) {
+        _ if is_raw => Ok(Vec::new()),
+        _ if npy::descr(elements).is_none() => {
+            let name = to.name();
+            Err(refused(format!("NumPy cannot represent {name:?}; --raw writes only the bytes")))
+        }
+        Some(what) => Err(refused(format!("NumPy cannot represent {what}"))),
+        None => Ok(npy::header(elements, shape)),
     }
 }
 

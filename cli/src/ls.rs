@@ -154,9 +154,11 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
         let format = text::name(object.format_name()).into_owned();
         let shape = text::shape(object.shape());
         let mut components = object.components();
-        // A dense object is its data; any other is a line for itself and one for each component.
+        // An array is its data; any other object is a line for itself and one for each component.
         match (object.format(), components.next(), components.next()) {
-            (Format::Dense, Some(data), None) => table.row(line(name, format, shape, &data, long)),
+            (Format::Dense | Format::Blocks(_), Some(data), None) => {
+                table.row(line(name, format, shape, &data, long))
+            }
             _ => {
                 let decoded = decoded_size(object);
                 let mut cells = vec![

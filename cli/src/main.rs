@@ -14,6 +14,7 @@ mod edit;
 mod elements;
 mod extract;
 mod failure;
+mod head;
 mod id;
 mod info;
 mod interrupt;
@@ -24,6 +25,7 @@ mod names;
 mod new_files;
 mod notes;
 mod npy;
+mod number;
 mod output;
 mod parallel;
 mod progress;
@@ -71,6 +73,7 @@ fn run(command: &Command) -> failure::Outcome<()> {
         Command::Ls(arguments) => ls::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
+        Command::Head(arguments) => head::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Report(arguments) => report::run(arguments),

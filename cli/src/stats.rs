@@ -63,7 +63,7 @@ pub fn passed_over<'f>(objects: impl Iterator<Item = Object<'f>>) -> Notes {
     for object in objects {
         for component in object.components().filter(|component| !elements::are_numbers(component)) {
             let why = match elements::is_known(&component) {
-                true => format!("elements of {} are not single numbers", elements::type_name(&component)),
+                true => format!("elements of {} cannot be decoded", elements::type_name(&component)),
                 false => String::from("its dtype or encoding is unknown"),
             };
             notes.add(What::NotChecked, "component", &elements::shown(&object, &component), why);
@@ -113,6 +113,11 @@ fn find(component: &Component<'_>, bins: Option<u16>, interrupt: &Interrupt) -> 
     Ok(Found { summary, histogram })
 }
 
+/// Whether its numbers are those of an object of several components.
+fn is_of_parts(object: &Object<'_>, component: &Component<'_>) -> bool {
+    object.components().len() > 1 && elements::is_quantized(component)
+}
+
 fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outcome<()> {
     let right = |heading| (heading, Align::Right);
     let mut table = Table::new(&[
@@ -131,7 +136,10 @@ fn write(out: &mut Output, rows: &[(Object<'_>, Component<'_>, Found)]) -> Outco
     for (object, component, Found { summary, .. }) in rows {
         table.row(vec![
             elements::shown(object, component),
-            elements::full_type_name(component),
+            match is_of_parts(object, component) {
+                true => elements::type_of_object(object),
+                false => elements::full_type_name(component),
+            },
             summary.count.to_string(),
             finite(summary.min()),
             finite(summary.max()),
@@ -157,7 +165,10 @@ fn as_json(rows: &[(Object<'_>, Component<'_>, Found)], others: &[(Object<'_>, C
         let mut row = json!({
             "name": names::in_json(object.name_bytes()),
             "role": component.role(),
-            "type": elements::type_name(component),
+            "type": match is_of_parts(object, component) {
+                true => object.format_name(),
+                false => elements::type_name(component),
+            },
             "numbers": summary.count,
             "min": summary.min(),
             "max": summary.max(),

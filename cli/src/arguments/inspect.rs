@@ -1,6 +1,7 @@
 //! The command line of commands that inspect files, and of those that change files in place.
 
 use super::values::{size, Meaning};
+use super::Floats;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,21 @@ pub struct Stats {
     /// Number of threads; 0 for one per processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example: zt head model.gguf blk.0.attn_q.weight --count 8")]
+pub struct Head {
+    /// The file or model, as in ls
+    pub file: PathBuf,
+    /// Objects to show, or patterns, as in stats; without a NAME all
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// How many numbers to show of each object
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 16)]
+    pub count: u64,
 }
 
 #[derive(Args)]
@@ -141,6 +157,10 @@ pub struct Extract {
     /// Write only the bytes, name.bin, instead of NumPy files
     #[arg(long)]
     pub raw: bool,
+    /// Write the numbers of each object in this dtype, also of quantized and sparse ones. If finite numbers
+    /// would become infinite, nothing is written
+    #[arg(long, value_name = "DTYPE")]
+    pub dtype: Option<Floats>,
     /// Replace an existing file if only one is written; several files never replace others
     #[arg(long)]
     pub force: bool,

@@ -11,7 +11,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
 use ztensor::model::value::Value;
-use ztensor::reader::Component;
+use ztensor::reader::{Component, Object};
 
 /// What its elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +185,7 @@ impl<'f> Tensor<'f> {
 
     /// Whether nobody knows which bytes of its blocks are turned.
     pub fn has_big_endian_blocks(&self) -> bool {
-        self.converted.is_none()
-            && self.component.entry().is_big_endian()
+        self.component.entry().is_big_endian()
             && matches!(self.elements, Elements::Typed(logical) if logical.is_block_type())
     }
 
@@ -203,23 +202,65 @@ impl<'f> Tensor<'f> {
                 false => job.failure(&e),
             })?;
         }
-        emit(&self.component, self.converted, big_endian, out, &|e| job.failure(&e))
+        let failed = |e| job.failure(&e);
+        match self.converted {
+            Some(Elements::Typed(blocks)) => {
+                let read = |body: &mut dyn FnMut(&[u8]) -> _| self.component.for_each_quantized(blocks, body);
+                let done = in_order(1, big_endian, out, &failed, read);
+                release(&self.component);
+                done
+            }
+            Some(Elements::Plain(to)) => {
+                emit_numbers(&self.component.object(), to, true, big_endian, out, &failed)
+            }
+            None => emit(&self.component, big_endian, out, &failed),
+        }
     }
 }
 
-/// Gives `out` the bytes of a component front to back, converted to the elements and in the byte order that are
-/// asked for. Bools become 0 and 1.
+/// Gives `out` the bytes of a component front to back, in the byte order that is asked for. Bools become 0
+/// and 1.
 pub fn emit(
     component: &Component<'_>,
-    converted: Option<Elements>,
     big_endian: bool,
     out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     failed: &dyn Fn(Error) -> Failure,
 ) -> Outcome<()> {
-    let width = converted.map(Elements::dtype).or(component.dtype()).map_or(1, Dtype::size);
+    let width = component.dtype().map_or(1, Dtype::size);
+    let done = in_order(width, big_endian, out, failed, |body| match component.dtype() {
+        Some(Dtype::Bool) => component.for_each_converted(Dtype::Bool, body),
+        _ => component.for_each_decoded(body),
+    });
+    release(component);
+    done
+}
+
+/// Gives `out` the numbers of an object front to back, in the dtype and the byte order that are asked for.
+/// Fails at the end if finite ones become infinite, unless that is `lossy`.
+pub fn emit_numbers(
+    object: &Object<'_>,
+    to: Dtype,
+    lossy: bool,
+    big_endian: bool,
+    out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+    failed: &dyn Fn(Error) -> Failure,
+) -> Outcome<()> {
+    let done = in_order(to.size(), big_endian, out, failed, |body| object.for_each_number(to, lossy, body));
+    object.components().for_each(|component| release(&component));
+    done
+}
+
+/// Gives `out` what `read` gives, elements of so many bytes, in the byte order that is asked for.
+fn in_order(
+    width: usize,
+    big_endian: bool,
+    out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+    failed: &dyn Fn(Error) -> Failure,
+    read: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
+) -> Outcome<()> {
     let swaps = width > 1 && big_endian != cfg!(target_endian = "big");
     let (mut failure, mut turned) = (None, Vec::new());
-    let mut body = |chunk: &[u8]| {
+    let done = read(&mut |chunk| {
         let given = match swaps {
             false => out(chunk),
             true => {
@@ -233,16 +274,7 @@ pub fn emit(
             failure = Some(why);
             Error::new(Cause::Cancelled, format_args!("stopped"))
         })
-    };
-    let done = match converted {
-        Some(Elements::Typed(blocks)) => component.for_each_quantized(blocks, &mut body),
-        Some(Elements::Plain(to)) => component.for_each_converted(to, &mut body),
-        None if component.dtype() == Some(Dtype::Bool) => {
-            component.for_each_converted(Dtype::Bool, &mut body)
-        }
-        None => component.for_each_decoded(&mut body),
-    };
-    release(component);
+    });
     match (done, failure) {
         (_, Some(failure)) => Err(failure),
         (done, None) => done.map_err(failed),

@@ -187,12 +187,7 @@ impl Convert {
 
     /// The dtype that floats are converted to.
     pub fn floats(&self) -> Option<Dtype> {
-        self.dtype.map(|dtype| match dtype {
-            Floats::F64 => Dtype::F64,
-            Floats::F32 => Dtype::F32,
-            Floats::F16 => Dtype::F16,
-            Floats::Bf16 => Dtype::Bf16,
-        })
+        self.dtype.map(Floats::dtype)
     }
 
     fn recode(&self) -> Recode {

@@ -1,12 +1,18 @@
 //! How the values of two components differ.
 
-use super::pairs::{self, stopped};
+use super::errors::Errors;
+use super::pairs::{self, stopped, Reading};
 use crate::interrupt::Interrupt;
+use crate::number::{place, Number};
 use crate::{elements, text};
 use serde_json::{json, Value as Json};
 use ztensor::error::{Cause, Error, Result};
 use ztensor::model::dtype::Dtype;
-use ztensor::reader::Component;
+use ztensor::model::manifest::Format;
+use ztensor::reader::{Component, Object};
+
+/// Bytes of a number that is compared.
+const WIDTH: usize = 8;
 
 /// Where, how often and how much they differ.
 #[derive(Debug, PartialEq)]
@@ -15,67 +21,19 @@ pub enum Values {
     Sizes(u64, u64),
     /// Bytes of elements that are not numbers, or of an unknown type.
     Bytes { differ: u64, of: u64, first: u64 },
-    /// Numbers. `largest` is the greatest distance of two that are finite, `first` the first one that
-    /// differs.
+    /// Numbers. `first` is the first one that differs, `is_finite` says that all that differ are finite.
     Numbers {
         differ: u64,
         of: u64,
         first: u64,
         pair: (Number, Number),
-        largest: f64,
+        errors: Errors,
         is_finite: bool,
+        is_same_type: bool,
         per_element: u64,
     },
     /// Bytes of numbers that are the same: zeros with another sign, NaN with other bits.
     Bits,
-}
-
-/// One of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    Float(f64),
-    /// A number of a type that f64 cannot hold without loss.
-    Integer(i128),
-}
-
-impl Number {
-    /// Whether they are the same; NaN is the same as NaN.
-    fn is(self, other: Number) -> bool {
-        match (self, other) {
-            (Number::Float(a), Number::Float(b)) => a == b || a.is_nan() && b.is_nan(),
-            _ => self == other,
-        }
-    }
-
-    fn distance(self, other: Number) -> f64 {
-        match (self, other) {
-            (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
-            _ => (self.as_float() - other.as_float()).abs(),
-        }
-    }
-
-    fn as_float(self) -> f64 {
-        match self {
-            Number::Float(number) => number,
-            Number::Integer(number) => number as f64,
-        }
-    }
-
-    fn shown(self) -> String {
-        match self {
-            Number::Float(number) => text::number(number),
-            Number::Integer(number) => number.to_string(),
-        }
-    }
-
-    fn as_json(self) -> Json {
-        match self {
-            Number::Float(number) => json!(number),
-            Number::Integer(number) => {
-                i64::try_from(number).map_or_else(|_| json!(number as u64), |small| json!(small))
-            }
-        }
-    }
 }
 
 /// Whether they can be compared: components of different types only as numbers.
@@ -84,17 +42,9 @@ pub fn are_comparable(a: &Component<'_>, b: &Component<'_>, is_same_type: bool) 
     Ok(is_same_type || are_numbers && count_of_numbers(a)? == count_of_numbers(b)?)
 }
 
-/// How components that can be compared differ, if they do.
-pub fn compare(
-    a: &Component<'_>,
-    b: &Component<'_>,
-    is_same_type: bool,
-    interrupt: &Interrupt,
-) -> Result<Option<Values>> {
+/// How components of the same type differ, if they do.
+pub fn compare(a: &Component<'_>, b: &Component<'_>, interrupt: &Interrupt) -> Result<Option<Values>> {
     let are_numbers = elements::are_numbers(a) && elements::are_numbers(b);
-    if !is_same_type {
-        return numbers(a, b, interrupt);
-    }
     let known = elements::is_known(a) && elements::is_known(b);
     if known {
         let (size, other) = (a.size()?, b.size()?);
@@ -104,7 +54,7 @@ pub fn compare(
     }
     let Some(found) = bytes(a, b, known, interrupt)? else { return Ok(None) };
     match are_numbers && known {
-        true => Ok(numbers(a, b, interrupt)?.or(Some(Values::Bits))),
+        true => Ok(numbers(a, b, true, interrupt)?.0.or(Some(Values::Bits))),
         false => Ok(Some(found)),
     }
 }
@@ -155,65 +105,103 @@ fn stored(a: &Component<'_>, b: &Component<'_>) -> Result<Option<Values>> {
 
 /// How many numbers it has, and how many of them make an element.
 fn count_of_numbers(component: &Component<'_>) -> Result<(u64, u64)> {
+    let per_element = elements::numbers_of_element(component);
+    if elements::is_quantized(component) {
+        return Ok((component.object().size_as(Dtype::F64)? / WIDTH as u64, per_element));
+    }
     let width = component.dtype().map_or(1, |dtype| dtype.size() as u64);
-    Ok((component.size()? / width, elements::numbers_of_element(component)))
+    Ok((component.size()? / width, per_element))
 }
 
-/// What is read of both, and what 8 bytes of it are: integers as they are, all else as floats.
-fn number_of(a: &Component<'_>, b: &Component<'_>) -> (bool, fn([u8; 8]) -> Number) {
+/// What both are read as: integers that f64 does not hold as they are, all else as f64.
+fn common_dtype(a: &Component<'_>, b: &Component<'_>) -> Dtype {
+    let is_exact = |component: &Component<'_>| component.known_logical().is_none();
     match (a.dtype(), b.dtype()) {
-        (Some(Dtype::I64), Some(Dtype::I64)) => {
-            (true, |bytes| Number::Integer(i64::from_ne_bytes(bytes).into()))
+        (Some(a_is @ (Dtype::I64 | Dtype::U64)), Some(b_is))
+            if a_is == b_is && is_exact(a) && is_exact(b) =>
+        {
+            a_is
         }
-        (Some(Dtype::U64), Some(Dtype::U64)) => {
-            (true, |bytes| Number::Integer(u64::from_ne_bytes(bytes).into()))
-        }
-        _ => (false, |bytes| Number::Float(f64::from_ne_bytes(bytes))),
+        _ => Dtype::F64,
     }
 }
 
-fn numbers(a: &Component<'_>, b: &Component<'_>, interrupt: &Interrupt) -> Result<Option<Values>> {
-    const WIDTH: usize = 8;
-    let (mut differ, mut of, mut first) = (0u64, 0u64, None);
-    let (mut largest, mut is_finite) = (0f64, true);
-    let (is_plain, number) = number_of(a, b);
-    let read = |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| match is_plain {
-        true => component.for_each_decoded(body),
-        false => component.for_each_converted(Dtype::F64, body),
+/// How the numbers of components differ that have equally many, and how far they are from each other.
+pub fn numbers(
+    a: &Component<'_>,
+    b: &Component<'_>,
+    is_same_type: bool,
+    interrupt: &Interrupt,
+) -> Result<(Option<Values>, Errors)> {
+    let dtype = common_dtype(a, b);
+    let read = |component: &Component<'_>, body: &mut dyn FnMut(&[u8]) -> Result<()>| match dtype {
+        Dtype::F64 => elements::each_number(component, body),
+        _ => component.for_each_decoded(body),
     };
+    let per_element = elements::numbers_of_element(a);
+    let sides: [&Reading<'_>; 2] = [&|body| read(a, body), &|body| read(b, body)];
+    compare_numbers(sides, Number::reader(dtype), is_same_type, per_element, interrupt)
+}
+
+/// The same of all numbers of objects of equal shapes, in whatever way they are stored; none if they cannot
+/// be read.
+pub fn numbers_of_objects(
+    a: &Object<'_>,
+    b: &Object<'_>,
+    interrupt: &Interrupt,
+) -> Result<Option<(Option<Values>, Errors)>> {
+    let is_sparse = |object: &Object<'_>| matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
+    let size = |object: &Object<'_>| object.size_as(Dtype::F64).ok();
+    let Some(of_a) = size(a).filter(|of_a| size(b) == Some(*of_a)) else { return Ok(None) };
+    // A sparse shape may be far larger than what is stored of it.
+    if is_sparse(a) && is_sparse(b) {
+        return Ok(None);
+    }
+    let count = a.element_count().unwrap_or(0);
+    let per_element = (of_a / WIDTH as u64).checked_div(count).unwrap_or(1);
+    let sides: [&Reading<'_>; 2] = [&|body| a.for_each_number(Dtype::F64, true, body), &|body| {
+        b.for_each_number(Dtype::F64, true, body)
+    }];
+    compare_numbers(sides, Number::reader(Dtype::F64), false, per_element, interrupt).map(Some)
+}
+
+fn compare_numbers(
+    [a, b]: [&Reading<'_>; 2],
+    number: fn([u8; 8]) -> Number,
+    is_same_type: bool,
+    per_element: u64,
+    interrupt: &Interrupt,
+) -> Result<(Option<Values>, Errors)> {
+    let (mut differ, mut of, mut first) = (0u64, 0u64, None);
+    let (mut errors, mut is_finite) = (Errors::default(), true);
     let number = |bytes: &[u8]| number(bytes.try_into().unwrap_or_default());
-    pairs::for_each(&|body| read(a, body), &|body| read(b, body), &mut |at, a, b| {
+    pairs::for_each(a, b, &mut |at, a, b| {
         interrupt.check().map_err(|_| stopped())?;
         let begin = at / WIDTH as u64;
         for (index, (a, b)) in a.chunks_exact(WIDTH).zip(b.chunks_exact(WIDTH)).enumerate() {
             let (x, y) = (number(a), number(b));
-            if x.is(y) {
-                continue;
-            }
-            differ += 1;
-            first.get_or_insert((begin + index as u64, (x, y)));
             let distance = x.distance(y);
-            is_finite &= distance.is_finite();
-            if distance.is_finite() {
-                largest = largest.max(distance);
+            errors.add(x.as_float(), distance);
+            if !x.is(y) {
+                differ += 1;
+                first.get_or_insert((begin + index as u64, (x, y)));
+                is_finite &= distance.is_finite();
             }
         }
         of = begin + (a.len() / WIDTH) as u64;
         Ok(())
     })?;
-    let per_element = elements::numbers_of_element(a);
-    let found = |(first, pair)| Values::Numbers { differ, of, first, pair, largest, is_finite, per_element };
-    Ok(first.map(found))
-}
-
-/// The place of an element in its tensor, outermost first; none where the shape does not tell.
-fn place(mut element: u64, shape: &[u64]) -> Option<Vec<u64>> {
-    let mut place = vec![0; shape.len()];
-    for (at, &dimension) in shape.iter().enumerate().rev() {
-        place[at] = element.checked_rem(dimension)?;
-        element /= dimension;
-    }
-    (element == 0).then_some(place)
+    let values = first.map(|(first, pair)| Values::Numbers {
+        differ,
+        of,
+        first,
+        pair,
+        errors,
+        is_finite,
+        is_same_type,
+        per_element,
+    });
+    Ok((values, errors))
 }
 
 impl Values {
@@ -226,7 +214,16 @@ impl Values {
             Values::Bits => String::from(
                 "the same numbers with other bits: signs of zeros, kinds of NaN, or other bytes of true",
             ),
-            Values::Numbers { differ, of, first, pair: (a, b), largest, is_finite, per_element } => {
+            Values::Numbers {
+                differ,
+                of,
+                first,
+                pair: (a, b),
+                errors,
+                is_finite,
+                is_same_type,
+                per_element,
+            } => {
                 let at = match place(first / per_element, shape) {
                     Some(place) => text::shape(&place),
                     None => first.to_string(),
@@ -237,11 +234,14 @@ impl Values {
                     shown = (a.as_json().to_string(), b.as_json().to_string());
                 }
                 let more = if *is_finite { "" } else { ", some of them to infinity or NaN" };
+                let largest = text::number(errors.largest);
+                let means = match is_same_type {
+                    true => String::new(),
+                    false => format!(", {}", errors.means_shown()),
+                };
                 format!(
-                    "{differ} of {of} numbers differ, at most by {}{more}, the first at {at}: {} and {}",
-                    text::number(*largest),
-                    shown.0,
-                    shown.1
+                    "{differ} of {of} numbers differ, at most by {largest}{more}{means}, the first at {at}: {} and {}",
+                    shown.0, shown.1
                 )
             }
         }
@@ -254,31 +254,21 @@ impl Values {
                 json!({ "unit": "byte", "differ": differ, "of": of, "first_at": first })
             }
             Values::Bits => json!({ "unit": "bits" }),
-            Values::Numbers { differ, of, first, pair: (a, b), largest, is_finite, per_element } => json!({
-                "unit": "number",
-                "differ": differ,
-                "of": of,
-                "first_at": first,
-                "first_place": place(first / per_element, shape),
-                "first": a.as_json(),
-                "second": b.as_json(),
-                "largest": largest,
-                "all_finite": is_finite,
-            }),
+            Values::Numbers { differ, of, first, pair: (a, b), errors, is_finite, per_element, .. } => {
+                json!({
+                    "unit": "number",
+                    "differ": differ,
+                    "of": of,
+                    "first_at": first,
+                    "first_place": place(first / per_element, shape),
+                    "first": a.as_json(),
+                    "second": b.as_json(),
+                    "largest": errors.largest,
+                    "rmse": errors.rmse(),
+                    "nmse": errors.nmse(),
+                    "all_finite": is_finite,
+                })
+            }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_those_of_the_shape() {
-        assert_eq!(place(0, &[]), Some(vec![]));
-        assert_eq!(place(7, &[2, 3, 4]), Some(vec![0, 1, 3]));
-        assert_eq!(place(23, &[2, 3, 4]), Some(vec![1, 2, 3]));
-        assert_eq!(place(24, &[2, 3, 4]), None);
-        assert_eq!(place(0, &[0]), None);
     }
 }

@@ -146,7 +146,7 @@ function showFile(file) {
 // How an object differs, in words.
 function inWords(found) {
   if (found.what !== "values") return `${found.what}: ${found.first} and ${found.second}`;
-  const role = found.role === "data" ? "" : found.role + ": ";
+  const role = found.role === "data" || found.role === null ? "" : found.role + ": ";
   if (found.unit === "number") {
     const more = found.all_finite ? "" : ", some to infinity or NaN";
     const at = found.first_place ? `[${found.first_place.join(", ")}]` : found.first_at;

@@ -20,7 +20,7 @@ pub enum Effect {
 /// The words of a command, for a [`Scene`], and what it does.
 pub type Row = (&'static str, Effect);
 
-pub const ROWS: [Row; 35] = [
+pub const ROWS: [Row; 36] = [
     ("ls {in}", Prints),
     ("ls --json {in}", Prints),
     ("ls --tree {in}", Prints),
@@ -29,6 +29,7 @@ pub const ROWS: [Row; 35] = [
     ("info {in} model.a.weight", Prints),
     ("diff {in} {in}", Prints),
     ("diff --json --attributes {in} {zt}", Prints),
+    ("head {in}", Prints),
     ("stats {in}", Prints),
     ("stats --json {in}", Prints),
     ("bench --rounds=1 --threads=1 {in}", Prints),

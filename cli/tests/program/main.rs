@@ -27,6 +27,7 @@ mod man;
 mod manners;
 mod models;
 mod not_understood;
+mod numbers;
 mod outputs;
 mod repair;
 mod report;

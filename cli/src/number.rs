@@ -1,0 +1,86 @@
+//! Numbers of tensors one by one, and their places.
+
+use crate::text;
+use serde_json::{json, Value as Json};
+use ztensor::model::dtype::Dtype;
+
+/// A number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Float(f64),
+    /// A number of a type that f64 cannot hold without loss.
+    Integer(i128),
+}
+
+impl Number {
+    /// What makes a number of 8 bytes of a dtype.
+    pub fn reader(dtype: Dtype) -> fn([u8; 8]) -> Number {
+        match dtype {
+            Dtype::I64 => |bytes| Number::Integer(i64::from_ne_bytes(bytes).into()),
+            Dtype::U64 => |bytes| Number::Integer(u64::from_ne_bytes(bytes).into()),
+            _ => |bytes| Number::Float(f64::from_ne_bytes(bytes)),
+        }
+    }
+
+    /// Whether they are the same; NaN is the same as NaN.
+    pub fn is(self, other: Number) -> bool {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => a == b || a.is_nan() && b.is_nan(),
+            _ => self == other,
+        }
+    }
+
+    pub fn distance(self, other: Number) -> f64 {
+        match (self, other) {
+            (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
+            _ => (self.as_float() - other.as_float()).abs(),
+        }
+    }
+
+    pub fn as_float(self) -> f64 {
+        match self {
+            Number::Float(number) => number,
+            Number::Integer(number) => number as f64,
+        }
+    }
+
+    pub fn shown(self) -> String {
+        match self {
+            Number::Float(number) => text::number(number),
+            Number::Integer(number) => number.to_string(),
+        }
+    }
+
+    pub fn as_json(self) -> Json {
+        match self {
+            Number::Float(number) => json!(number),
+            Number::Integer(number) => {
+                i64::try_from(number).map_or_else(|_| json!(number as u64), |small| json!(small))
+            }
+        }
+    }
+}
+
+/// The place of an element in its tensor, outermost first; none where the shape does not tell.
+pub fn place(mut element: u64, shape: &[u64]) -> Option<Vec<u64>> {
+    let mut place = vec![0; shape.len()];
+    for (at, &dimension) in shape.iter().enumerate().rev() {
+        place[at] = element.checked_rem(dimension)?;
+        element /= dimension;
+    }
+    (element == 0).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_shape() {
+        assert_eq!(place(0, &[]), Some(vec![]));
+        assert_eq!(place(7, &[2, 3, 4]), Some(vec![0, 1, 3]));
+        assert_eq!(place(23, &[2, 3, 4]), Some(vec![1, 2, 3]));
+        assert_eq!(place(24, &[2, 3, 4]), None);
+        assert_eq!(place(0, &[0]), None);
+    }
+}
