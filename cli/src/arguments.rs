@@ -197,8 +197,8 @@ pub struct Convert {
     /// unless a tensor has exactly that name
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub rename: Vec<Rename>,
-    /// Convert dense tensors of floats, also 8-bit ones, to this dtype. If finite numbers would become
-    /// infinite, nothing is written
+    /// Convert dense tensors of floats, also 8-bit ones, and quantized tensors to this dtype. If finite
+    /// numbers would become infinite, nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
     /// Quantize dense tensors of floats, as ggml does, to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0 or

@@ -65,6 +65,12 @@ pub fn restates_type(key: Option<&str>) -> bool {
     matches!(key, Some("elems_per_block" | "block_bytes"))
 }
 
+/// Whether an attribute of an object says how its numbers are quantized.
+pub fn is_of_quantization(key: Option<&str>) -> bool {
+    let keys = ["axis", "bits", "block_size", "group_size", "packing", "scale_form", "zero_point"];
+    restates_type(key) || key.is_some_and(|key| keys.contains(&key))
+}
+
 /// Whether its bytes can be decoded at all.
 pub fn is_known(component: &Component<'_>) -> bool {
     component.dtype().is_some() && component.encoding() != Encoding::Other

@@ -3,9 +3,10 @@
 
 use super::choice::Choice;
 use super::job::Job;
+use super::losses::is_dequantized;
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
-use ztensor::model::dtype::Logical;
+use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{Component, File, Object, VerifyOptions, VerifyReport};
 
@@ -36,31 +37,41 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
 
 fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
     let old = choice.object;
-    if old.shape() != new.shape() || old.components().len() != new.components().len() {
+    let is_dequantized = choice.blocks.is_none() && job.arguments.dtype.is_some() && is_dequantized(&old);
+    let count = if is_dequantized { 1 } else { old.components().len() };
+    if old.shape() != new.shape() || count != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components differ from the input")));
     }
     if !job.arguments.verify {
         return Ok(());
+    }
+    if let (true, Some(new)) = (is_dequantized, new.component("data")) {
+        let to = new.dtype().unwrap_or(Dtype::F32);
+        return same_bytes(job, &new, |body| old.for_each_number(to, true, body));
     }
     for (old, new) in old.components().zip(new.components()) {
         let is_unknown = |c: &Component<'_>| c.dtype().is_none() || c.is_never_interpreted();
         if is_unknown(&old) || is_unknown(&new) || old.encoding() == Encoding::Other {
             continue;
         }
-        same_bytes(job, choice.blocks, &old, &new)?;
+        let is_bool = old.dtype() == Some(Dtype::Bool);
+        match (choice.blocks, new.dtype().filter(|dtype| old.dtype() != Some(*dtype) || is_bool)) {
+            (Some(blocks), _) => same_bytes(job, &new, |body| old.for_each_quantized(blocks, body))?,
+            (None, Some(to)) => same_bytes(job, &new, |body| old.for_each_converted(to, body))?,
+            (None, None) => same_bytes(job, &new, |body| old.for_each_decoded(body))?,
+        }
     }
     Ok(())
 }
 
-/// Elements of both as the new one has them, piece by piece.
+/// Compares what `expect` gives with what was written, piece by piece.
 fn same_bytes(
     job: &Job<'_>,
-    blocks: Option<Logical>,
-    old: &Component<'_>,
     new: &Component<'_>,
+    expect: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Outcome<()> {
     let (mut at, mut read, mut is_same) = (0u64, Vec::new(), true);
-    let mut body = |expected: &[u8]| {
+    let done = expect(&mut |expected: &[u8]| {
         if job.interrupt.check().is_err() {
             return Err(Error::new(Cause::Cancelled, format_args!("stopped")));
         }
@@ -72,13 +83,7 @@ fn same_bytes(
             true => Ok(()),
             false => Err(Error::new(Cause::Cancelled, format_args!("stopped"))),
         }
-    };
-    let converted = new.dtype().filter(|dtype| old.dtype() != Some(*dtype) || is_bool(old));
-    let done = match (blocks, converted) {
-        (Some(blocks), _) => old.for_each_quantized(blocks, &mut body),
-        (None, Some(to)) => old.for_each_converted(to, &mut body),
-        (None, None) => old.for_each_decoded(&mut body),
-    };
+    });
     let size = new.size().map_err(|e| job.refusal(e))?;
     match done {
         Ok(()) if at == size => Ok(()),
@@ -86,8 +91,4 @@ fn same_bytes(
         Err(_) if !is_same => Err(Failure::Message(format!("bytes before byte {at} differ"))),
         Err(e) => Err(job.failure(&e)),
     }
-}
-
-fn is_bool(component: &Component<'_>) -> bool {
-    component.dtype() == Some(ztensor::model::dtype::Dtype::Bool)
 }

@@ -4,6 +4,7 @@
 
 use super::choice::Choice;
 use super::job::Job;
+use crate::elements;
 use crate::failure::{Failure, Outcome};
 use crate::notes::{damage, What};
 use crate::text;
@@ -13,11 +14,22 @@ use ztensor::model::manifest::Format;
 use ztensor::reader::{Component, Object};
 use ztensor::writer::Loss;
 
-/// The component that `--dtype` converts: the floats of a dense tensor.
-pub fn floats_of<'f>(object: &Object<'f>, to: Dtype) -> Option<Component<'f>> {
-    let data = object.components().next().filter(|_| object.format() == Format::Dense)?;
-    let is_other = data.dtype() != Some(to) || data.known_logical().is_some();
-    (data.role() == "data" && data.is_of_floats() && is_other).then_some(data)
+/// Whether `--dtype` converts an object: a dense tensor of floats, or numbers that are quantized.
+pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
+    let is_other = |data: &Component<'_>| data.dtype() != Some(to) || data.known_logical().is_some();
+    let first = object.components().next().filter(|_| object.format() == Format::Dense);
+    let has_floats = |data: Component<'_>| data.role() == "data" && data.is_of_floats() && is_other(&data);
+    first.is_some_and(has_floats) || is_dequantized(object)
+}
+
+/// Whether `--dtype` makes a dense tensor of an object that is quantized.
+pub fn is_dequantized(object: &Object<'_>) -> bool {
+    object.component("data").is_some_and(|data| elements::is_quantized(&data))
+}
+
+/// Compares the bytes of all components with the checksums of their file.
+pub fn check_sources(object: &Object<'_>) -> Result<(), Error> {
+    object.components().try_for_each(|component| component.check_source())
 }
 
 impl Job<'_> {
@@ -64,9 +76,13 @@ impl Job<'_> {
     /// given.
     pub fn leaves_undecodable_out(&self, choice: &Choice<'_>) -> Outcome<bool> {
         let to = self.arguments.floats().filter(|_| self.arguments.allow_damaged);
-        let Some(data) = to.and_then(|to| floats_of(&choice.object, to)) else { return Ok(false) };
-        match data.check_source() {
-            Err(why) if why.is_damage() && data.for_each_decoded(&mut |_| Ok(())).is_err() => {
+        let object = choice.object;
+        if !to.is_some_and(|to| converts(&object, to)) {
+            return Ok(false);
+        }
+        let is_unreadable = |part: Component<'_>| part.for_each_decoded(&mut |_| Ok(())).is_err();
+        match check_sources(&object) {
+            Err(why) if why.is_damage() && object.components().any(is_unreadable) => {
                 self.allow_damage(&why)?;
                 self.note_damage(choice, true);
                 Ok(true)
@@ -122,7 +138,7 @@ impl Job<'_> {
     pub fn check_dtype(&self, choice: &Choice<'_>) -> Outcome<Option<Dtype>> {
         let Some(to) = self.arguments.floats() else { return Ok(None) };
         let (object, format) = (choice.object, choice.object.format_name());
-        if floats_of(&object, to).is_none() {
+        if !converts(&object, to) {
             let is_integer = |component: &Component<'_>| {
                 let classes = [Class::Signed, Class::Unsigned, Class::Bool];
                 component.known_logical().is_none()
@@ -132,7 +148,7 @@ impl Job<'_> {
                 component.is_of_floats() && component.dtype() == Some(to) && object.format() == Format::Dense
             };
             if let Some(kept) = object.components().find(|c| !is_integer(c) && !is_there(c)) {
-                let (from, to) = (crate::elements::type_name(&kept), to.name());
+                let (from, to) = (elements::type_name(&kept), to.name());
                 let why = match object.format() {
                     Format::Dense | Format::Blocks(_) => format!("{from} to {to}"),
                     _ => format!("{from} of {format} to {to}"),

@@ -2,7 +2,8 @@
 
 use super::choice::Choice;
 use super::job::{shown_key, Job};
-use crate::elements::{release, restates_type};
+use super::losses::{check_sources, is_dequantized};
+use crate::elements::{self, release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::notes::damage;
 use crate::text;
@@ -99,7 +100,12 @@ impl<'f> Tensor<'f> {
             match Tensor::of(job, container, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-                    for (key, _) in attributes.filter(|(key, _)| !restates_type(key.as_text())) {
+                    let is_dequantized = tensor.converted.is_some() && is_dequantized(&choice.object);
+                    let has_no_place = |key: Option<&str>| match is_dequantized {
+                        true => !elements::is_of_quantization(key),
+                        false => !restates_type(key),
+                    };
+                    for (key, _) in attributes.filter(|(key, _)| has_no_place(key.as_text())) {
                         let key = shown_key(key);
                         let why =
                             format!("{container} cannot represent attributes of a tensor, as its {key}");
@@ -132,8 +138,11 @@ impl<'f> Tensor<'f> {
     fn of(job: &Job<'f>, container: &str, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
+        let to = job.arguments.floats();
+        let is_dequantized = to.is_some() && is_dequantized(&object);
         let mut components = object.components();
         let component = match (object.format(), components.next(), components.next()) {
+            (_, Some(first), _) if is_dequantized => object.component("data").unwrap_or(first),
             (Format::Dense | Format::Blocks(_), Some(data), None) => data,
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
             _ => return Err(refused(format!("the format {:?}", object.format_name()))),
@@ -150,17 +159,18 @@ impl<'f> Tensor<'f> {
         };
         let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
         let size = |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
-        if size(elements) != Some(stored) {
+        if !is_dequantized && size(elements) != Some(stored) {
             let shape = object.shape();
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
         // Without --allow-damaged the check comes when the bytes are written: it reads them.
         let allows = job.arguments.allow_damaged;
-        let checked = if allows { component.check_source() } else { Ok(()) };
+        let checked = if allows { check_sources(&object) } else { Ok(()) };
         let is_damaged = checked.is_err();
         if let Err(why) = checked {
             // A member of npz has a CRC-32, which would be a new one of damaged bytes.
-            let is_readable = container != "npz" && component.for_each_decoded(&mut |_| Ok(())).is_ok();
+            let is_sound = |part: Component<'_>| part.for_each_decoded(&mut |_| Ok(())).is_ok();
+            let is_readable = container != "npz" && object.components().all(is_sound);
             match why.is_damage() {
                 true if is_readable => {}
                 true => return Err(Refusal::Damaged(why)),
@@ -179,8 +189,8 @@ impl<'f> Tensor<'f> {
     }
 
     /// Whether `--dtype` converts it.
-    pub fn is_of_floats(&self) -> bool {
-        self.component.is_of_floats()
+    pub fn is_convertible(&self) -> bool {
+        self.component.is_of_floats() || elements::is_quantized(&self.component)
     }
 
     /// Whether nobody knows which bytes of its blocks are turned.
@@ -197,7 +207,7 @@ impl<'f> Tensor<'f> {
         out: &mut dyn FnMut(&[u8]) -> Outcome<()>,
     ) -> Outcome<()> {
         if !self.is_checked.replace(true) {
-            self.component.check_source().map_err(|e| match e.is_damage() {
+            check_sources(&self.component.object()).map_err(|e| match e.is_damage() {
                 true => damage::refused(job.failure(&e)),
                 false => job.failure(&e),
             })?;
@@ -294,6 +304,8 @@ pub enum Refusal {
 impl Refusal {
     /// The container does not have its type.
     pub fn of_type(tensor: &Tensor<'_>) -> Refusal {
-        Refusal::Represent(format!("the type {:?}", tensor.elements.name()))
+        let name = tensor.elements.name();
+        let more = if elements::is_quantized(&tensor.component) { "; --dtype f16 converts it" } else { "" };
+        Refusal::Represent(format!("the type {name:?}{more}"))
     }
 }

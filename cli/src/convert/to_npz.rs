@@ -15,7 +15,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let tensors = Tensor::all(job, NAME, |tensor| match () {
         () if npy::descr(tensor.elements).is_none() => {
             let name = tensor.elements.name();
-            let more = if tensor.is_of_floats() { "; --dtype f32 converts it" } else { "" };
+            let more = if tensor.is_convertible() { "; --dtype f32 converts it" } else { "" };
             Err(Refusal::Represent(format!("the type {name:?}{more}")))
         }
         () if std::str::from_utf8(&tensor.name).is_err() => Err(Refusal::Represent(NOT_UTF8.into())),

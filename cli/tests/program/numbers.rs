@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{data, folder, names_in, run};
+use common::{data, folder, names_in, run, zt};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
@@ -183,6 +183,54 @@ fn a_model_and_its_quantized_form_have_their_errors() {
         assert!(ran.out.lines().any(|line| line.starts_with(start)), "{start:?} is not in\n{}", ran.out);
     }
     assert!(ran.out.contains(", the first at [0, 3]: -3.5 and -6.5\n"), "{}", ran.out);
+}
+
+#[test]
+fn dtype_converts_what_is_quantized() {
+    let folder = folder("convert");
+    let blocks = quantized(&folder);
+    let halves: Vec<u8> = numbers().iter().flat_map(|n| ((n.to_bits() >> 16) as u16).to_le_bytes()).collect();
+    for to in ["a.zt", "a2.zt", "a.safetensors", "a.gguf", "a.npz"] {
+        let (spec, dtype) = match to {
+            "a2.zt" => ("--spec=2", "bf16"),
+            "a.npz" => ("--threads=2", "f32"),
+            _ => ("--threads=2", "bf16"),
+        };
+        let to = folder.join(to);
+        let out = run(&[&"convert", &"--verify", &"--dtype", &dtype, &spec, &blocks, &to]).good();
+        assert!(
+            out.contains(&format!("2 objects converted to {dtype}, largest error 0,")) || dtype == "f32",
+            "{out}"
+        );
+        let listed = common::listing(&to);
+        let objects = listed["objects"].as_array().unwrap();
+        let w = objects.iter().find(|object| object["name"] == "w").unwrap();
+        assert_eq!((&w["shape"], &w["format"]), (&json!([2, 32]), &json!("dense")));
+        assert_eq!(
+            (&w["components"][0]["dtype"], &w["components"][0]["type"]),
+            (&json!(dtype), &Value::Null)
+        );
+        assert_eq!(w["attributes"], json!({}), "{}", to.display());
+        let bytes = zt().arg("cat").arg(&to).arg("w").output().unwrap().stdout;
+        assert_eq!(bytes, if dtype == "f32" { f32s(&numbers()) } else { halves.clone() });
+    }
+    for (file, name) in [("lq-sound.zt", "q"), ("lm-sound.zt", "m")] {
+        let from = data().join("v2/cases").join(file);
+        for to in ["b.zt", "b.safetensors", "b.npz", "b.gguf"] {
+            let to = folder.join(to);
+            run(&[&"convert", &"--verify", &"--force", &"--dtype=f32", &from, &to]).good();
+            // The layouts differ, and no number does.
+            let ran = run(&[&"diff", &from, &to]);
+            let lines: Vec<_> =
+                ran.out.lines().filter(|line| line.starts_with(&format!("~ {name}: "))).collect();
+            assert!(ran.status == 1 && ran.err.is_empty(), "{ran:?}");
+            assert!(lines.iter().all(|line| !line.contains("numbers differ")), "{ran:?}");
+            assert!(ran.out.contains(" and f32: 1 object, largest error 0, RMSE 0, NMSE 0\n"), "{ran:?}");
+        }
+    }
+    // Without --dtype the message says what helps.
+    run(&[&"convert", &blocks, &folder.join("no.safetensors")])
+        .bad(&["safetensors cannot represent the type \"gguf.q8_0\"; --dtype f16 converts it"]);
 }
 
 #[test]

@@ -119,25 +119,24 @@ fn f8_is_converted_to_every_container() {
 
 #[test]
 fn what_dtype_leaves_as_it_is_is_noted() {
-    let (folder, gguf) = (folder("said-dtype"), data().join("foreign/valid/amber-all-types-py.gguf"));
+    let (folder, gguf) = (folder("said-dtype"), data().join("foreign/valid/amber-big-endian-py.gguf"));
     let listed = common::listing(&gguf);
     let objects = listed["objects"].as_array().unwrap();
+    // Nobody knows in which order their bytes are.
     let blocks: Vec<_> = objects.iter().filter(|o| o["components"][0]["type"].is_string()).collect();
-    for to in ["out.zt", "out.gguf"] {
-        let ran = run(&[&"convert", &"--json", &"--dtype=f64", &gguf, &folder.join(to)]);
-        assert_eq!(ran.status, 0, "{ran:?}");
-        let mut left: Vec<String> = Vec::new();
-        for (what, count, names) in notes(&ran.out) {
-            assert_eq!((what.as_str(), count), ("not converted", names.len() as u64));
-            left.extend(names);
-        }
-        left.sort();
-        let mut wanted: Vec<_> = blocks.iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect();
-        wanted.sort();
-        assert_eq!(left, wanted);
-        assert!(ran.err.lines().all(|line| line.starts_with("zt: not converted: ")), "{}", ran.err);
-        assert!(ran.err.contains("gguf.q8_0 to f64"), "{}", ran.err);
+    let ran = run(&[&"convert", &"--json", &"--dtype=f64", &gguf, &folder.join("out.gguf")]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let mut left: Vec<String> = Vec::new();
+    for (what, count, names) in notes(&ran.out) {
+        assert_eq!((what.as_str(), count), ("not converted", names.len() as u64));
+        left.extend(names);
     }
+    left.sort();
+    let mut wanted: Vec<_> = blocks.iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect();
+    wanted.sort();
+    assert!(left == wanted && !left.is_empty(), "{left:?} {wanted:?}");
+    assert!(ran.err.lines().all(|line| line.starts_with("zt: not converted: ")), "{}", ran.err);
+    assert!(ran.err.contains(" to f64"), "{}", ran.err);
     // Sparse values and complex numbers stay, too; integers are not floats.
     let from = data().join("v1.2/py-1.2.3-sparse.zt");
     let ran = run(&[&"convert", &"--json", &"--dtype=f16", &from, &folder.join("sparse.zt")]);
