@@ -55,7 +55,7 @@ pub use gguf::keys::MAX_DEPTH as GGUF_MAX_DEPTH;
 pub use gguf::keys::SPLIT_KEYS;
 pub use interface::{AttributeEdits, ObjectEdit, ObjectEdits};
 pub use npz::header::MAX_RANK as NPZ_MAX_RANK;
-pub use safetensors::dtype_name as safetensors_dtype;
+pub use safetensors::{dtype_name as safetensors_dtype, MAX_HEADER as SAFETENSORS_MAX_HEADER};
 pub use shard_index::ShardIndex;
 pub use validate::Validated;
 pub use ztensor_1::ends::AppendRecord;

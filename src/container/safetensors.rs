@@ -22,7 +22,7 @@ use crate::model::value::{
 };
 
 /// The largest header, by the released reader.
-const MAX_HEADER: u64 = 100_000_000;
+pub const MAX_HEADER: u64 = 100_000_000;
 /// The header's size (u64, little-endian), before it.
 const SIZE_BYTES: u64 = 8;
 

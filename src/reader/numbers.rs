@@ -21,7 +21,7 @@ use super::view::ViewPart;
 use crate::codec::Decoding;
 use crate::convert::{as_bytes, convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Result, Rule};
-use crate::load::{Part, Request, Slab, StoredComponent, Taken, Wanted};
+use crate::load::{decoded_limit, Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, zeroed};
 use crate::model::dtype::{Block, Class, Dtype, Logical};
 use crate::model::manifest::{Format, LogicalType};
@@ -138,7 +138,16 @@ impl<'f> Object<'f> {
         let (stored, size) = self.stored_numbers(to)?;
         let (from, size) = match &stored {
             Stored::Array(data) => return self.for_each_of_array(data, size, to, body),
-            Stored::Entries(..) => (to, size),
+            // Zeros are not stored, so a few bytes can stand for any number of them.
+            Stored::Entries(values, _) => {
+                let limit = decoded_limit(values.stored_size(), self.file.max_decoded_size);
+                if size > limit {
+                    return Err(
+                        self.wrap(fail!(Limit, "its numbers take {size} bytes, above the limit of {limit}"))
+                    );
+                }
+                (to, size)
+            }
             // Codes with scales are f32 first.
             Stored::Groups(..) => (Dtype::F32, self.size_as(Dtype::F32)?),
         };

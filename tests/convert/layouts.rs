@@ -419,6 +419,8 @@ fn sizes_that_nobody_has_are_refused_before_anything_is_read() {
     let mut memory = [0xa5; 64];
     assert_eq!(object.read_as(Dtype::F64, &mut memory).unwrap_err().cause(), Cause::BufferSize);
     assert_eq!(memory, [0xa5; 64]);
+    let error = object.for_each_number(Dtype::F64, false, &mut |_| panic!("zeros without end")).unwrap_err();
+    assert!(error.cause() == Cause::Limit && error.message().contains("above the limit of"), "{error}");
 }
 
 #[test]

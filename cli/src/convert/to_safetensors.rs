@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::new_files::Members;
 use std::fmt::Write;
 use std::path::Path;
-use ztensor::container::safetensors_dtype;
+use ztensor::container::{safetensors_dtype, SAFETENSORS_MAX_HEADER};
 use ztensor::model::manifest::element_count;
 use ztensor::model::value::{Kind, Value};
 
@@ -90,6 +90,12 @@ fn write_file<'j>(
         Some(blanks) => header.len() + blanks as usize,
         None => header.len().next_multiple_of(ALIGNMENT),
     };
+    if size as u64 > SAFETENSORS_MAX_HEADER {
+        return Err(Failure::at(
+            path,
+            format!("its header would have {size} bytes, but safetensors allows {SAFETENSORS_MAX_HEADER}"),
+        ));
+    }
     header.extend(std::iter::repeat_n(' ', size - header.len()));
     let mut sink = Sink::create_at(job, path)?;
     sink.write(&(header.len() as u64).to_le_bytes())?;

@@ -227,3 +227,27 @@ pub(in crate::capi) fn mode_number(mode: crate::reader::Mode) -> zt_mode {
     };
     value as zt_mode
 }
+
+#[cfg(test)]
+mod tests {
+    /// Each constant of the header is known, and no other number.
+    #[test]
+    fn every_mode_and_advice_of_the_header_is_known() {
+        let headers =
+            [include_str!("../../../include/ztensor.h"), include_str!("../../../include/ztensor_advanced.h")];
+        let is_named = |prefix: &str, number: u32| {
+            let end = format!(" = {number},");
+            headers.iter().flat_map(|header| header.lines()).any(|line| {
+                line.trim_start().strip_prefix(prefix).is_some_and(|rest| {
+                    rest.trim_start_matches(|c: char| c.is_ascii_uppercase() || c == '_').starts_with(&end)
+                })
+            })
+        };
+        for number in 0..32 {
+            let is_mode = super::mode(number.try_into().unwrap()).is_ok();
+            assert_eq!(is_mode, is_named("ZT_MODE_", number), "mode {number}");
+            let is_advice = super::advice(number.try_into().unwrap()).is_ok();
+            assert_eq!(is_advice, is_named("ZT_ADVICE_", number), "advice {number}");
+        }
+    }
+}

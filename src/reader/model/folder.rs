@@ -8,8 +8,8 @@
 use super::finder;
 use super::finder::{extras, Finder, Found, ModelFiles};
 use super::indexes::FoundIndex;
-use super::listing::{add_name, family, is_index_name, is_state, listed, stem, Family, Listing, MAX_LISTED};
-use super::numbered::NumberedName;
+use super::listing::{add_name, family, is_index_name, is_state, listed, stem, Listing, MAX_LISTED};
+use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::container::ShardIndex;
 use crate::error::{fail, try_format, Cause, Error, Result};
 use crate::io::path;
@@ -248,10 +248,10 @@ pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result
             "the folder holds no model; these downloads in it are not complete: {names}"
         ));
     }
+    let known = listed(EXTENSIONS.iter().map(|(extension, _)| *extension));
     Ok(fail!(
         NoFile,
-        "the folder holds no model: no index (*.index.json), and no file that ends in .zt, .safetensors, .gguf, .npz, .bin, \
-         .pt, .pth or .ckpt"
+        "the folder holds no model: no index (*.index.json), and no file with one of the extensions {known}"
     ))
 }
 

@@ -1,6 +1,6 @@
 //! The names in a folder that models may have, and what such a name says.
 
-use super::numbered::NumberedName;
+use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::error::{fail, try_format, Cause, Quoted, Result};
 use crate::io::path;
 use crate::memory::Budget;
@@ -10,17 +10,6 @@ use crate::reader::store::Store;
 use std::fmt;
 use std::path::Path;
 
-/// The extensions of files that are models, in the order in which files of one model are preferred.
-const EXTENSIONS: [(&str, Family); 8] = [
-    ("safetensors", Family::Weights(0)),
-    ("bin", Family::Weights(1)),
-    ("pt", Family::Weights(1)),
-    ("pth", Family::Weights(1)),
-    ("ckpt", Family::Weights(1)),
-    ("zt", Family::Own(0)),
-    ("gguf", Family::Own(1)),
-    ("npz", Family::Own(2)),
-];
 /// What the names of states of a training begin with.
 const STATES: [&str; 16] = [
     "optimizer",
@@ -46,25 +35,6 @@ const STATE_WITHIN: &str = "_optim_states";
 const MAX_NAMES: usize = 200_000;
 /// How many names a message lists.
 pub(super) const MAX_LISTED: usize = 8;
-
-/// Which files are of one model if they have the same stem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// safetensors, or what PyTorch saves: the lower number is preferred.
-    Weights(u8),
-    /// Only files of the same kind.
-    Own(u8),
-}
-
-impl Family {
-    pub fn is_same(self, other: Family) -> bool {
-        self == other || matches!((self, other), (Family::Weights(_), Family::Weights(_)))
-    }
-
-    pub fn is_preferred_to(self, other: Family) -> bool {
-        matches!((self, other), (Family::Weights(one), Family::Weights(other)) if one < other)
-    }
-}
 
 /// The names in a folder that end in `.json` or in the extension of a model, sorted.
 #[derive(Default)]

@@ -3,10 +3,38 @@
 
 use crate::error::{try_format, Result};
 
-/// The extensions of numbered files.
-const EXTENSIONS: [&str; 8] = ["zt", "safetensors", "gguf", "npz", "bin", "pt", "pth", "ckpt"];
-/// The extensions of numbered files that have an index.
-const INDEXED: [&str; 5] = ["safetensors", "bin", "pt", "pth", "ckpt"];
+/// Which files are of one model if they have the same stem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// safetensors, or what PyTorch saves: the lower number is preferred.
+    Weights(u8),
+    /// Only files of the same kind.
+    Own(u8),
+}
+
+impl Family {
+    pub fn is_same(self, other: Family) -> bool {
+        self == other || matches!((self, other), (Family::Weights(_), Family::Weights(_)))
+    }
+
+    pub fn is_preferred_to(self, other: Family) -> bool {
+        matches!((self, other), (Family::Weights(one), Family::Weights(other)) if one < other)
+    }
+}
+
+/// The extensions of files that are models, in the order in which files of one model are preferred. Numbered
+/// files of weights have an index.
+pub const EXTENSIONS: [(&str, Family); 8] = [
+    ("safetensors", Family::Weights(0)),
+    ("bin", Family::Weights(1)),
+    ("pt", Family::Weights(1)),
+    ("pth", Family::Weights(1)),
+    ("ckpt", Family::Weights(1)),
+    ("zt", Family::Own(0)),
+    ("gguf", Family::Own(1)),
+    ("npz", Family::Own(2)),
+];
+
 /// What stands between the number and the count, in any case.
 const BETWEEN: [&str; 2] = ["-of-", "_of_"];
 /// Characters allowed before the number and after the count.
@@ -81,7 +109,10 @@ impl<'n> NumberedName<'n> {
         let mut names = Vec::new();
         let prefix = self.prefix.trim_end_matches(SEPARATORS);
         let (variant, extension) = self.suffix.rsplit_once('.').unwrap_or_default();
-        if !INDEXED.iter().any(|indexed| indexed.eq_ignore_ascii_case(extension)) {
+        let has_index = |(known, family): &(&str, Family)| {
+            known.eq_ignore_ascii_case(extension) && matches!(family, Family::Weights(_))
+        };
+        if !EXTENSIONS.iter().any(has_index) {
             return Ok(names);
         }
         // `model.fp16-00001-of-00002.safetensors` has its variant before the number.
@@ -101,7 +132,7 @@ impl<'n> NumberedName<'n> {
 }
 
 fn is_extension(text: &str) -> bool {
-    EXTENSIONS.iter().any(|extension| extension.eq_ignore_ascii_case(text))
+    EXTENSIONS.iter().any(|(extension, _)| extension.eq_ignore_ascii_case(text))
 }
 
 fn parse_number(digits: &str) -> Option<u32> {
