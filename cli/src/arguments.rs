@@ -5,7 +5,6 @@ mod values;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
 
 pub use inspect::{
@@ -13,7 +12,7 @@ pub use inspect::{
     Move, Remove, Report, Split, Stats,
 };
 use values::{alignment, encoding, frame_size, rename, size, type_rule};
-pub use values::{is_path, Chosen, Meaning, Rename, TypeRule};
+pub use values::{is_path, Chosen, Floats, Meaning, Rename, TypeRule};
 
 /// Inspect, compare, verify, convert, edit and repair tensor files: .zt, safetensors, GGUF, npz, PyTorch
 #[derive(Parser)]
@@ -286,30 +285,6 @@ pub enum Target {
     Gguf,
     /// NumPy
     Npz,
-}
-
-/// A dtype of floats.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Floats {
-    /// 64 bits
-    F64,
-    /// 32 bits
-    F32,
-    /// 16 bits
-    F16,
-    /// The upper 16 bits of f32
-    Bf16,
-}
-
-impl Floats {
-    pub fn dtype(self) -> Dtype {
-        match self {
-            Floats::F64 => Dtype::F64,
-            Floats::F32 => Dtype::F32,
-            Floats::F16 => Dtype::F16,
-            Floats::Bf16 => Dtype::Bf16,
-        }
-    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -17,7 +17,7 @@
 mod blocks;
 mod chunks;
 mod float;
-mod into_blocks;
+pub(crate) mod into_blocks;
 mod loss;
 
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
@@ -27,8 +27,6 @@ pub(crate) use crate::simd::as_bytes;
 use crate::simd::{as_floats_mut, copy, narrow, settle, widen, Half, STREAM_ALIGNMENT};
 pub(crate) use chunks::{swap_in_place, swap_whole};
 use half::slice::HalfFloatSliceExt;
-pub use into_blocks::check_quantizes_to;
-pub(crate) use into_blocks::IntoBlocks;
 pub use loss::Conversion;
 pub(crate) use loss::{may_lose, refuse_loss};
 

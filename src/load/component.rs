@@ -4,7 +4,8 @@
 use super::slab::Taken;
 use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
 use crate::convert;
-use crate::convert::{swap_in_place, IntoBlocks};
+use crate::convert::into_blocks::IntoBlocks;
+use crate::convert::swap_in_place;
 use crate::digest::{self, Digest, DigestOf};
 use crate::error::{broken, fail, Cause, Error, Result};
 use crate::lock::Mutex;

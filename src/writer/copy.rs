@@ -10,7 +10,7 @@ use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
 use crate::container::capabilities::{Roles, SharedBytes};
 use crate::container::MAX_SHARDS;
-use crate::convert::check_quantizes_to;
+use crate::convert::into_blocks::check_quantizes_to;
 use crate::digest::{to_text, Algorithm, Hasher};
 use crate::error::{fail, Error, Quoted, Result};
 use crate::model::dtype::{Dtype, Logical};

@@ -6,6 +6,7 @@ use crate::digest::Algorithm;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{element_count, Encoding, Format};
+use crate::model::sort::sort_by;
 use crate::model::structure::{parse_packing, Grouping, QuantizedSizes};
 use crate::model::value::{Attributes, Kind, OwnedValue};
 
@@ -323,4 +324,13 @@ fn known_of(logical: &LogicalSpec<'_>) -> Option<Logical> {
         LogicalSpec::Known(logical) => Some(logical),
         LogicalSpec::Other(_) => None,
     }
+}
+
+/// Components in the order of their roles' bytes.
+pub(super) fn by_role<'p, 'a>(parts: &'p [Part<'a>]) -> Result<Vec<&'p Part<'a>>> {
+    let mut sorted = Vec::new();
+    sorted.try_reserve_exact(parts.len())?;
+    sorted.extend(parts);
+    sort_by(&mut sorted, |(a, _): &&Part<'_>, (b, _): &&Part<'_>| a.role.as_bytes().cmp(b.role.as_bytes()));
+    Ok(sorted)
 }

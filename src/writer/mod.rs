@@ -17,7 +17,7 @@ mod repair;
 mod shared_bytes;
 mod state;
 
-pub use crate::convert::check_quantizes_to;
+pub use crate::convert::into_blocks::check_quantizes_to;
 pub use crate::digest::Algorithm;
 pub use crate::model::structure::Grouping;
 pub(crate) use append::ToAppend;

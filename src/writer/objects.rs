@@ -7,9 +7,9 @@ use super::batch::{compress_in_parallel, threads_to_hash, write_with_offloaded_h
 use super::components::component_entry;
 use super::content_check::{advise, ContentCheck};
 use super::description::{
-    attributes_of_format, check_final_size, check_object_name, check_type, dense_size, expected_size, known,
-    ComponentSpec, Components, DenseSpec, Describe, Description, LogicalSpec, ObjectSpec, Part,
-    QuantizedSpec,
+    attributes_of_format, by_role, check_final_size, check_object_name, check_type, dense_size,
+    expected_size, known, ComponentSpec, Components, DenseSpec, Describe, Description, LogicalSpec,
+    ObjectSpec, Part, QuantizedSpec,
 };
 use super::state::{last_name, name_at, name_exists, Phase, Writer};
 use crate::codec::Coding;
@@ -20,7 +20,7 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::{
     element_count, table_position, Component, Encoding, Format, Object, Position, RareNames,
 };
-use crate::model::sort::{find_duplicate, sort_by};
+use crate::model::sort::find_duplicate;
 use crate::model::value::Attributes;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
@@ -595,12 +595,3 @@ impl Writer {
 
 /// Gives the bytes of a component to a check. The flag says whether the check has to see them.
 type BytesOf<'a, T> = dyn Fn(&T, bool, &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
-
-/// Components in the order of their roles' bytes.
-fn by_role<'p, 'a>(parts: &'p [Part<'a>]) -> Result<Vec<&'p Part<'a>>> {
-    let mut sorted = Vec::new();
-    sorted.try_reserve_exact(parts.len())?;
-    sorted.extend(parts);
-    sort_by(&mut sorted, |(a, _): &&Part<'_>, (b, _): &&Part<'_>| a.role.as_bytes().cmp(b.role.as_bytes()));
-    Ok(sorted)
-}

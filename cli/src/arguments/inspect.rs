@@ -1,7 +1,6 @@
 //! The command line of commands that inspect files, and of those that change files in place.
 
-use super::values::{size, Meaning};
-use super::Floats;
+use super::values::{size, Floats, Meaning};
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 

@@ -3,13 +3,37 @@
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::remote;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::Path;
-use ztensor::model::dtype::Logical;
+use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::model::manifest::Encoding;
 use ztensor::reader::{File, Object};
 use ztensor::writer::check_quantizes_to;
+
+/// A dtype of floats.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Floats {
+    /// 64 bits
+    F64,
+    /// 32 bits
+    F32,
+    /// 16 bits
+    F16,
+    /// The upper 16 bits of f32
+    Bf16,
+}
+
+impl Floats {
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Floats::F64 => Dtype::F64,
+            Floats::F32 => Dtype::F32,
+            Floats::F16 => Dtype::F16,
+            Floats::Bf16 => Dtype::Bf16,
+        }
+    }
+}
 
 pub fn encoding(name: &str) -> Result<Encoding, String> {
     let names: Vec<_> = Encoding::written().filter_map(Encoding::name).collect();

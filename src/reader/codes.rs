@@ -1,0 +1,183 @@
+//! The codes of an object with scales, as numbers: all of them, a range, or a hyperslab.
+
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+use super::groups::{Decoder, Elements};
+use super::object::{Component, Object};
+use super::view::ViewPart;
+use crate::convert::{as_bytes, convert, converted_size};
+use crate::error::{fail, Result};
+use crate::load::{Part, StoredComponent, Taken};
+use crate::memory::{in_memory, take_front, zeroed};
+use crate::model::dtype::{Dtype, Logical};
+use crate::model::manifest::LogicalType;
+use crate::model::structure::Groups;
+use std::ops::Range;
+
+/// Elements as f32 that are decoded before some of them are taken.
+pub(super) const DECODED: usize = 32 << 10;
+
+/// Unwanted elements between two pieces that are rather decoded than skipped.
+const MAX_DECODED_GAP: u64 = 4 << 10;
+
+impl<'f> Object<'f> {
+    /// Fills `dst` with the numbers that are taken. Returns how many of them that loses.
+    pub(super) fn read_groups(
+        &self,
+        data: &Component<'f>,
+        groups: Groups,
+        to: Dtype,
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64> {
+        let scales = self.required("scales")?;
+        let of_scales = scales.load_for_call()?;
+        let zeros = self.component("zeros");
+        let of_zeros = zeros.as_ref().map(Component::load_for_call).transpose()?;
+        let scales = scales.elements_of(of_scales.as_slice())?;
+        let zeros = match (&zeros, &of_zeros) {
+            (Some(zeros), Some(bytes)) => Some(zeros.elements_of(bytes.as_slice())?),
+            _ => None,
+        };
+        let mut decoder = Decoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
+        let width = to.size() as u64;
+        let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
+        let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
+        let mut store = |numbers: &[f32], rest: &mut &mut [u8]| -> Result<()> {
+            let numbers = as_bytes(numbers);
+            let from = (Dtype::F32, None);
+            let now = take_front(rest, converted_size(numbers.len() as u64, from, to)?)?;
+            lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
+            Ok(())
+        };
+        match taken {
+            Taken::From(first) => {
+                let first = in_elements(*first);
+                let all = first..first.saturating_add(in_elements(rest.len() as u64));
+                let codes = data.codes(groups, all.clone())?;
+                codes.decode(&mut decoder, all, &mut |numbers| store(numbers, &mut rest))?;
+            }
+            Taken::Slab(slab) => {
+                let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
+                let mut decoded = Vec::new();
+                decoded.try_reserve_exact(DECODED)?;
+                let all = slab.covering().unwrap_or_default();
+                let codes = data.codes(groups, in_elements(all.start)..in_elements(all.end))?;
+                for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
+                    let first = in_elements(piece.source_offset);
+                    let elements = first..first.saturating_add(in_elements(piece.source_size()));
+                    if piece.count == 1 {
+                        codes.decode(&mut decoder, elements, &mut |numbers| store(numbers, &mut rest))?;
+                        continue;
+                    }
+                    decoded.clear();
+                    codes.decode(&mut decoder, elements, &mut |numbers| {
+                        decoded.extend_from_slice(numbers); // within what was reserved
+                        Ok(())
+                    })?;
+                    let (stride, block) = (in_elements(piece.stride), in_elements(piece.block));
+                    let step = usize::try_from(stride).unwrap_or(usize::MAX);
+                    for numbers in decoded.chunks(step) {
+                        let block = numbers.len().min(usize::try_from(block).unwrap_or(usize::MAX));
+                        store(numbers.get(..block).unwrap_or_default(), &mut rest)?;
+                    }
+                }
+            }
+        }
+        Ok(lost)
+    }
+}
+
+impl<'f> ViewPart<'f> {
+    /// Its elements, if their type is known.
+    pub(super) fn elements(&self) -> Result<Elements<'f>> {
+        let logical = match self.logical {
+            LogicalType::Known(logical) => Some(logical),
+            LogicalType::Absent | LogicalType::SameAsDtype => None,
+            LogicalType::Other => return Err(fail!(Unsupported, "its type is unknown")),
+        };
+        Ok(Elements { bytes: self.bytes(), from: (self.dtype, logical) })
+    }
+}
+
+impl<'f> Component<'f> {
+    fn elements_of<'b>(&self, bytes: &'b [u8]) -> Result<Elements<'b>> {
+        self.part_of(bytes)?.elements().map_err(|e| self.wrap(e))
+    }
+
+    /// The codes in it, if only these elements are decoded. Those of a compressed component are decompressed
+    /// here, but for all of them that is done piece by piece.
+    fn codes(&self, groups: Groups, elements: Range<u64>) -> Result<Codes<'f>> {
+        let wrap = |e| self.wrap(e);
+        let blob = self.blob().map_err(wrap)?;
+        let from = self.entry.element_type().map_err(wrap)?;
+        let mut codes = Codes { component: *self, blob, from, groups, bytes: None };
+        let Range { start, end } = codes.bytes_of(&elements);
+        if !self.is_raw() && end.saturating_sub(start) < blob.size {
+            blob.check_whole_size().map_err(wrap)?; // before memory is asked for
+            let length = end.saturating_sub(start);
+            let mut bytes = in_memory(length).and_then(zeroed).map_err(wrap)?;
+            self.run(Part::Range { offset: start, length }, None, &mut bytes, 1)?;
+            codes.bytes = Some((start, bytes));
+        }
+        Ok(codes)
+    }
+}
+
+/// The codes of an object.
+struct Codes<'f> {
+    component: Component<'f>,
+    blob: StoredComponent<'f>,
+    from: (Dtype, Option<Logical>),
+    groups: Groups,
+    /// Decompressed bytes, and which the first one is.
+    bytes: Option<(u64, Vec<u8>)>,
+}
+
+impl Codes<'_> {
+    fn bytes_of(&self, elements: &Range<u64>) -> Range<u64> {
+        let (per, width) = (self.groups.codes_per_element.max(1), self.from.0.size() as u64);
+        let start = elements.start.checked_div(per).unwrap_or(0).saturating_mul(width);
+        start..elements.end.div_ceil(per).saturating_mul(width).min(self.blob.size)
+    }
+
+    /// Gives `body` these elements.
+    fn decode(
+        &self,
+        decoder: &mut Decoder<'_>,
+        elements: Range<u64>,
+        body: &mut dyn FnMut(&[f32]) -> Result<()>,
+    ) -> Result<()> {
+        let per = self.groups.codes_per_element.max(1);
+        // The first word may have elements before the first, the last one codes behind the last.
+        let before = elements.start.checked_rem(per).unwrap_or(0);
+        let mut skipped = usize::try_from(before).unwrap_or(usize::MAX);
+        let mut left = elements.end.saturating_sub(elements.start);
+        decoder.go_to(elements.start.saturating_sub(before));
+        let range = self.bytes_of(&elements);
+        let mut decode = |chunk: &[u8]| {
+            decoder.decode(chunk, self.from, &mut |numbers| {
+                let numbers = numbers.get(skipped.min(numbers.len())..).unwrap_or_default();
+                let now = numbers.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                (skipped, left) = (0, left.saturating_sub(now as u64));
+                body(numbers.get(..now).unwrap_or_default())
+            })
+        };
+        let Some((first, bytes)) = &self.bytes else {
+            return self.component.unless_changed(self.blob.for_each_in(&range, &mut decode));
+        };
+        let [start, end] = [range.start, range.end]
+            .map(|at| usize::try_from(at.saturating_sub(*first)).unwrap_or(usize::MAX));
+        let bytes = bytes.get(start..end).ok_or_else(|| fail!(Internal, "codes that were not decompressed"));
+        bytes.and_then(decode).map_err(|e| self.component.wrap(e))
+    }
+}
