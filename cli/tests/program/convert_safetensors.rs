@@ -7,7 +7,9 @@ use safetensors::tensor::{serialize_to_file, Dtype, TensorView};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use ztensor::model::value::{Attributes, OwnedValue};
 use ztensor::reader::{File, OpenOptions};
+use ztensor::writer::{DenseSpec, Writer, WriterOptions};
 
 /// Every dtype that safetensors and zTensor share: theirs, ours, the logical type, bytes of an element.
 const DTYPES: [(Dtype, &str, Option<&str>, usize); 18] = [
@@ -112,6 +114,21 @@ fn all_dtypes_arrive_bit_for_bit() {
         assert!(objects.iter().all(|o| (o["components"][0]["encoding"] == "zstd") == compressed));
     }
     assert_eq!(names_in(to.parent().unwrap()), ["in.safetensors", "out.zt"]);
+}
+
+#[test]
+fn a_header_that_no_reader_opens_is_not_written() {
+    let folder = folder("safetensors-header");
+    let (from, to) = (folder.join("in.zt"), folder.join("out.safetensors"));
+    let mut writer = Writer::create(&from, &WriterOptions::default()).unwrap();
+    let mut attributes = Attributes::default();
+    let long = OwnedValue::text(&"x".repeat(100_000_000)).unwrap();
+    attributes.set("long", long.get()).unwrap();
+    writer.set_attributes(attributes).unwrap();
+    writer.write_dense(&DenseSpec::new("a", ztensor::model::dtype::Dtype::U8, &[1], &[1])).unwrap();
+    writer.finish().unwrap();
+    run(&[&"convert", &from, &to]).bad(&["its header would have 1000000", "safetensors allows 100000000"]);
+    assert_eq!(names_in(&folder), ["in.zt"]);
 }
 
 #[test]
