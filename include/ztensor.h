@@ -487,7 +487,7 @@ struct zt_open_options {
 /// ZT_MODE_READ for a zt_source, and for a model whose files do not all have one mode.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0"; "" if the container has none. Of a model, the
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model, the
 /// version of part 0.
 const char *zt_file_version(const zt_file *file);
 
@@ -527,13 +527,13 @@ ZT_NODISCARD zt_status zt_component_ptr(const zt_component *component, const voi
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory after them stays unchanged.
 /// On failure the content of dst is undefined.
 /// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
-/// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
-/// scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to the
-/// f32 that docs/formats.md defines. For both, dtype must be a float type.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
-/// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
-/// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
+/// Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element
+/// becomes two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by
+/// ggml's scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to
+/// the f32 that docs/formats.md defines. For blocks and groups dtype must be a float type.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or, with an integer type, if a number is
+/// infinite, NaN or out of its range; the message gives the count. To accept such loss, use zt_read_batch
+/// with zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
 ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype, void *dst, size_t dst_size,
     size_t *written);
 
@@ -573,9 +573,9 @@ ZT_NODISCARD zt_status zt_object_read_slice(const zt_object *object, const uint6
 /// The length of a range that goes to the end.
 #define ZT_WHOLE 18446744073709551615ull
 
-/// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For the numbers of an object set the fields object and convert, and leave component NULL. Then set one of
-/// these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
+/// One read of a batch or load. To read a whole component, set the fields component, length (ZT_WHOLE), dst
+/// and dst_size. To read the numbers of an object, set object and convert, and leave component NULL. Then set
+/// one of these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
 struct zt_read_request {
     size_t struct_size;
     const zt_component *component; ///< The component to read; NULL if object is set.
@@ -585,8 +585,8 @@ struct zt_read_request {
     const uint64_t *start; ///< A slice instead, as for zt_object_read_slice: rank starts.
     const uint64_t *count; ///< Rank counts; NULL if this is not a slice.
     const uint64_t *step; ///< Rank steps; NULL for 1.
-    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load NULL, with
-    /// dst_size 0, means a slot of the ring.
+    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load, NULL and
+    /// dst_size 0 ask for a slot of the ring.
     void *dst;
     size_t dst_size; ///< Bytes at dst: at least what the request reads.
     uint64_t tag; ///< Passed to on_done and events; the library does not use it.
@@ -664,7 +664,7 @@ struct zt_read_stats {
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.
     const char *reason; ///< Why the page cache was used or bypassed, in one line; valid as long as the library.
-    uint64_t failed; ///< Requests that failed; of those refused before reading, only with keep_going.
+    uint64_t failed; ///< Requests that failed. Those refused before reading count only with keep_going.
 };
 
 /// Reads many components, ranges and slices in one call: sorted by file position, on several threads,
@@ -822,9 +822,9 @@ const char *zt_container_name(zt_container container);
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
 /// open, and every dst and the ring belong to it.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
-/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. Some
-/// requests larger than a slot need temporary memory for all of it beside the ring, ZT_ERROR_LIMIT if that
-/// exceeds in_flight: those compressed, verified, of rows or a slice, or for a sparse object or groups.
+/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
+/// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
+/// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.
@@ -882,8 +882,8 @@ struct zt_load_options {
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.
     void *ring;
-    size_t slot_size; ///< Bytes of a slot, at least 65536; with ring NULL, 0: 16 MiB.
-    size_t slot_count; ///< Number of slots, at least 1; with ring NULL, 0: 4.
+    size_t slot_size; ///< Bytes of a slot, at least 65536. If ring is NULL, 0 means 16 MiB.
+    size_t slot_count; ///< Number of slots, at least 1. If ring is NULL, 0 means 4.
     const zt_thread_hooks *thread_hooks; ///< Called on each reading thread; NULL: those of the first request's file.
 };
 
@@ -985,7 +985,7 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. What zt_value_dtype returns accepts them all.
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The value's own (zt_value_dtype) accepts all.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1372,9 +1372,9 @@ struct zt_attribute {
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
 /// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
-/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, another
-/// object is open, or this writer has ended the object; ZT_ERROR_NOT_FOUND if the object does not exist;
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if object
+/// is given and another one is open or this writer has ended it; ZT_ERROR_NOT_FOUND if the object does not
+/// exist; ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 ZT_NODISCARD zt_status zt_write_attribute(zt_writer *writer, const char *object, size_t object_length,
     const char *key, const zt_attribute *attribute);
 

@@ -124,13 +124,13 @@ fn find_component(object: Option<&zt_object>, role: &[u8]) -> *const zt_componen
 /// ZT_ERROR_BUFFER_SIZE. written: receives the bytes written; may be NULL. Memory after them stays unchanged.
 /// On failure the content of dst is undefined.
 /// Each number is rounded once, to the nearest value of dtype, ties to even. Integers, too: 1.5 becomes 2.
-/// Infinity and NaN are kept. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element becomes
-/// two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by ggml's
-/// scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to the
-/// f32 that docs/formats.md defines. For both, dtype must be a float type.
-/// Returns ZT_ERROR_LIMIT if a finite number would become infinite, or if a number is out of an integer's
-/// range, infinite or NaN; the message gives the count. To accept such loss, use zt_read_batch with
-/// zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
+/// Float types keep infinity and NaN. With ZT_DTYPE_BOOL any nonzero number becomes true. A complex element
+/// becomes two numbers. Sparse objects are filled with zeros. Block types of GGUF are first decoded to f32 by
+/// ggml's scalar formula. Groups of zTensor 2 (the formats zt.quant_group/1 and zt.mx/1) are first decoded to
+/// the f32 that docs/formats.md defines. For blocks and groups dtype must be a float type.
+/// Returns ZT_ERROR_LIMIT if a finite number would become infinite or, with an integer type, if a number is
+/// infinite, NaN or out of its range; the message gives the count. To accept such loss, use zt_read_batch
+/// with zt_read_request.lossy. Otherwise what zt_object_size_as and zt_component_read return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_object_read_as(
     object: Option<&zt_object>,

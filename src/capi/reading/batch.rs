@@ -20,9 +20,9 @@ use crate::reader::{
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::NonNull;
 
-/// One read of a batch or load. For a whole component set component, length = ZT_WHOLE, dst and dst_size.
-/// For the numbers of an object set the fields object and convert, and leave component NULL. Then set one of
-/// these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
+/// One read of a batch or load. To read a whole component, set the fields component, length (ZT_WHOLE), dst
+/// and dst_size. To read the numbers of an object, set object and convert, and leave component NULL. Then set
+/// one of these: length = ZT_WHOLE for all numbers; start and count for a slice; rows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct zt_read_request {
@@ -40,8 +40,8 @@ pub struct zt_read_request {
     pub count: *const u64,
     /// Rank steps; NULL for 1.
     pub step: *const u64,
-    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load NULL, with
-    /// dst_size 0, means a slot of the ring.
+    /// Receives the bytes. The memory of two requests in one call must not overlap. In a load, NULL and
+    /// dst_size 0 ask for a slot of the ring.
     pub dst: *mut c_void,
     /// Bytes at dst: at least what the request reads.
     pub dst_size: usize,
@@ -96,7 +96,7 @@ pub struct zt_read_stats {
     pub direct: u32,
     /// Why the page cache was used or bypassed, in one line; valid as long as the library.
     pub reason: *const c_char,
-    /// Requests that failed; of those refused before reading, only with keep_going.
+    /// Requests that failed. Those refused before reading count only with keep_going.
     pub failed: u64,
 }
 

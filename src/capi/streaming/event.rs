@@ -72,9 +72,9 @@ pub struct zt_load_options {
     /// Your memory for slot_count slots of slot_size bytes, of any alignment, valid until zt_load_finish;
     /// NULL: the library's.
     pub ring: *mut c_void,
-    /// Bytes of a slot, at least 65536; with ring NULL, 0: 16 MiB.
+    /// Bytes of a slot, at least 65536. If ring is NULL, 0 means 16 MiB.
     pub slot_size: usize,
-    /// Number of slots, at least 1; with ring NULL, 0: 4.
+    /// Number of slots, at least 1. If ring is NULL, 0 means 4.
     pub slot_count: usize,
     /// Called on each reading thread; NULL: those of the first request's file.
     pub thread_hooks: *const zt_thread_hooks,

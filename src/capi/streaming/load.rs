@@ -92,9 +92,9 @@ impl Drop for Files {
 /// receives the handle, NULL on failure. End it with zt_load_finish. Until then the load keeps its files
 /// open, and every dst and the ring belong to it.
 /// A request without dst (NULL, dst_size 0) is delivered in a slot of the ring. Requests smaller than a slot
-/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. Some
-/// requests larger than a slot need temporary memory for all of it beside the ring, ZT_ERROR_LIMIT if that
-/// exceeds in_flight: those compressed, verified, of rows or a slice, or for a sparse object or groups.
+/// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
+/// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
+/// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
 /// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.

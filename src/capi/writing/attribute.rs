@@ -180,9 +180,9 @@ unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> R
 ///
 /// object, object_length: NULL for the file; else the name of the open object (zt_write_begin) or, after
 /// zt_write_append, of an object that the file had before. An object of zt_write_dense is never open: for
-/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, another
-/// object is open, or this writer has ended the object; ZT_ERROR_NOT_FOUND if the object does not exist;
-/// ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
+/// attributes use zt_write_object. key: UTF-8. Returns ZT_ERROR_STATE if the writer has failed, or if object
+/// is given and another one is open or this writer has ended it; ZT_ERROR_NOT_FOUND if the object does not
+/// exist; ZT_ERROR_UNSUPPORTED if the version cannot represent the attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_attribute(
     writer: Option<&mut zt_writer>,
