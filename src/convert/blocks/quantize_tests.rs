@@ -116,7 +116,7 @@ fn many_blocks_are_the_blocks_one_by_one() {
 }
 
 #[test]
-fn the_block_whose_scale_does_not_fit_is_told() {
+fn the_block_whose_scale_does_not_fit_is_named() {
     for logical in Logical::ALL {
         let Some((one, quantize)) = of(Some(logical)).and_then(|one| Some((one, one.quantize?))) else {
             continue;
