@@ -659,7 +659,7 @@ struct zt_read_stats {
     uint64_t bytes; ///< Bytes delivered.
     uint64_t stored_bytes; ///< Stored bytes that were read for them.
     uint64_t requests; ///< Requests that are done.
-    uint64_t digests_verified; ///< Digests that were checked and match.
+    uint64_t digests_verified; ///< Requests whose digests were checked and match.
     uint64_t nanoseconds; ///< Elapsed time.
     uint32_t threads; ///< Threads that were used.
     uint32_t direct; ///< 1 if reads bypassed the page cache.

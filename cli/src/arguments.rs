@@ -202,7 +202,7 @@ pub struct Convert {
     pub dtype: Option<Floats>,
     /// Quantize dense tensors of floats, as ggml does, to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0 or
     /// tq2_0. TYPE is for tensors of 2 or more dimensions whose names end in "weight" and hold none of "_norm.",
-    /// "ffn_gate_inp" and "ssm_conv1d"; with --include for all of 2 or more dimensions. NAME=TYPE is for
+    /// "ffn_gate_inp" and "ssm_conv1d"; with --include for every chosen one of 2 or more, whatever its name. NAME=TYPE is for
     /// tensors of that name or pattern, and NAME=keep keeps theirs; the first that matches applies. Names do not
     /// change: a safetensors model does not become one that llama.cpp loads
     #[arg(long = "type", value_name = "[NAME=]TYPE", value_parser = type_rule, conflicts_with = "dtype")]

@@ -108,7 +108,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
         text::size(written.size),
         started.elapsed().as_secs_f64(),
         arguments.floats().map_or(String::new(), |to| job.converted.line(to)),
-        blocks::line(&job.choices),
+        blocks::line(job),
     );
     if !is_standard(&arguments.output) {
         let facts = json!({
@@ -119,7 +119,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
             "data_bytes": written.data_bytes,
             "stored_bytes": written.stored_bytes,
             "converted": job.converted.json(arguments.floats()),
-            "quantized": blocks::counts(&job.choices),
+            "quantized": blocks::counts(job),
         });
         let mut out = Output::new();
         match arguments.json {

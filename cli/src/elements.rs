@@ -66,7 +66,10 @@ pub fn restates_type(key: Option<&str>) -> bool {
 }
 
 /// Whether an attribute of an object says how its numbers are quantized.
-pub fn is_of_quantization(key: Option<&str>) -> bool {
+pub fn is_of_quantization(object: &Object<'_>, key: Option<&str>) -> bool {
+    if object.format().is_array() {
+        return restates_type(key);
+    }
     let keys = ["axis", "bits", "block_size", "group_size", "packing", "scale_form", "zero_point"];
     restates_type(key) || key.is_some_and(|key| keys.contains(&key))
 }

@@ -7,7 +7,7 @@ use crate::number::{place, Number};
 use crate::output::{Output, Tone};
 use crate::{models, names, text};
 use ztensor::error::{Cause, Error, Result};
-use ztensor::model::dtype::Dtype;
+use ztensor::model::dtype::{Class, Dtype};
 use ztensor::reader::Object;
 
 /// The most numbers in a line.
@@ -48,9 +48,12 @@ pub fn run(arguments: &Head) -> Outcome<()> {
 
 /// The first numbers of an object, at most `count`, and how many of them are one element.
 fn first(object: &Object<'_>, count: u64) -> Result<(Vec<Number>, u64)> {
-    let data = object.component("data").filter(|_| object.format().is_array());
-    let to = match data.filter(|data| data.known_logical().is_none()).and_then(|data| data.dtype()) {
-        Some(exact @ (Dtype::I64 | Dtype::U64)) => exact,
+    let role = if object.format().is_array() { "data" } else { "values" };
+    let values = object.component(role).filter(|values| values.known_logical().is_none());
+    // f64 does not hold every integer.
+    let to = match values.and_then(|values| values.dtype()).map(Dtype::class) {
+        Some(Class::Signed) => Dtype::I64,
+        Some(Class::Unsigned | Class::Bool) => Dtype::U64,
         _ => Dtype::F64,
     };
     let size = object.size_as(to)?;

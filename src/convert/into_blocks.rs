@@ -107,8 +107,7 @@ impl IntoBlocks {
             let last = first.saturating_add(elements as u64).saturating_sub(1);
             return Err(fail!(
                 Limit,
-                "elements {first} to {last} need a scale in a block of {to} that f16 cannot hold: its largest \
-                 number is 65504"
+                "the scale of elements {first} to {last} in a block of {to} would exceed 65504, the largest f16"
             ));
         }
         self.before = self.before.saturating_add(self.filled as u64);

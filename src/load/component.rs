@@ -61,6 +61,14 @@ pub(crate) trait Owner: Sync {
         dst: &mut [u8],
     ) -> Result<u64>;
 
+    /// How many of its object's numbers in a range are lost as elements of `to`, whose bytes the range counts.
+    fn count_lost_numbers(
+        &self,
+        component: &StoredComponent<'_>,
+        to: Dtype,
+        range: Range<u64>,
+    ) -> Result<u64>;
+
     /// How it is decoded, if its coding is [`Decoding::Array`].
     fn array<'f>(&'f self, component: &StoredComponent<'f>) -> Option<Array<'f>>;
 }

@@ -13,7 +13,7 @@ use crate::convert::{convert, refuse_loss};
 use crate::digest;
 use crate::error::{fail, Error, Result};
 use crate::lock::{Mutex, MutexGuard};
-use crate::memory::{in_memory, take_front, whole_units, zeroed, AlignedBuffer};
+use crate::memory::{in_memory, take_front, zeroed, AlignedBuffer};
 use crate::model::dtype::Dtype;
 use crate::source::direct::Bounce;
 use crate::source::READ_CHUNK;
@@ -165,21 +165,12 @@ impl JobReader<'_, '_> {
             Part::Whole | Part::Range { .. } => read(&Taken::From(first), dst)?,
         };
         self.refuse_loss(request, to, lost, (dst.len() as u64) < request.size(), || {
-            let mut memory = zeroed(whole_units(HASH_CHUNK, to.size()))?;
-            let (mut at, mut lost) = (start, 0u64);
-            while at < end {
-                let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
-                let size = memory.len().min(left);
-                lost =
-                    lost.saturating_add(read(&Taken::From(at), memory.get_mut(..size).unwrap_or_default())?);
-                at = at.saturating_add(size as u64);
-            }
-            Ok(lost)
+            component.owner.count_lost_numbers(component, to, start..end)
         })
     }
 
-    /// Refuses what loses numbers, unless that is accepted. The message has those of the whole request: one of
-    /// the jobs that do a part counts them, and the others leave the failure to it.
+    /// Refuses what loses numbers, unless that is accepted. The first job of a request that loses some counts
+    /// those of the whole request, for the message, and fails. The other jobs succeed.
     fn refuse_loss(
         &self,
         request: &Request<'_>,

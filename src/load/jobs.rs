@@ -8,7 +8,7 @@ use super::slab::{Slab, StridedBlocks};
 use crate::codec::{Codec, Decoding, EntryRange, FrameRun, KnownSize, Stored};
 use crate::convert::converted_size;
 use crate::error::{fail, Result};
-use crate::memory::{in_memory, take_front, whole_units};
+use crate::memory::{in_memory, take_front};
 use crate::model::dtype::Dtype;
 use crate::source::{ByteSource, Profile};
 use foldhash::fast::SeedableRandomState;
@@ -383,7 +383,11 @@ pub fn split_packed<'a>(
             let Some(mut offset) = first.filter(|_| !dst.is_empty()) else {
                 return push(start, dst, Work::Own(OwnWork::Numbers { offset: None, has_digest }));
             };
-            let step = whole_units(chunk(options), in_memory(component.element_size())?);
+            // Each piece needs all scales: one for each thread.
+            let threads = crate::threads::count(options.threads).max(1);
+            let step = dst.len().div_ceil(threads).max(chunk(options));
+            let unit = in_memory(component.element_size())?;
+            let step = step.checked_next_multiple_of(unit).unwrap_or(unit);
             for dst in dst.chunks_mut(step) {
                 let size = dst.len() as u64;
                 push(start, dst, Work::Own(OwnWork::Numbers { offset: Some(offset), has_digest }))?;

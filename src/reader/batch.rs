@@ -130,6 +130,15 @@ impl Owner for File {
         Object { file: self, entry: blob.object }.read_numbers(to, taken, dst)
     }
 
+    fn count_lost_numbers(
+        &self,
+        blob: &StoredComponent<'_>,
+        to: Dtype,
+        range: std::ops::Range<u64>,
+    ) -> Result<u64> {
+        Object { file: self, entry: blob.object }.count_lost(to, range)
+    }
+
     fn array<'f>(&'f self, blob: &StoredComponent<'f>) -> Option<Array<'f>> {
         let StoredComponent { object, entry, index, .. } = *blob;
         Component { file: self, object, entry, index }.array()

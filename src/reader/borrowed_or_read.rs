@@ -3,7 +3,7 @@
 use super::batch::Selection;
 use super::object::Component;
 use crate::error::{fail, Result};
-use crate::load::{self, BatchOptions, BatchStats, OnDone, Progress};
+use crate::load::{self, BatchOptions, BatchStats, OnDone, Part, Progress};
 use crate::memory::AlignedBuffer;
 use crate::source::READ_CHUNK;
 
@@ -107,7 +107,8 @@ impl<'f> Component<'f> {
         }
         let size = self.checked_size().map_err(|e| self.wrap(e))?;
         let mut buffer = AlignedBuffer::zeroed(size).map_err(|e| self.wrap(e))?;
-        self.read(buffer.as_mut_slice())?;
+        // By this thread alone: a job's.
+        self.run(Part::Whole, None, buffer.as_mut_slice(), 1)?;
         Ok(Loaded::Owned(buffer))
     }
 

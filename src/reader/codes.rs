@@ -11,6 +11,7 @@
     )
 )]
 
+use super::entries::WithReader;
 use super::groups::{Decoder, Elements};
 use super::object::{Component, Object};
 use super::view::ViewPart;
@@ -30,15 +31,14 @@ pub(super) const DECODED: usize = 32 << 10;
 const MAX_DECODED_GAP: u64 = 4 << 10;
 
 impl<'f> Object<'f> {
-    /// Fills `dst` with the numbers that are taken. Returns how many of them that loses.
-    pub(super) fn read_groups(
+    /// Gives `body` a reader of its numbers, which are codes with scales.
+    pub(super) fn with_groups(
         &self,
         data: &Component<'f>,
         groups: Groups,
         to: Dtype,
-        taken: &Taken<'_>,
-        dst: &mut [u8],
-    ) -> Result<u64> {
+        body: &mut WithReader<'_>,
+    ) -> Result<()> {
         let scales = self.required("scales")?;
         let of_scales = scales.load_for_call()?;
         let zeros = self.component("zeros");
@@ -49,6 +49,20 @@ impl<'f> Object<'f> {
             _ => None,
         };
         let mut decoder = Decoder::new(groups, self.shape(), scales, zeros).map_err(|e| self.wrap(e))?;
+        body(&mut |taken, dst| data.read_codes(&mut decoder, groups, to, taken, dst))
+    }
+}
+
+impl Component<'_> {
+    /// Fills `dst` with the numbers that are taken. Returns how many of them that loses.
+    fn read_codes(
+        &self,
+        decoder: &mut Decoder<'_>,
+        groups: Groups,
+        to: Dtype,
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64> {
         let width = to.size() as u64;
         let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
         let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
@@ -63,24 +77,24 @@ impl<'f> Object<'f> {
             Taken::From(first) => {
                 let first = in_elements(*first);
                 let all = first..first.saturating_add(in_elements(rest.len() as u64));
-                let codes = data.codes(groups, all.clone())?;
-                codes.decode(&mut decoder, all, &mut |numbers| store(numbers, &mut rest))?;
+                let codes = self.codes(groups, all.clone())?;
+                codes.decode(decoder, all, &mut |numbers| store(numbers, &mut rest))?;
             }
             Taken::Slab(slab) => {
                 let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
                 let mut decoded = Vec::new();
                 decoded.try_reserve_exact(DECODED)?;
                 let all = slab.covering().unwrap_or_default();
-                let codes = data.codes(groups, in_elements(all.start)..in_elements(all.end))?;
+                let codes = self.codes(groups, in_elements(all.start)..in_elements(all.end))?;
                 for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
                     let first = in_elements(piece.source_offset);
                     let elements = first..first.saturating_add(in_elements(piece.source_size()));
                     if piece.count == 1 {
-                        codes.decode(&mut decoder, elements, &mut |numbers| store(numbers, &mut rest))?;
+                        codes.decode(decoder, elements, &mut |numbers| store(numbers, &mut rest))?;
                         continue;
                     }
                     decoded.clear();
-                    codes.decode(&mut decoder, elements, &mut |numbers| {
+                    codes.decode(decoder, elements, &mut |numbers| {
                         decoded.extend_from_slice(numbers); // within what was reserved
                         Ok(())
                     })?;

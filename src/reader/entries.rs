@@ -162,6 +162,7 @@ impl<'f> Entries<'f> {
     ) -> Result<u64> {
         let (mut floats, mut converted) = ([0u8; PIECE * 4], [0u8; PIECE * 16]);
         let (mut lost, each) = (0u64, cells.each);
+        self.sums.fill([-0.0; 2]);
         let block = values.from.1.map_or(values.from.0.block(), Logical::block);
         let [of_block, in_block] =
             [block.bytes, block.elements].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
@@ -212,6 +213,12 @@ impl<'f> Entries<'f> {
         Ok(lost)
     }
 }
+
+/// Fills memory with the numbers of an object that are taken, and returns how many of them that loses.
+pub(super) type ReadNumbers<'r> = dyn FnMut(&Taken<'_>, &mut [u8]) -> Result<u64> + 'r;
+
+/// Receives a reader: what it needs is loaded and checked once.
+pub(super) type WithReader<'b> = dyn FnMut(&mut ReadNumbers<'_>) -> Result<()> + 'b;
 
 /// Memory of the cells that are taken.
 pub(super) struct TakenCells<'d> {

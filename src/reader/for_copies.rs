@@ -5,7 +5,7 @@ use super::file::File;
 use super::object::{Component, Object};
 use crate::codec::{Coding, Decoding, KnownSize};
 use crate::error::{broken, Result};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, Logical};
 use crate::model::manifest::Encoding;
 
 /// Identifies the stored bytes of a component and how they are decoded: two components with equal values have
@@ -14,6 +14,7 @@ use crate::model::manifest::Encoding;
 pub struct StoredPlace {
     bytes: (u64, usize, u64, u64),
     dtype: Option<Dtype>,
+    logical: Option<Logical>,
     encoding: Encoding,
     is_big_endian: bool,
 }
@@ -102,6 +103,7 @@ impl Component<'_> {
         let place = StoredPlace {
             bytes: (self.file.number, self.part_number(), entry.offset, entry.stored_size),
             dtype: entry.dtype,
+            logical: entry.known_logical(),
             encoding: entry.encoding,
             is_big_endian: entry.is_big_endian(),
         };

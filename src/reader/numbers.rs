@@ -15,17 +15,18 @@
 use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
 use super::borrowed_or_read::Loaded;
 use super::codes::DECODED;
-use super::entries::{Entries, Positions, TakenCells};
+use super::entries::{Entries, Positions, TakenCells, WithReader};
 use super::groups::Elements;
 use super::object::{Component, Object};
 use crate::codec::Decoding;
 use crate::convert::{convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::{decoded_limit, Part, Request, Slab, StoredComponent, Taken, Wanted};
-use crate::memory::{in_memory, take_front, try_box};
+use crate::memory::{in_memory, take_front, try_box, whole_units, zeroed};
 use crate::model::dtype::{Block, Class, Dtype, Logical};
 use crate::model::manifest::Format;
 use crate::model::structure::Groups;
+use std::ops::Range;
 
 /// The layout of small floats with scales that are powers of two.
 const MX: &str = "zt.mx/1";
@@ -157,20 +158,23 @@ impl<'f> Object<'f> {
             bytes.resize(in_memory(size)?, 0);
             Ok(())
         };
-        while start < size {
-            let now = WINDOW.min(size.saturating_sub(start));
-            resize(&mut decoded, now)?;
-            let mut lost = self.read_numbers(from, &Taken::From(start), &mut decoded)?;
-            if from != to {
-                let produced = converted_size(now, (from, None), to)?;
-                resize(&mut converted, produced)?;
-                lost = lost.saturating_add(convert(&decoded, (from, None), to, &mut converted, produced)?);
+        self.with_numbers(from, &mut |read| {
+            while start < size {
+                let now = WINDOW.min(size.saturating_sub(start));
+                resize(&mut decoded, now)?;
+                let mut lost = read(&Taken::From(start), &mut decoded)?;
+                if from != to {
+                    let produced = converted_size(now, (from, None), to)?;
+                    resize(&mut converted, produced)?;
+                    lost =
+                        lost.saturating_add(convert(&decoded, (from, None), to, &mut converted, produced)?);
+                }
+                let numbers = if from == to { &decoded } else { &converted };
+                body(Piece { decoded: &decoded, from: (from, None), numbers, lost })?;
+                start = start.saturating_add(now);
             }
-            let numbers = if from == to { &decoded } else { &converted };
-            body(Piece { decoded: &decoded, from: (from, None), numbers, lost })?;
-            start = start.saturating_add(now);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// A request for its numbers as elements of the dtype `wanted.convert`, which go to the front of `dst`.
@@ -229,16 +233,38 @@ impl<'f> Object<'f> {
         Ok(Request::of(blob, part, size, Wanted { convert: None, ..wanted }, dst))
     }
 
-    /// Fills `dst` with those of its numbers that are taken, and returns how many of them that loses. Not for
-    /// numbers that are all in one component.
+    /// Fills `dst` with those of its numbers that are taken, and returns how many of them that loses.
     pub(super) fn read_numbers(&self, to: Dtype, taken: &Taken<'_>, dst: &mut [u8]) -> Result<u64> {
-        match self.stored_numbers(to)? {
-            (Stored::Array(data), _) => self.read_cut_array(&data, to, dst),
-            (Stored::Entries(_, each), size) => {
-                let (each, are_all) = (in_memory(each)?, dst.len() as u64 == size);
-                self.read_entries(to, TakenCells { taken, each, are_all, dst })
+        let mut lost = 0;
+        self.with_numbers(to, &mut |read| {
+            lost = read(taken, dst)?;
+            Ok(())
+        })?;
+        Ok(lost)
+    }
+
+    /// How many of its numbers in a range are lost as elements of `to`, whose bytes the range counts.
+    pub(super) fn count_lost(&self, to: Dtype, range: Range<u64>) -> Result<u64> {
+        let mut memory = zeroed(whole_units(DECODED, to.size()))?;
+        let (mut at, mut lost) = (range.start, 0u64);
+        self.with_numbers(to, &mut |read| {
+            while at < range.end {
+                let left = usize::try_from(range.end.saturating_sub(at)).unwrap_or(usize::MAX);
+                let size = memory.len().min(left);
+                let now = memory.get_mut(..size).unwrap_or_default();
+                lost = lost.saturating_add(read(&Taken::From(at), now)?);
+                at = at.saturating_add(size as u64);
             }
-            (Stored::Groups(data, groups), _) => self.read_groups(&data, groups, to, taken, dst),
+            Ok(())
+        })?;
+        Ok(lost)
+    }
+
+    fn with_numbers(&self, to: Dtype, body: &mut WithReader<'_>) -> Result<()> {
+        match self.stored_numbers(to)? {
+            (Stored::Array(data), _) => body(&mut |_, dst| self.read_cut_array(&data, to, dst)),
+            (Stored::Entries(_, each), size) => self.with_entries(to, in_memory(each)?, size, body),
+            (Stored::Groups(data, groups), _) => self.with_groups(&data, groups, to, body),
         }
     }
 
@@ -420,43 +446,28 @@ impl Component<'_> {
 const BYTES_TO_COMPARE: u64 = 12;
 
 impl<'f> Object<'f> {
-    fn read_entries(&self, to: Dtype, cells: TakenCells<'_>) -> Result<u64> {
+    fn with_entries(&self, to: Dtype, each: usize, size: u64, body: &mut WithReader<'_>) -> Result<()> {
         if self.format() == Format::SparseCsr {
             let csr = self.csr_geometry()?;
             let loaded =
                 [csr.values.load_for_call()?, csr.indices.load_for_call()?, csr.indptr.load_for_call()?];
             let view = self.csr_view_of(&csr, loaded.each_ref().map(Loaded::as_slice))?;
-            let values = view.values.elements();
-            return self.place_entries(
-                to,
-                Entries::new(view.nnz, Positions::Rows(view)),
-                values,
-                &csr.indices,
-                cells,
-            );
+            let values = view.values.elements().map_err(|e| self.wrap(e))?;
+            let mut entries = Entries::new(view.nnz, Positions::Rows(view));
+            self.find_equal(&mut entries, to, &csr.indices)?;
+            return body(&mut |taken, dst| self.place(&mut entries, values, to, (each, size), taken, dst));
         }
         self.check_layout(true)?;
         let coo = self.coo_geometry()?;
         let loaded = [coo.values.load_for_call()?, coo.coords.load_for_call()?];
         let view = self.coo_view_of(&coo, loaded.each_ref().map(Loaded::as_slice))?;
-        let values = view.values.elements();
-        self.place_entries(
-            to,
-            Entries::new(view.nnz, Positions::Coordinates(view)),
-            values,
-            &coo.coords,
-            cells,
-        )
+        let values = view.values.elements().map_err(|e| self.wrap(e))?;
+        let mut entries = Entries::new(view.nnz, Positions::Coordinates(view));
+        self.find_equal(&mut entries, to, &coo.coords)?;
+        body(&mut |taken, dst| self.place(&mut entries, values, to, (each, size), taken, dst))
     }
 
-    fn place_entries<'b>(
-        &self,
-        to: Dtype,
-        mut entries: Entries<'b>,
-        values: Result<Elements<'b>>,
-        positions: &Component<'f>,
-        mut cells: TakenCells<'_>,
-    ) -> Result<u64> {
+    fn find_equal(&self, entries: &mut Entries<'_>, to: Dtype, positions: &Component<'f>) -> Result<()> {
         if !self.positions_are_unique(positions) {
             let memory = |nnz| self.comparable_entries(positions, nnz, BYTES_TO_COMPARE);
             entries.find_equal(&memory).map_err(|e| positions.wrap(e))?;
@@ -470,7 +481,21 @@ impl<'f> Object<'f> {
                 to.name()
             )));
         }
-        cells.dst.fill(0);
-        values.and_then(|values| entries.place(values, to, &mut cells)).map_err(|e| self.wrap(e))
+        Ok(())
+    }
+
+    fn place<'b>(
+        &self,
+        entries: &mut Entries<'b>,
+        values: Elements<'b>,
+        to: Dtype,
+        (each, size): (usize, u64),
+        taken: &Taken<'_>,
+        dst: &mut [u8],
+    ) -> Result<u64> {
+        dst.fill(0);
+        let are_all = dst.len() as u64 == size;
+        let placed = entries.place(values, to, &mut TakenCells { taken, each, are_all, dst });
+        placed.map_err(|e| self.wrap(e))
     }
 }

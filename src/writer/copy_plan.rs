@@ -64,7 +64,11 @@ impl Plan<'_> {
         let (component, dtype) = (&self.component, self.entry.dtype.unwrap_or(Dtype::Bool));
         let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
         let keeps_order = !component.entry().swaps() && !dtype.swaps(false);
-        keeps_dtype && keeps_order && component.is_raw() && component.borrows_stored()
+        self.blocks.is_none()
+            && keeps_dtype
+            && keeps_order
+            && component.is_raw()
+            && component.borrows_stored()
     }
 
     /// Whether its contents cannot be checked: what cannot be read is copied unchanged.

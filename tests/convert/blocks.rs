@@ -167,6 +167,38 @@ fn floats() -> (Vec<f32>, File) {
     (numbers, file)
 }
 
+/// Floats of 8 bits in one place, which each type reads in its own way.
+#[test]
+fn floats_of_8_bits_are_converted_by_their_own_type() {
+    let bytes: Vec<u8> = (0..512u32).map(|at| (at % 0x70) as u8 | ((at / 0x70) << 7) as u8).collect();
+    let types = [("e4m3", Logical::F8E4m3fn), ("e5m2", Logical::F8E5m2)];
+    let sample = |(name, logical): (&str, Logical)| {
+        let mut sample = common::Sample::dense(name, Dtype::U8, &[2, 256], bytes.clone());
+        sample.parts[0].logical = Some(logical);
+        sample
+    };
+    let canonical = WriterOptions { canonical: true, ..options(Version::V2) };
+    let both = common::open(common::file_of(&canonical, &types.map(sample)));
+    let offset = |name: &str| common::data(&both, name).offset();
+    assert_eq!(offset("e4m3"), offset("e5m2"), "they share their bytes");
+    for recode in
+        [to(Logical::Q8_0), to(Logical::Tq2_0), Recode { floats: Some(Dtype::F32), ..Recode::default() }]
+    {
+        let copy = |from: &File| {
+            common::open(common::written(&options(Version::V1_2), |w| {
+                from.objects().for_each(|object| w.copy_as(object, object.name(), &recode).unwrap());
+            }))
+        };
+        let copied = copy(&both);
+        common::verify(&copied).unwrap();
+        for one in types {
+            let alone = copy(&common::open(common::file_of(&canonical, &[sample(one)])));
+            let [found, expected] = [&copied, &alone].map(|file| common::read(&common::data(file, one.0)));
+            assert_eq!(found, expected, "{}", one.0);
+        }
+    }
+}
+
 #[test]
 fn a_copy_quantizes_floats_and_nothing_else() {
     let (numbers, file) = floats();
@@ -297,7 +329,7 @@ fn what_cannot_be_quantized_is_refused_with_its_name_and_numbers() {
             let message = with(5000, 1e30, blocks);
             let elements = blocks.block().elements;
             let first = 5000 / elements * elements;
-            let why = format!("elements {first} to {} need a scale", first + elements - 1);
+            let why = format!("the scale of elements {first} to {} in a block", first + elements - 1);
             assert!(message.contains(&why) && message.contains("65504"), "{message}");
         }
     }

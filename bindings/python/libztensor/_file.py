@@ -64,7 +64,7 @@ class Read(NamedTuple):
     object's. rows: how many; a row has row_length bytes, the first one is at offset, and from one to the next it is
     row_stride bytes, or row_length.
     object, instead: its numbers as dtype ("float32", numpy.float16, ...), all of them, rows, or a slice. A row is the whole
-    last dimension; offset, the first row, and row_stride count rows. A Cache takes components only.
+    last dimension; offset, the first row, and row_stride count rows.
     dtype: of a component, too; everything is whole elements or whole blocks then. target_stride: bytes from one row to the
     next in the target, 0 for rows without gaps. lossy: numbers that dtype cannot hold become infinite, or the nearest
     integer; without it the read is LimitExceeded."""

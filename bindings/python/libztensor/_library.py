@@ -210,6 +210,8 @@ class Busy(ZTensorError, BlockingIOError):
 
 # Phrases of messages with names of C, and the same with Python's. They are long, so that no path or name of a tensor changes.
 _WORDS = {
+    "dst_stride is": "target_stride is",
+    "row_length, row_stride or dst_stride": "row_length, row_stride or target_stride",
     "(zt_open_options.part, zt --part: open": "(part=True opens",
     "instead (zt_open_options.part, zt --part)": "instead (part=True)",
     "not open: zt_open_model opens it, and zt_open_options.shards says when": "not open: open_model opens it, and shards says when",
@@ -233,8 +235,8 @@ def failure(status: int, message: Optional[bytes]) -> ZTensorError:
     """The exception of a status that a callback tells."""
     known = _CLASSES.get(status)
     text = (message or b"").decode("utf-8", "replace")
-    for theirs, ours in _WORDS.items():
-        text = text.replace(theirs, ours)
+    for before, after in _WORDS.items():
+        text = text.replace(before, after)
     return known(text) if known else ZTensorError(f"{lib.zt_status_name(status).decode()}: {text}")
 
 

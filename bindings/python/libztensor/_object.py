@@ -98,7 +98,8 @@ class Object(Handle, Mapping[str, Component]):
     def numpy(self, *, dtype: Any = None, **how: Any) -> Any:
         """A dense object as an array of its shape; see Component.numpy.
 
-        dtype, such as "float32" or numpy.float16: the numbers of any object, decoded into a new array. Blocks and groups
+        dtype, such as "float32" or numpy.float16: the numbers of any object, decoded into a new array, but
+        of a dense object that has this dtype, which stays in the file as without dtype. Blocks and groups
         are decoded, what a sparse object does not store is 0. Each number is rounded once; LimitExceeded if a finite one
         would become infinite or does not fit an integer. Complex numbers become pairs in a last dimension of 2. With
         "float4_e2m1fn" 4-bit floats get a byte each, as ml_dtypes has them."""
@@ -124,7 +125,10 @@ class Object(Handle, Mapping[str, Component]):
                           dst=made.ctypes.data, dst_size=size)
         wanted = read_options(carrier, threads, verify, "auto", progress)
         carrier.check(lib.zt_read_batch(self._file._live(), ctypes.byref(request), 1, ctypes.byref(wanted), None))
-        return made.reshape(self.shape if made.size == self.element_count else (*self.shape, 2))
+        sparse = (c.ZT_FORMAT_SPARSE_CSR, c.ZT_FORMAT_SPARSE_COO)
+        values = "values" if lib.zt_object_format(self._live()) in sparse else "data"
+        is_pairs = any(one and one.startswith("complex") for one in names_of(self[values]._info))
+        return made.reshape((*self.shape, 2) if is_pairs else self.shape)
 
     def tensor(self) -> Any:
         """A dense object as an array of its shape, which the file keeps: decoded at most once, however often it is asked

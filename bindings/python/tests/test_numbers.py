@@ -380,3 +380,10 @@ def test_rows_and_slices_of_a_sparse_object_are_read(path):
         f.read_batch([libztensor.Read(object=f["csr"], target=rows, dtype="float32", rows=1, offset=1),
                       libztensor.Read(object=f["csr"], target=slab, dtype="float32", start=(1, 1), count=(1, 1))])
         assert rows.tolist() == whole[1:2].tolist() and slab.tolist() == whole[1:2, 1:2].tolist() and rows.any()
+
+
+def test_empty_complex_objects_keep_their_pairs(tmp_path):
+    with libztensor.create(tmp_path / "empty.zt") as writer:
+        writer.add("none", np.zeros((0, 3), "complex64"))
+    with libztensor.open(tmp_path / "empty.zt") as f:
+        assert f["none"].numpy(dtype="float32").shape == (0, 3, 2)

@@ -172,7 +172,8 @@ pub fn type_rule(text: &str) -> Result<TypeRule, String> {
     if name.is_some() && to == "keep" {
         return Ok(TypeRule { name, to: None });
     }
-    let logical = Logical::from_name(&format!("gguf.{}", to.strip_prefix("gguf.").unwrap_or(to)));
+    let lower = to.to_ascii_lowercase(); // llama.cpp writes Q8_0
+    let logical = Logical::from_name(&format!("gguf.{}", lower.strip_prefix("gguf.").unwrap_or(&lower)));
     let logical = logical.ok_or_else(|| format!("{to:?} is not a block type, such as q8_0"))?;
     check_quantizes_to(logical).map_err(|why| why.message().to_owned())?;
     Ok(TypeRule { name, to: Some(logical) })

@@ -2,7 +2,8 @@
 
 use super::choice::Choice;
 use super::input::Input;
-use crate::arguments::{Chosen, Convert};
+use super::job::Job;
+use crate::arguments::{Chosen, Convert, Floats};
 use crate::failure::{Failure, Outcome};
 use crate::notes::{Notes, What};
 use crate::{elements, text};
@@ -73,27 +74,65 @@ fn obstacle(choice: &Choice<'_>, to: Logical) -> Option<Obstacle> {
     })
 }
 
-/// The number of objects that become blocks, by type.
-pub fn counts(choices: &[Choice<'_>]) -> BTreeMap<&'static str, u64> {
+/// The number of objects that became blocks, by type.
+pub fn counts(job: &Job<'_>) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
-    for blocks in choices.iter().filter_map(|choice| choice.blocks) {
-        *counts.entry(blocks.name()).or_default() += 1;
+    let left_out = job.left_out.borrow();
+    for choice in job.choices.iter().filter(|choice| !left_out.contains(&choice.name)) {
+        if let Some(blocks) = choice.blocks {
+            *counts.entry(short(blocks)).or_default() += 1;
+        }
     }
     counts
 }
 
-/// The end of the summary; nothing if no object was quantized.
-pub fn line(choices: &[Choice<'_>]) -> String {
-    let counts = counts(choices).into_iter();
-    counts.map(|(name, count)| format!("; {} quantized to {name}", text::count(count, "object"))).collect()
+/// A block type as ggml calls it.
+fn short(blocks: Logical) -> &'static str {
+    blocks.name().strip_prefix("gguf.").unwrap_or(blocks.name())
 }
 
-/// What the keys of a GGUF file say about its blocks: the version of their layouts, and the type that most of them
-/// have.
-pub fn facts(choices: &[Choice<'_>]) -> Vec<(&'static str, u32)> {
-    let most = counts(choices).into_iter().max_by_key(|(_, count)| *count);
-    let number = most.and_then(|(name, _)| file_type(Logical::from_name(name)?));
-    number.map_or(Vec::new(), |number| vec![(QUANTIZATION_VERSION, 2), (FILE_TYPE, number)])
+/// The end of the summary; nothing without `--type`.
+pub fn line(job: &Job<'_>) -> String {
+    let counts = counts(job);
+    if counts.is_empty() && !job.arguments.types.is_empty() {
+        return String::from("; no object was quantized");
+    }
+    let each = |(name, count)| format!("; {} quantized to {name}", text::count(count, "object"));
+    counts.into_iter().map(each).collect()
+}
+
+/// What the keys of a GGUF file say about its types: the version of the blocks' layouts, and the type that most
+/// quantized tensors have; of a model that had the key and is converted to floats, these.
+pub fn facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
+    if let Some(floats) = job.arguments.dtype {
+        let has_type = job.attributes().any(|(key, _)| key.as_text() == Some(FILE_TYPE));
+        let number = match floats {
+            Floats::F32 => Some(0),
+            Floats::F16 => Some(1),
+            Floats::Bf16 => Some(32),
+            Floats::F64 => None,
+        };
+        return number.filter(|_| has_type).map(|number| (FILE_TYPE, number)).into_iter().collect();
+    }
+    if job.choices.iter().all(|choice| choice.blocks.is_none()) {
+        return Vec::new();
+    }
+    let mut counts = BTreeMap::new();
+    for choice in &job.choices {
+        let blocks = choice.blocks.or(match choice.object.format() {
+            Format::Blocks(blocks) => Some(blocks),
+            _ => None,
+        });
+        if let Some(blocks) = blocks {
+            counts.entry(short(blocks)).or_insert((0u64, blocks)).0 += 1;
+        }
+    }
+    let most = counts.into_values().max_by_key(|(count, _)| *count);
+    let number = most.and_then(|(_, blocks)| file_type(blocks));
+    [(QUANTIZATION_VERSION, Some(2)), (FILE_TYPE, number)]
+        .into_iter()
+        .filter_map(|(key, number)| Some((key, number?)))
+        .collect()
 }
 
 /// The number that `enum llama_ftype` has for a model that is mostly of such blocks.

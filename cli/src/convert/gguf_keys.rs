@@ -222,7 +222,7 @@ impl<'a> Keys<'a> {
             .filter_map(|(at, item)| Some((name_of(array(item)?.get(0)?)?, (at, item))))
             .collect();
         let (mut keys, mut alignment) = (Vec::new(), DEFAULT_ALIGNMENT);
-        let of_blocks = blocks::facts(&job.choices);
+        let of_blocks = blocks::facts(job);
         for (key, value) in job.attributes() {
             let refused = |why: &str| job.leave_attribute_out(key, &format!("GGUF cannot represent {why}"));
             let name = match text_of(key) {

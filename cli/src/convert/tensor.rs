@@ -102,7 +102,7 @@ impl<'f> Tensor<'f> {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
                     let is_dequantized = tensor.converted.is_some() && is_dequantized(&choice.object);
                     let has_no_place = |key: Option<&str>| match is_dequantized {
-                        true => !elements::is_of_quantization(key),
+                        true => !elements::is_of_quantization(&choice.object, key),
                         false => !restates_type(key),
                     };
                     for (key, _) in attributes.filter(|(key, _)| has_no_place(key.as_text())) {
@@ -195,8 +195,10 @@ impl<'f> Tensor<'f> {
 
     /// Whether nobody knows which bytes of its blocks are turned.
     pub fn has_big_endian_blocks(&self) -> bool {
-        self.component.entry().is_big_endian()
-            && matches!(self.elements, Elements::Typed(logical) if logical.is_block_type())
+        let is_of_blocks = |elements| matches!(elements, Elements::Typed(logical) if logical.is_block_type());
+        self.converted.is_none()
+            && self.component.entry().is_big_endian()
+            && Elements::of(&self.component).is_some_and(is_of_blocks)
     }
 
     /// Gives `out` its bytes front to back.

@@ -122,7 +122,7 @@ fn write_dequantized(
     let mut write = || {
         let mut attributes = Attributes::default();
         for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-            if !elements::is_of_quantization(key.as_text()) {
+            if !elements::is_of_quantization(&object, key.as_text()) {
                 attributes.push(key, value)?;
             }
         }
@@ -180,7 +180,7 @@ fn attributes(job: &Job<'_>, parts: usize) -> Outcome<Attributes> {
     });
     let copied = copied.and_then(|mut attributes| {
         let is_of_llama = attributes.get("general.architecture").is_some();
-        for (key, number) in blocks::facts(&job.choices).into_iter().filter(|_| is_of_llama) {
+        for (key, number) in blocks::facts(job).into_iter().filter(|_| is_of_llama) {
             attributes.set(key, OwnedValue::scalar(Kind::Unsigned(number.into()))?.get())?;
         }
         Ok(attributes)

@@ -86,7 +86,7 @@ pub struct zt_read_stats {
     pub stored_bytes: u64,
     /// Requests that are done.
     pub requests: u64,
-    /// Digests that were checked and match.
+    /// Requests whose digests were checked and match.
     pub digests_verified: u64,
     /// Elapsed time.
     pub nanoseconds: u64,
@@ -260,6 +260,13 @@ pub(in crate::capi) unsafe fn add_request<'p, 'a>(
 unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
     let (size, dst_size) = (planned.size(), request.dst_size);
     let row_length = size.checked_div(request.rows).unwrap_or(0);
+    if request.dst.is_null() && request.dst_size == 0 && request.dst_stride != 0 && size > 0 {
+        let stride = request.dst_stride;
+        return Err(fail!(
+            InvalidArgument,
+            "dst_stride is {stride}, but a slot of the ring has its rows one after the other"
+        ));
+    }
     if request.dst_stride == 0 || request.dst_stride == row_length {
         let capacity = usize::try_from(size).map_or(dst_size, |n| n.min(dst_size));
         // SAFETY: "dst_size: bytes at dst".
