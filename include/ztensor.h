@@ -539,7 +539,7 @@ ZT_NODISCARD zt_status zt_object_read_as(const zt_object *object, zt_dtype dtype
 
 /// The bytes that zt_object_read_as writes: elements (complex ones twice) times zt_dtype_size. Reads nothing.
 /// Returns ZT_ERROR_UNSUPPORTED if the library cannot convert the numbers; the message names the type or the
-/// format (docs/formats.md). ZT_ERROR_LIMIT if the size exceeds 64 bits.
+/// format (docs/formats.md). ZT_ERROR_CORRUPT if components are missing; ZT_ERROR_LIMIT above 64 bits.
 ZT_NODISCARD zt_status zt_object_size_as(const zt_object *object, zt_dtype dtype, uint64_t *size);
 
 /// Reads the component's decoded bytes into the caller's memory, in the host's byte order.
@@ -825,7 +825,7 @@ const char *zt_container_name(zt_container container);
 /// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
 /// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
 /// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Errors that the manifests show are returned here, as by zt_read_batch; errors of reading come as events.
+/// Errors that the manifests show are returned as zt_read_batch returns them; errors of reading come as events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,

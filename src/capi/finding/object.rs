@@ -153,7 +153,7 @@ pub unsafe extern "C" fn zt_object_read_as(
 
 /// The bytes that zt_object_read_as writes: elements (complex ones twice) times zt_dtype_size. Reads nothing.
 /// Returns ZT_ERROR_UNSUPPORTED if the library cannot convert the numbers; the message names the type or the
-/// format (docs/formats.md). ZT_ERROR_LIMIT if the size exceeds 64 bits.
+/// format (docs/formats.md). ZT_ERROR_CORRUPT if components are missing; ZT_ERROR_LIMIT above 64 bits.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_object_size_as(
     object: Option<&zt_object>,
