@@ -63,10 +63,10 @@ enum Obstacle {
 }
 
 fn obstacle(choice: &Choice<'_>, to: Logical) -> Option<Obstacle> {
-    let (object, name) = (choice.object, to.name());
+    let (object, name) = (choice.object, short(to));
     let data = object.components().next()?;
     if object.format() != Format::Dense || data.role() != "data" || !data.is_of_floats() {
-        return Some(Obstacle::Type(format!("{} to {name}", elements::type_name(&data))));
+        return Some(Obstacle::Type(format!("{} to {name}", elements::type_of_object(&object))));
     }
     let (row, block) = (object.shape().last().copied().unwrap_or(1), to.block());
     (!block.divides(row)).then(|| {
