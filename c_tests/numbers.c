@@ -234,8 +234,10 @@ static void one_dtype(const zt_file *file, const zt_object *object, zt_dtype to)
         in_a_batch(file, object, to, written);
     if (format != ZT_FORMAT_BLOCKS && type != ZT_TYPE_F4_E2M1 && written > 0) {
         by_a_strided_slice(file, object, to, written);
-        through_a_ring(object, to, written);
-        in_a_cache(object, to, written);
+        if (to == ZT_DTYPE_F32) { /* each starts threads */
+            through_a_ring(object, to, written);
+            in_a_cache(object, to, written);
+        }
     }
     conversions++;
 }
@@ -563,6 +565,6 @@ int main(void)
     more_than_a_slot();
     one_folder(data_path(""));
     CHECK(arrays > 1000 && blocks > 300 && sparse > 300 && groups > 10 && refused_formats > 1000 && refused_types > 100 && conversions > 10000);
-    CHECK(mismatches > 10 && mismatches < 1000);
+    CHECK(mismatches > 3 && mismatches < 100);
     return check_done("numbers");
 }
