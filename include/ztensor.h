@@ -487,8 +487,8 @@ struct zt_open_options {
 /// ZT_MODE_READ for a zt_source, and for a model whose files do not all have one mode.
 zt_mode zt_file_mode(const zt_file *file);
 
-/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model, the
-/// version of part 0.
+/// The version in the file: "0.1.0", "1.0", "1.1.0", "1.2.0", "2"; "" if the container has none. Of a model,
+/// the version of part 0.
 const char *zt_file_version(const zt_file *file);
 
 /// Number of files of a model; shards come last. 1 for a single file.
@@ -825,7 +825,7 @@ const char *zt_container_name(zt_container container);
 /// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
 /// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
 /// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Errors that the manifests show are returned as zt_read_batch returns them; errors of reading come as events.
+/// Errors that the manifests show are returned as zt_read_batch returns them; those of reading are events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.
 ZT_NODISCARD zt_status zt_load_start(const zt_read_request *requests, size_t count, const zt_load_options *options,
@@ -985,7 +985,7 @@ zt_dtype zt_value_dtype(const zt_value *value);
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The value's own (zt_value_dtype) accepts all.
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The one of zt_value_dtype accepts all.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;
@@ -1299,7 +1299,7 @@ struct zt_copy_options {
     size_t name_length; ///< Bytes of the name; 0 if it is NUL-ended.
     zt_encoding encoding; ///< The encoding; 0 keeps the encoding of each component.
     zt_digest digest; ///< The digest; 0 for the kind that each component has, or the writer's option if it has none.
-    zt_dtype dtype; ///< Converts dense floats, also of 8 bits, to f64, f32, f16 or bf16; 0 to keep them.
+    zt_dtype dtype; ///< Converts floats, also of 8 bits or quantized, to dense f64, f32, f16 or bf16; 0 to keep them.
     /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
     /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
     zt_type type;
@@ -1315,8 +1315,8 @@ struct zt_copy_options {
 /// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
-/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number (zt_read_request.lossy allows
-/// infinities), ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type, else as zt_write_dense.
+/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number,
+/// ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type; else as zt_write_dense.
 ZT_NODISCARD zt_status zt_write_copy(zt_writer *writer, const zt_object *object, const zt_copy_options *options);
 
 /// The values of zt_attribute_kind, and the fields that each uses.

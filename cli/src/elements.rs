@@ -2,7 +2,7 @@
 
 use ztensor::error::Result;
 use ztensor::model::dtype::{Dtype, Numbers};
-use ztensor::model::manifest::{Encoding, Format, LogicalType};
+use ztensor::model::manifest::{Encoding, LogicalType};
 use ztensor::reader::{Advice, Component, Object};
 
 /// What its elements are called.
@@ -65,15 +65,6 @@ pub fn restates_type(key: Option<&str>) -> bool {
     matches!(key, Some("elems_per_block" | "block_bytes"))
 }
 
-/// Whether an attribute of an object says how its numbers are quantized.
-pub fn is_of_quantization(object: &Object<'_>, key: Option<&str>) -> bool {
-    if object.format().is_array() {
-        return restates_type(key);
-    }
-    let keys = ["axis", "bits", "block_size", "group_size", "packing", "scale_form", "zero_point"];
-    restates_type(key) || key.is_some_and(|key| keys.contains(&key))
-}
-
 /// Whether its bytes can be decoded at all.
 pub fn is_known(component: &Component<'_>) -> bool {
     component.dtype().is_some() && component.encoding() != Encoding::Other
@@ -91,13 +82,7 @@ fn is_plain(component: &Component<'_>) -> bool {
 
 /// Whether it stands for the numbers of its whole object: blocks, packed floats, codes with scales.
 pub fn is_quantized(component: &Component<'_>) -> bool {
-    let object = component.object();
-    let may_be = match object.format() {
-        Format::SparseCsr | Format::SparseCoo => false,
-        Format::Dense => !is_plain(component),
-        _ => true,
-    };
-    may_be && component.role() == "data" && object.size_as(Dtype::F64).is_ok()
+    component.role() == "data" && component.object().is_quantized()
 }
 
 /// Whether its numbers can be read.

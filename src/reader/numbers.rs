@@ -23,7 +23,7 @@ use crate::convert::{convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::{decoded_limit, Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, whole_units, zeroed};
-use crate::model::dtype::{Block, Class, Dtype, Logical};
+use crate::model::dtype::{Block, Class, Dtype, Logical, Numbers};
 use crate::model::manifest::Format;
 use crate::model::structure::Groups;
 use std::ops::Range;
@@ -49,8 +49,8 @@ pub enum Selected<'a> {
     Slab(Hyperslab<'a>),
 }
 
-/// Bytes of sparse numbers or decoded codes that are read at once, where no memory is given for all of them; a
-/// multiple of those of every element.
+/// Bytes of sparse numbers or decoded codes that are read at once, where no memory is given for all of them;
+/// a multiple of those of every element.
 const WINDOW: u64 = 4 << 20;
 
 /// Some of an object's numbers.
@@ -105,6 +105,27 @@ impl<'f> Object<'f> {
             }
         }
         in_memory(size)
+    }
+
+    /// Whether its numbers are blocks, packed floats, or codes with scales, and can be decoded.
+    pub fn is_quantized(&self) -> bool {
+        let Some(data) = self.component("data") else { return false };
+        let by_itself = |logical: Logical| matches!(logical.numbers(), Numbers::OfDtype | Numbers::Float8(_));
+        let may_be = match self.format() {
+            Format::SparseCsr | Format::SparseCoo => false,
+            Format::Dense => data.known_logical().is_some_and(|logical| !by_itself(logical)),
+            Format::QuantizedGroup | Format::Blocks(_) | Format::Other(_) => true,
+        };
+        may_be && self.size_as(Dtype::F64).is_ok()
+    }
+
+    /// Whether an attribute of that key says how its numbers are quantized, so that a tensor of plain floats
+    /// does not need it.
+    pub fn is_of_quantization(&self, key: &str) -> bool {
+        const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
+        const OF_GROUPS: [&str; 7] =
+            ["axis", "bits", "block_size", "group_size", "packing", "scale_form", "zero_point"];
+        OF_BLOCKS.contains(&key) || !self.format().is_array() && OF_GROUPS.contains(&key)
     }
 
     /// Gives `body` its numbers as elements of `to`, front to back in pieces, so that it needs little memory.
@@ -243,7 +264,7 @@ impl<'f> Object<'f> {
         Ok(lost)
     }
 
-    /// How many of its numbers in a range are lost as elements of `to`, whose bytes the range counts.
+    /// How many of its numbers in a range are lost as elements of `to`. The range counts their bytes.
     pub(super) fn count_lost(&self, to: Dtype, range: Range<u64>) -> Result<u64> {
         let mut memory = zeroed(whole_units(DECODED, to.size()))?;
         let (mut at, mut lost) = (range.start, 0u64);

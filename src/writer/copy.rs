@@ -5,7 +5,7 @@
 //! those that will be decoded.
 
 use super::copy_plan::{check_plans, plan_stored, Agree, Loss, Losses, Plan, Planner};
-use super::description::{attributes_of_format, ObjectSpec, Recode};
+use super::description::{attributes_of_format, MadeOf, ObjectSpec, Recode};
 use super::shared_bytes::{swap_width, CopyKey};
 use super::state::Writer;
 use crate::container::capabilities::{Roles, SharedBytes};
@@ -66,9 +66,15 @@ impl Writer {
         losses: &mut Losses<'_, '_>,
     ) -> Result<()> {
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
-        self.check_copy(object)?;
         let blocks = quantizes_to(object, recode).map_err(in_object)?;
-        let format = blocks.map_or(object.format_name(), |_| Format::of_array(blocks));
+        let numbers = recode.floats.filter(|_| object.is_quantized());
+        if numbers.is_none() {
+            self.check_copy(object)?;
+        }
+        let format = match blocks.is_some() || numbers.is_some() {
+            true => Format::of_array(blocks),
+            false => object.format_name(),
+        };
         let spec = ObjectSpec { name, format, shape: object.shape() };
         let as_new = |e: Error| match name.as_bytes() == object.name_bytes() {
             true => in_object(e),
@@ -79,10 +85,11 @@ impl Writer {
             .map_err(as_new)?;
         let to = self.capabilities();
         let check = |key: Option<&str>, value: Value<'_>| to.check_attribute(key, value).map_err(in_object);
-        let attributes = losses.retain_attributes(attributes_of(object, blocks)?, check)?;
+        let attributes =
+            losses.retain_attributes(attributes_of(object, blocks, numbers.is_some())?, check)?;
         self.begin(&spec, attributes)?;
         let recode = Recode { blocks, ..self.canonical.recode(recode) };
-        let plans = Planner { writer: self, object, recode, losses }.plan()?;
+        let plans = Planner { writer: self, object, recode, numbers, losses }.plan()?;
         plans.iter().try_for_each(|plan| self.copy_component(plan))?;
         self.push_open_object()
     }
@@ -178,8 +185,9 @@ impl Writer {
         self.damaged = self.damaged.saturating_add(u64::from(plan.is_damaged));
         // The canonical form knows equal bytes by themselves.
         let shares = !self.canonical.is_asked() && self.capabilities().shared_bytes == SharedBytes::All;
-        let place = plan.component.stored_place().filter(|_| shares);
-        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.blocks, plan.hashes));
+        let is_whole = plan.made_of != MadeOf::Numbers || plan.component.object().format().is_array();
+        let place = plan.component.stored_place().filter(|_| shares && is_whole);
+        let key = place.map(|from| CopyKey::new(from, plan.recoded.as_ref(), plan.made_of, plan.hashes));
         if let Some(copied) = key.and_then(|key| self.copies.find(&key)) {
             let (mut entry, mut rare) = (plan.entry, plan.rare);
             (entry.offset, entry.stored_size) = (copied.offset, copied.stored_size);
@@ -371,9 +379,18 @@ fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>>
     Ok(Some(to).filter(|_| is_quantized))
 }
 
-/// The attributes of a copy: those of the object, and for blocks that it gets, or that it has in a container
-/// without attributes, their size.
-fn attributes_of(object: &Object<'_>, quantized: Option<Logical>) -> Result<Attributes> {
+/// The attributes of a copy: those of the object. One that becomes dense loses those of its quantization.
+/// Blocks that it gets, or that it has in a container without attributes, have their size.
+fn attributes_of(object: &Object<'_>, quantized: Option<Logical>, is_dense: bool) -> Result<Attributes> {
+    if is_dense {
+        let mut attributes = Attributes::default();
+        for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
+            if key.as_text().is_none_or(|key| !object.is_of_quantization(key)) {
+                attributes.push(key, value)?;
+            }
+        }
+        return Ok(attributes);
+    }
     let mut attributes = Attributes::of(object.attributes())?;
     let is_foreign = object.components().any(|component| !component.file_states_sizes());
     let format = quantized.map_or(object.format(), Format::Blocks);

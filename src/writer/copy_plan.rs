@@ -2,14 +2,14 @@
 //! written container cannot represent is left out if the caller agrees.
 
 use super::components::component_entry;
-use super::description::{ComponentSpec, LogicalSpec, Recode};
+use super::description::{ComponentSpec, LogicalSpec, MadeOf, Recode};
 use super::state::Writer;
 use crate::codec::Coding;
 use crate::container::capabilities::{IndexDtypes, LogicalTypes};
 use crate::convert;
 use crate::digest::{Algorithm, Digest, DigestOf};
 use crate::error::{broken, Cause, Error, Quoted, Result, Rule};
-use crate::model::dtype::{Class, Dtype, Logical};
+use crate::model::dtype::{Class, Dtype};
 use crate::model::manifest::{Component as Entry, Encoding, Format, LogicalType, RareNames};
 use crate::model::sort::sort_by;
 use crate::model::structure::each_index;
@@ -25,8 +25,8 @@ pub struct Plan<'f> {
     /// The form of a component that is written again: its bytes become little-endian, its bools 0 and 1, its
     /// elements of that dtype.
     pub recoded: Option<ComponentSpec<'f>>,
-    /// The block type that its floats are quantized to, if they are.
-    pub blocks: Option<Logical>,
+    /// What its elements are made of.
+    pub made_of: MadeOf,
     /// The algorithm of the digest that it gets, if it has no digest to keep.
     pub hashes: Option<Algorithm>,
     /// Its bytes do not agree with a checksum of their file.
@@ -39,8 +39,10 @@ impl Plan<'_> {
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let component = &self.component;
         let Some(ComponentSpec { dtype, .. }) = self.recoded else { return component.for_each_decoded(body) };
-        if let Some(blocks) = self.blocks {
-            return component.for_each_quantized(blocks, body);
+        match self.made_of {
+            MadeOf::Elements => {}
+            MadeOf::Floats(blocks) => return component.for_each_quantized(blocks, body),
+            MadeOf::Numbers => return component.object().for_each_number(dtype, true, body),
         }
         let from = component.dtype().unwrap_or(dtype);
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
@@ -64,7 +66,7 @@ impl Plan<'_> {
         let (component, dtype) = (&self.component, self.entry.dtype.unwrap_or(Dtype::Bool));
         let keeps_dtype = component.dtype().is_none_or(|from| from == dtype) && dtype != Dtype::Bool;
         let keeps_order = !component.entry().swaps() && !dtype.swaps(false);
-        self.blocks.is_none()
+        self.made_of == MadeOf::Elements
             && keeps_dtype
             && keeps_order
             && component.is_raw()
@@ -102,6 +104,8 @@ pub struct Planner<'p, 'f, 'c, 'a> {
     pub writer: &'p mut Writer,
     pub object: &'p Object<'f>,
     pub recode: Recode,
+    /// The dtype that all numbers of the object become, if it is quantized and becomes dense.
+    pub numbers: Option<Dtype>,
     pub losses: &'p mut Losses<'c, 'a>,
 }
 
@@ -113,13 +117,22 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         plans.try_reserve_exact(count)?;
         self.writer.manifest.components.try_reserve(count)?;
         self.writer.manifest.rare_names.try_reserve(count)?;
+        let mut damaged = 0usize;
         for component in self.object.components() {
             component.source().map_err(|error| component.wrap(error))?;
             let is_damaged = self.is_damaged(&component)?;
+            damaged = damaged.saturating_add(usize::from(is_damaged));
+            if self.numbers.is_some() {
+                continue;
+            }
             let plan = match self.dtype_to_reencode(&component)? {
                 Some(dtype) => self.plan_reencode(component, dtype)?,
                 None => self.plan_copy_of_stored(component)?,
             };
+            plans.push(Plan { hashes: plan.hashes.filter(|_| !is_damaged), is_damaged, ..plan });
+        }
+        if let (Some(dtype), Some(data)) = (self.numbers, self.object.component("data")) {
+            let (plan, is_damaged) = (self.plan_reencode(data, dtype)?, damaged > 0);
             plans.push(Plan { hashes: plan.hashes.filter(|_| !is_damaged), is_damaged, ..plan });
         }
         check_plans(self.writer, &plans, false)?;
@@ -249,14 +262,21 @@ impl<'f> Planner<'_, 'f, '_, '_> {
                 false => Ok(()),
             })?;
         }
-        let blocks = recode.blocks.filter(|_| component.is_of_floats());
+        let made_of = match (recode.blocks.filter(|_| component.is_of_floats()), self.numbers) {
+            (_, Some(_)) => MadeOf::Numbers,
+            (Some(blocks), None) => MadeOf::Floats(blocks),
+            (None, None) => MadeOf::Elements,
+        };
         let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
-        if becomes_floats && !recode.lossy {
-            component.check_conversion(dtype)?;
+        match made_of {
+            // Also that all of it can be decoded.
+            MadeOf::Numbers => object.for_each_number(dtype, recode.lossy, &mut |_| Ok(()))?,
+            _ if becomes_floats && !recode.lossy => component.check_conversion(dtype)?,
+            _ => {}
         }
-        let size = match blocks {
-            Some(_) => None, // the shape gives it
-            None => Some(convert::converted_size(
+        let size = match made_of {
+            MadeOf::Floats(_) | MadeOf::Numbers => None, // the shape gives it
+            MadeOf::Elements => Some(convert::converted_size(
                 component.size()?,
                 (from, component.known_logical().filter(|_| becomes_floats)),
                 dtype,
@@ -264,7 +284,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         };
         let spec = ComponentSpec {
             logical: match component.logical() {
-                LogicalType::Known(_) if becomes_floats || blocks.is_some() => None,
+                LogicalType::Known(_) if becomes_floats || made_of != MadeOf::Elements => None,
                 LogicalType::Known(known) if known.is_block_type() => None,
                 LogicalType::Known(known) => Some(LogicalSpec::Known(known)),
                 LogicalType::Other => component.logical_name().map(LogicalSpec::Other),
@@ -288,9 +308,11 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         entry.set_size(size);
         entry.set_size_declared(entry.encoding.has_declared_size());
         let hashes = spec.digest.unwrap_or(writer.options.digest);
-        blocks.map_or(Ok(()), |blocks| component.check_quantization(blocks))?;
+        if let MadeOf::Floats(blocks) = made_of {
+            component.check_quantization(blocks)?;
+        }
         let recoded = Some(ComponentSpec { size, ..spec });
-        Ok(Plan { component, entry, rare, recoded, blocks, hashes, is_damaged: false })
+        Ok(Plan { component, entry, rare, recoded, made_of, hashes, is_damaged: false })
     }
 }
 
@@ -329,7 +351,15 @@ pub fn plan_stored<'f>(writer: &mut Writer, component: Component<'f>) -> Result<
     entry.set_page_exclusive(false);
     entry.set_in_shard(false);
     entry.set_digest_of_decoded(to.digest_of == DigestOf::Decoded);
-    Ok(Plan { component, entry, rare, recoded: None, blocks: None, hashes: None, is_damaged: false })
+    Ok(Plan {
+        component,
+        entry,
+        rare,
+        recoded: None,
+        made_of: MadeOf::Elements,
+        hashes: None,
+        is_damaged: false,
+    })
 }
 
 /// Whether the positions of a sparse object have to become u64. They do if the container lacks one of their

@@ -209,13 +209,25 @@ pub struct Recode {
     /// The digest; the outer none for the kind that it has or, if it has no digest, the writer's; the inner
     /// one for no digest.
     pub digest: Option<Option<Algorithm>>,
-    /// The dtype of the data of dense objects of floats, also of 8 bits; none for the one that it has.
+    /// The dtype that floats become, also those of 8 bits and of quantized objects, which become dense; none
+    /// for the one that they have.
     pub floats: Option<Dtype>,
     /// Finite numbers may become infinite in that dtype; otherwise such an object is refused.
     pub lossy: bool,
-    /// The block type that the data of dense objects of floats is quantized to; none for the type that it has.
+    /// The block type that dense floats are quantized to; none for the type that they have.
     /// Not together with `floats`.
     pub blocks: Option<Logical>,
+}
+
+/// What the elements of a component that is written again are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MadeOf {
+    /// The elements of the component, one by one.
+    Elements,
+    /// Its floats, which become blocks of this type.
+    Floats(Logical),
+    /// The numbers of its object, which is quantized.
+    Numbers,
 }
 
 /// Whether an object of that name can be written.

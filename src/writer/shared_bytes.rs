@@ -3,11 +3,11 @@
 //! next multiple of the alignment, and those with equal bytes share one place, which an index by the hash of
 //! the bytes finds. In other files copies share bytes that their sources share.
 
-use super::description::{ComponentSpec, Recode};
+use super::description::{ComponentSpec, MadeOf, Recode};
 use crate::convert::swap_whole;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{fail, Error, Result};
-use crate::model::dtype::{Dtype, Logical};
+use crate::model::dtype::Dtype;
 use crate::model::manifest::{Component, Encoding, TextId};
 use crate::model::unicode::is_surely_composed;
 use crate::model::value::{Attributes, Value};
@@ -206,7 +206,7 @@ pub struct CopyKey {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Recoded {
     dtype: Dtype,
-    blocks: Option<Logical>,
+    made_of: MadeOf,
     encoding: Option<Encoding>,
     digest: Option<Algorithm>,
     size: Option<u64>,
@@ -228,16 +228,16 @@ pub struct CopyIndex {
 
 impl CopyKey {
     /// The key of a copy of unchanged stored bytes, or of bytes that are decoded and written as `recoded`,
-    /// quantized to `blocks`, with a digest by `digest`.
+    /// `made_of` its elements or others, with a digest by `digest`.
     pub fn new(
         from: StoredPlace,
         recoded: Option<&ComponentSpec<'_>>,
-        blocks: Option<Logical>,
+        made_of: MadeOf,
         digest: Option<Algorithm>,
     ) -> CopyKey {
         let recoded = recoded.map(|ComponentSpec { dtype, encoding, size, .. }| Recoded {
             dtype: *dtype,
-            blocks,
+            made_of,
             encoding: *encoding,
             digest,
             size: *size,

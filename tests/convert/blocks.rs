@@ -355,3 +355,48 @@ fn what_cannot_be_quantized_is_refused_with_its_name_and_numbers() {
     check_object(&made.find("none").unwrap(), Logical::Q4_0, &[0, 32]);
     common::verify(&made).unwrap();
 }
+
+/// Quantized objects become dense floats, with the encoding and the kind of digest that they had. Tied ones share
+/// their bytes, and what is not of the quantization stays.
+#[test]
+fn a_copy_to_floats_makes_quantized_objects_dense() {
+    let (numbers, _) = floats();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let source = common::open(common::written(&WriterOptions::default(), |w| {
+        let object = ObjectSpec { name: "one", format: "dense", shape: &[6, 512] };
+        let part = (ComponentSpec::new("data", Dtype::F32), &bytes[..]);
+        w.write_object(&object, common::pairs(r#"{"note": "mine", "axis": 7}"#), &[part]).unwrap();
+    }));
+    let digest = Some(Some(Algorithm::Sha256));
+    let recode = Recode { encoding: Some(Encoding::Zstd), digest, ..to(Logical::Q8_0) };
+    let quantized = common::open(common::written(&options(Version::V1_2), |w| {
+        ["one", "two"].iter().for_each(|name| w.copy_as(source.find("one").unwrap(), name, &recode).unwrap());
+    }));
+    for to in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::F64] {
+        let recode = Recode { floats: Some(to), ..Recode::default() };
+        let dense = common::open(common::written(&WriterOptions::default(), |w| {
+            quantized.objects().for_each(|object| w.copy_as(object, object.name(), &recode).unwrap());
+        }));
+        common::verify(&dense).unwrap();
+        for object in quantized.objects() {
+            let (made, mut numbers) = (dense.find(object.name()).unwrap(), Vec::new());
+            object
+                .for_each_number(to, false, &mut |bytes| {
+                    numbers.extend_from_slice(bytes);
+                    Ok(())
+                })
+                .unwrap();
+            let data = made.component("data").unwrap();
+            assert_eq!(
+                (made.format(), made.shape(), data.dtype()),
+                (Format::Dense, object.shape(), Some(to))
+            );
+            assert_eq!((data.encoding(), common::read(&data)), (Encoding::Zstd, numbers));
+            assert!(data.digest().unwrap().starts_with("sha256:"));
+        }
+        let [one, two] = ["one", "two"].map(|name| dense.find(name).unwrap());
+        assert_eq!(one.component("data").unwrap().offset(), two.component("data").unwrap().offset());
+        let keys: Vec<_> = one.attributes().unwrap().pairs().filter_map(|(key, _)| key.as_text()).collect();
+        assert_eq!(keys, ["note", "axis"]);
+    }
+}

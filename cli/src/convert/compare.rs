@@ -3,7 +3,6 @@
 
 use super::choice::Choice;
 use super::job::Job;
-use super::losses::is_dequantized;
 use crate::failure::{Failure, Outcome};
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::Dtype;
@@ -37,7 +36,7 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
 
 fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
     let old = choice.object;
-    let is_dequantized = choice.blocks.is_none() && job.arguments.dtype.is_some() && is_dequantized(&old);
+    let is_dequantized = choice.blocks.is_none() && job.arguments.dtype.is_some() && old.is_quantized();
     let count = if is_dequantized { 1 } else { old.components().len() };
     if old.shape() != new.shape() || count != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components differ from the input")));

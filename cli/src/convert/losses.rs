@@ -1,6 +1,5 @@
 //! What the output cannot represent: refused or, with --lossy, left out and noted. Damaged bytes: refused or,
-//! with
-//! --allow-damaged, noted.
+//! with --allow-damaged, noted.
 
 use super::choice::Choice;
 use super::job::Job;
@@ -19,12 +18,7 @@ pub fn converts(object: &Object<'_>, to: Dtype) -> bool {
     let is_other = |data: &Component<'_>| data.dtype() != Some(to) || data.known_logical().is_some();
     let first = object.components().next().filter(|_| object.format() == Format::Dense);
     let has_floats = |data: Component<'_>| data.role() == "data" && data.is_of_floats() && is_other(&data);
-    first.is_some_and(has_floats) || is_dequantized(object)
-}
-
-/// Whether `--dtype` makes a dense tensor of an object that is quantized.
-pub fn is_dequantized(object: &Object<'_>) -> bool {
-    object.component("data").is_some_and(|data| elements::is_quantized(&data))
+    first.is_some_and(has_floats) || object.is_quantized()
 }
 
 /// Compares the bytes of all components with the checksums of their file.

@@ -2,7 +2,7 @@
 
 use super::choice::Choice;
 use super::job::{shown_key, Job};
-use super::losses::{check_sources, is_dequantized};
+use super::losses::check_sources;
 use crate::elements::{self, release, restates_type};
 use crate::failure::{Failure, Outcome};
 use crate::notes::damage;
@@ -100,9 +100,9 @@ impl<'f> Tensor<'f> {
             match Tensor::of(job, container, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
-                    let is_dequantized = tensor.converted.is_some() && is_dequantized(&choice.object);
+                    let is_dequantized = tensor.converted.is_some() && choice.object.is_quantized();
                     let has_no_place = |key: Option<&str>| match is_dequantized {
-                        true => !elements::is_of_quantization(&choice.object, key),
+                        true => key.is_none_or(|key| !choice.object.is_of_quantization(key)),
                         false => !restates_type(key),
                     };
                     for (key, _) in attributes.filter(|(key, _)| has_no_place(key.as_text())) {
@@ -139,7 +139,7 @@ impl<'f> Tensor<'f> {
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
         let to = job.arguments.floats();
-        let is_dequantized = to.is_some() && is_dequantized(&object);
+        let is_dequantized = to.is_some() && object.is_quantized();
         let mut components = object.components();
         let component = match (object.format(), components.next(), components.next()) {
             (_, Some(first), _) if is_dequantized => object.component("data").unwrap_or(first),

@@ -4,7 +4,7 @@
 use super::blocks;
 use super::choice::{Choice, NOT_UTF8};
 use super::job::{Job, Written};
-use super::losses::{check_sources, converts, is_dequantized};
+use super::losses::converts;
 use super::shards;
 use crate::arguments::{self, Convert, Floats, Spec};
 use crate::elements;
@@ -16,10 +16,10 @@ use std::io::Write;
 use ztensor::error::{Error, Result};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::{element_count, Encoding, Version};
-use ztensor::model::value::{Attributes, Kind, OwnedValue, Value};
+use ztensor::model::value::{Attributes, Kind, OwnedValue};
 use ztensor::reader::{Component, File};
 use ztensor::sink::ByteSink;
-use ztensor::writer::{Algorithm, ComponentSpec, ObjectSpec, Recode, Summary, Writer, WriterOptions};
+use ztensor::writer::{Algorithm, Recode, Summary, Writer, WriterOptions};
 
 const EXTENSION: &str = "zt";
 
@@ -81,12 +81,7 @@ fn write_file(
         if job.leaves_undecodable_out(choice)? {
             continue;
         }
-        let converted = job.check_dtype(choice)?;
-        if let Some(to) = converted.filter(|_| choice.blocks.is_none() && is_dequantized(&object)) {
-            write_dequantized(job, &mut writer, choice, name, to)?;
-            object.components().for_each(|component| job.bar.inc(component.stored_size()));
-            continue;
-        }
+        job.check_dtype(choice)?;
         let recode = Recode { blocks: choice.blocks, ..recode };
         if !job.with_losses(Some(choice), |agree| writer.copy_agreed(object, name, &recode, agree))? {
             job.left_out.borrow_mut().insert(choice.name.clone());
@@ -100,47 +95,10 @@ fn write_file(
     writer.finish().map_err(at_output)
 }
 
-/// Writes the numbers of a quantized object as a dense one, a piece at a time. Damaged bytes get no digest.
-fn write_dequantized(
-    job: &Job<'_>,
-    writer: &mut Writer,
-    choice: &Choice<'_>,
-    name: &str,
-    to: Dtype,
-) -> Outcome<()> {
-    let (object, failed) = (choice.object, |e: Error| job.failure(&e));
-    let is_damaged = match check_sources(&object) {
-        Ok(()) => false,
-        Err(why) if why.is_damage() => {
-            job.allow_damage(&why)?;
-            job.note_damage(choice, false);
-            true
-        }
-        Err(why) => return Err(failed(why)),
-    };
-    let digest = is_damaged.then_some(None);
-    let mut write = || {
-        let mut attributes = Attributes::default();
-        for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-            if !elements::is_of_quantization(&object, key.as_text()) {
-                attributes.push(key, value)?;
-            }
-        }
-        writer.begin(&ObjectSpec { name, format: "dense", shape: object.shape() }, attributes)?;
-        let size = Some(object.size_as(to)?);
-        writer.component(&ComponentSpec { size, digest, ..ComponentSpec::new("data", to) })?;
-        object.for_each_number(to, true, &mut |numbers| writer.data(numbers))?;
-        writer.end()
-    };
-    write().map_err(failed)?;
-    object.components().for_each(|component| elements::release(&component));
-    Ok(())
-}
-
 /// Bytes of an object without compression, as it will be; stored ones where nobody knows.
 fn decoded_size(choice: &Choice<'_>, floats: Option<Dtype>) -> u64 {
     let object = choice.object;
-    if let Some(Ok(size)) = floats.filter(|_| is_dequantized(&object)).map(|to| object.size_as(to)) {
+    if let Some(Ok(size)) = floats.filter(|_| object.is_quantized()).map(|to| object.size_as(to)) {
         return size;
     }
     let size = |component: Component<'_>| {

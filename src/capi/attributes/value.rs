@@ -172,7 +172,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 /// Reads an array of numbers at once, or one number, without rounding.
 ///
 /// dtype: of the elements at dst. BOOL accepts bools. An integer dtype accepts integers in its range. A float
-/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The value's own (zt_value_dtype) accepts all.
+/// dtype accepts numbers that it holds exactly; F32 refuses 0.1. The one of zt_value_dtype accepts all.
 /// dst: receives zt_value_count elements (1 for a number or bool), of any alignment. Unchanged on failure.
 /// count: elements that fit at dst.
 /// Returns ZT_ERROR_BUFFER_SIZE if count is too small, ZT_ERROR_INVALID_ARGUMENT if an element does not fit;

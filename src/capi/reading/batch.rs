@@ -441,7 +441,8 @@ unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Res
         (0, ZT_WHOLE) => Ok(Selected::Whole),
         _ => Err(fail!(
             InvalidArgument,
-            "offset is {offset} and length {length}; of an object only rows, slices or all (length ZT_WHOLE) can be read"
+            "offset is {offset} and length {length}; of an object only rows, slices or all (length ZT_WHOLE) can \
+             be read"
         )),
     }
 }

@@ -95,7 +95,7 @@ impl Drop for Files {
 /// share slots; larger ones come in several pieces, in any order, and a piece may end within an element. A
 /// request larger than a slot needs temporary memory for its whole size if it is compressed, verified, of
 /// rows or a slice, or of a sparse object or groups; ZT_ERROR_LIMIT if that exceeds in_flight.
-/// Errors that the manifests show are returned as zt_read_batch returns them; errors of reading come as events.
+/// Errors that the manifests show are returned as zt_read_batch returns them; those of reading are events.
 /// Starts threads, which live until zt_load_finish. If no thread can be started, the threads that call
 /// zt_load_next read.
 #[unsafe(no_mangle)]

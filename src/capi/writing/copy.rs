@@ -26,7 +26,7 @@ pub struct zt_copy_options {
     pub encoding: zt_encoding,
     /// The digest; 0 for the kind that each component has, or the writer's option if it has none.
     pub digest: zt_digest,
-    /// Converts dense floats, also of 8 bits, to f64, f32, f16 or bf16; 0 to keep them.
+    /// Converts floats, also of 8 bits or quantized, to dense f64, f32, f16 or bf16; 0 to keep them.
     pub dtype: zt_dtype,
     /// Quantizes dense floats to the blocks that ggml's C makes: ZT_TYPE_GGUF_Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,
     /// IQ4_NL, MXFP4, TQ1_0 or TQ2_0. ZT_TYPE_NONE to keep them. Not together with dtype.
@@ -46,8 +46,8 @@ sized_struct!(zt_copy_options: name, name_length, encoding, digest, dtype, r#typ
 /// it is damaged.
 /// Returns ZT_ERROR_DIGEST_MISMATCH or ZT_ERROR_CORRUPT if the object is damaged; ZT_ERROR_UNSUPPORTED if the
 /// version cannot represent it, its name is not UTF-8, or it has an unknown type of GGUF or big-endian
-/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number (zt_read_request.lossy allows
-/// infinities), ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type, else as zt_write_dense.
+/// blocks. ZT_ERROR_LIMIT if options.dtype or type cannot hold a number,
+/// ZT_ERROR_INVALID_ARGUMENT if a row is not whole blocks of type; else as zt_write_dense.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_copy(
     writer: Option<&mut zt_writer>,
