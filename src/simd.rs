@@ -22,8 +22,8 @@ pub fn as_bytes_mut(floats: &mut [f32]) -> &mut [u8] {
 
 pub mod blocks;
 
-/// Calls `body`, which is compiled twice. Where the processor has AVX2, its loops have wider instructions. They
-/// do the same operations: none are fused.
+/// Calls `body`, which is compiled twice. Where the processor has AVX2, its loops have wider instructions.
+/// They do the same operations: none are fused.
 #[inline(always)]
 pub fn with_avx2<D, T>(body: impl Fn(D) -> T, dst: D) -> T {
     #[cfg(target_arch = "x86_64")]

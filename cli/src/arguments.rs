@@ -200,15 +200,15 @@ pub struct Convert {
     /// numbers would become infinite, nothing is written
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Floats>,
-    /// Quantize dense tensors of floats, as ggml does, to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0 or
-    /// tq2_0. TYPE is for tensors of 2 or more dimensions whose names end in "weight" and hold none of "_norm.",
-    /// "ffn_gate_inp" and "ssm_conv1d"; with --include for every chosen one of 2 or more, whatever its name. NAME=TYPE is for
-    /// tensors of that name or pattern, and NAME=keep keeps theirs; the first that matches applies. Names do not
-    /// change: a safetensors model does not become one that llama.cpp loads
+    /// Quantize dense tensors of floats, as ggml does, to q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, mxfp4, tq1_0
+    /// or tq2_0. TYPE is for tensors of 2 or more dimensions whose names end in "weight" and hold none of
+    /// "_norm.", "ffn_gate_inp" and "ssm_conv1d"; with --include for every chosen one of 2 or more, whatever
+    /// its name. NAME=TYPE is for tensors of that name or pattern, and NAME=keep keeps theirs; the first that
+    /// matches applies. Names do not change: a safetensors model does not become one that llama.cpp loads
     #[arg(long = "type", value_name = "[NAME=]TYPE", value_parser = type_rule, conflicts_with = "dtype")]
     pub types: Vec<TypeRule>,
-    /// Fail if --type cannot quantize a tensor, as its rows are not whole blocks. Without it, the tensor keeps
-    /// its type, and is listed
+    /// Fail if --type cannot quantize a tensor, as its rows are not whole blocks. Without it, the tensor
+    /// keeps its type, and is listed
     #[arg(long, requires = "types")]
     pub strict: bool,
     /// Leave out the attributes of the file

@@ -1,5 +1,5 @@
-//! Sequences of calls of zt_cache over a small file, on one thread and those of the cache: whatever is pinned has the bytes of
-//! its range, and the slots are never more than there are.
+//! Sequences of calls of zt_cache over a small file, on one thread and those of the cache: whatever is pinned
+//! has the bytes of its range, and the slots are never more than there are.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};

@@ -1,5 +1,5 @@
-//! JSON: what is parsed comes back when it is written, and serde_json takes it too. An index of shards names no file that is
-//! outside of its folder.
+//! JSON: what is parsed comes back when it is written, and serde_json takes it too. An index of shards names
+//! no file that is outside of its folder.
 #![no_main]
 
 use std::path::{Component, Path};

@@ -1,5 +1,6 @@
-//! Sequences of calls of zt_load and zt_cache over several small files at once: whatever is delivered, or pinned, has the bytes
-//! that a read of its request alone gives, and a load that is not stopped delivers all of it.
+//! Sequences of calls of zt_load and zt_cache over several small files at once: whatever is delivered, or
+//! pinned, has the bytes that a read of its request alone gives, and a load that is not stopped delivers all
+//! of it.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};

@@ -1,5 +1,5 @@
-//! Seekable zstd in zTensor 2: frames with a table that is right or bent, and any bytes. Whole, in ranges, in batches and
-//! piece by piece, it is what the released library decodes, or refused as there.
+//! Seekable zstd in zTensor 2: frames with a table that is right or bent, and any bytes. Whole, in ranges, in
+//! batches and piece by piece, it is what the released library decodes, or refused as there.
 #![no_main]
 
 use arbitrary::{Result, Unstructured};

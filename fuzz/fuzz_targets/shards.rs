@@ -1,5 +1,6 @@
-//! zTensor 2 in several files: a root with a table of shards that is right or bent, and shards that are right, bent, cut,
-//! missing or files of their own. What is read of a shard is what it has there, and no shard spoils what is not in it.
+//! zTensor 2 in several files: a root with a table of shards that is right or bent, and shards that are
+//! right, bent, cut, missing or files of their own. What is read of a shard is what it has there, and no
+//! shard spoils what is not in it.
 #![no_main]
 
 use arbitrary::Unstructured;

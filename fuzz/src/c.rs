@@ -1,5 +1,5 @@
-//! The C interface, as a C program sees it: declarations, and structs of options in memory of exactly the size that
-//! they claim, so that a sanitizer sees a byte too many.
+//! The C interface, as a C program sees it: declarations, and structs of options in memory of exactly the
+//! size that they claim, so that a sanitizer sees a byte too many.
 
 use arbitrary::{Result, Unstructured};
 use std::alloc::Layout;

@@ -1,5 +1,5 @@
-//! Loads and caches through the C interface: their structs, files that are worth being streamed, requests from an input,
-//! and what each request gives when it is read by itself.
+//! Loads and caches through the C interface: their structs, files that are worth being streamed, requests
+//! from an input, and what each request gives when it is read by itself.
 
 use crate::c::*;
 use crate::generate;
@@ -185,7 +185,8 @@ fn large() -> Vec<u8> {
     sink.take()
 }
 
-/// Files that are always the same: of several containers, with strides, deflated, of the other byte order, in blocks.
+/// Files that are always the same: of several containers, with strides, deflated, of the other byte order, in
+/// blocks.
 fn known() -> &'static [Vec<u8>] {
     static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     FILES.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Files of zTensor 2: valid ones from an input, with one thing bent afterwards if the input says so, and what the released
-//! library says of them.
+//! Files of zTensor 2: valid ones from an input, with one thing bent afterwards if the input says so, and
+//! what the released library says of them.
 
 use crate::guarded::guarded;
 use crate::item::{bend, map, text, EncodingStyle, Item};

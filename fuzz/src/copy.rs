@@ -10,8 +10,8 @@ use ztensor::model::value::{Attributes, Value};
 use ztensor::reader::{File, Object};
 use ztensor::writer::{Writer, WriterOptions};
 
-/// `sound`: the file was verified and opens strictly, so that all of it can be copied to 1.2, but for digests that nobody can
-/// make anew.
+/// `sound`: the file was verified and opens strictly, so that all of it can be copied to 1.2, but for digests
+/// that nobody can make anew.
 pub fn to_new_file(file: &File, sound: bool, random: &mut Random) {
     let version = [Version::V1_2, Version::V1_2, Version::V1_1, Version::V0_1][random.below(4) as usize];
     let sink = Sink::new(16 << 20);

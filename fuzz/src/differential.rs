@@ -1,7 +1,8 @@
-//! Our decode against that of the last release that read these versions: where both take a file, they read the same.
+//! Our decode against that of the last release that read these versions: where both take a file, they read
+//! the same.
 //!
-//! What differs by decision is left out, each with its reason. The release may fail or panic on anything: it is
-//! called by `guarded`, and only on files that we opened, whose sizes are known to be small.
+//! What differs by decision is left out, each with its reason. The release may fail or panic on anything: it
+//! is called by `guarded`, and only on files that we opened, whose sizes are known to be small.
 
 use crate::guarded::guarded;
 use released::models::Component as TheirComponent;

@@ -1,7 +1,7 @@
 //! Our readers of GGUF, npz and PyTorch's files against released ones: what both take is the same.
 //!
-//! None of them is made for files of strangers: they are called by `guarded`, and only on files that we opened, so that
-//! no size that they ask memory for is a lie. `README.md` says which are not called at all.
+//! None of them is made for files of strangers: they are called by `guarded`, and only on files that we
+//! opened, so that no size that they ask memory for is a lie. `README.md` says which are not called at all.
 
 use crate::guarded::guarded;
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
-//! safetensors: a file of the input, and our reader against the `safetensors` crate: the same files, and in them the
-//! same names, dtypes, shapes, bytes and metadata.
+//! safetensors: a file of the input, and our reader against the `safetensors` crate: the same files, and in
+//! them the same names, dtypes, shapes, bytes and metadata.
 //!
-//! Where only one of the two takes a file, the reason is looked for in its bytes, by other means than the readers' own.
+//! Where only one of the two takes a file, the reason is looked for in its bytes, by other means than the
+//! readers' own.
 
 use crate::read::check_error;
 use safetensors::{Dtype as TheirDtype, SafeTensors};

@@ -21,8 +21,8 @@ pub(crate) enum Decoding {
     Frames(Codec),
     /// An [`Array`].
     Array,
-    /// The numbers of an object, for which several components are decoded together, as elements of this dtype.
-    /// Their bytes are the decoded ones.
+    /// The numbers of an object, for which several components are decoded together, as elements of this
+    /// dtype. Their bytes are the decoded ones.
     Numbers {
         to: Dtype,
         /// A range of them is decoded without those before it.

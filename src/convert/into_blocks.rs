@@ -9,8 +9,8 @@ use crate::simd::as_bytes_mut;
 /// Numbers that are quantized at a time: 8 KiB of f32. They are whole blocks of every type.
 const PIECE_ELEMENTS: usize = 2048;
 
-/// A scale of such numbers fits in an f16, whatever the type: no scale is larger than all numbers of its block,
-/// but for rounding.
+/// A scale of such numbers fits in an f16, whatever the type: apart from rounding, no scale is larger than
+/// all numbers of its block.
 const SURELY_FITS: f32 = 32_768.0;
 
 /// Refuses a type that floats are not quantized to.

@@ -61,7 +61,8 @@ pub(crate) trait Owner: Sync {
         dst: &mut [u8],
     ) -> Result<u64>;
 
-    /// How many of its object's numbers in a range are lost as elements of `to`, whose bytes the range counts.
+    /// How many of its object's numbers in a range are lost as elements of `to`. The range counts their
+    /// bytes.
     fn count_lost_numbers(
         &self,
         component: &StoredComponent<'_>,
@@ -378,8 +379,8 @@ impl StoredComponent<'_> {
         Ok(lost)
     }
 
-    /// Gives `body` its floats as blocks. With `only_checks` it gives nothing, but fails all the same if one of
-    /// the numbers does not fit in such a block.
+    /// Gives `body` its floats as blocks. With `only_checks` it gives nothing, and only fails if one of the
+    /// numbers does not fit in such a block.
     pub fn for_each_quantized(
         &self,
         to: Logical,

@@ -218,8 +218,8 @@ impl JobReader<'_, '_> {
             self.strategy.count_stored(window.dest_size());
             return take_blocks(component, window, bytes, dst);
         }
-        // What comes from memory is taken apart while it is hot; what is far apart there is rather read block
-        // by block.
+        // Bytes from memory are taken apart in small pieces, while the processor's cache has them. Blocks
+        // that are far apart in memory are read one by one.
         let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
         let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };

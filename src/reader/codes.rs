@@ -128,8 +128,8 @@ impl<'f> Component<'f> {
         self.part_of(bytes)?.elements().map_err(|e| self.wrap(e))
     }
 
-    /// The codes in it, if only these elements are decoded. Those of a compressed component are decompressed
-    /// here, but for all of them that is done piece by piece.
+    /// The codes in it, if only these elements are decoded. Some codes of a compressed component are
+    /// decompressed here, all of them later, piece by piece.
     fn codes(&self, groups: Groups, elements: Range<u64>) -> Result<Codes<'f>> {
         let wrap = |e| self.wrap(e);
         let blob = self.blob().map_err(wrap)?;

@@ -60,7 +60,7 @@ class Weight(NamedTuple):
 
 
 def weights(file: File, refuse: bool = False, dtype: Optional[str] = None) -> Iterator[Weight]:
-    """All tensors in file order. What is no array (sparse, groups) is left out, or refused. dtype: the floats, blocks, sparse
+    """All tensors in file order. Sparse objects and groups are left out, or refused. dtype: the floats, blocks, sparse
     objects and groups as numbers of it. What cannot be converted is refused, or cannot be read."""
     several = lib.zt_part_count(file._live()) > 1
 

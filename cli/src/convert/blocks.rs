@@ -101,8 +101,8 @@ pub fn line(job: &Job<'_>) -> String {
     counts.into_iter().map(each).collect()
 }
 
-/// What the keys of a GGUF file say about its types: the version of the blocks' layouts, and the type that most
-/// quantized tensors have; of a model that had the key and is converted to floats, these.
+/// What the keys of a GGUF file say about its types: the version of the blocks' layouts, and the type that
+/// most quantized tensors have; of a model that had the key and is converted to floats, these.
 pub fn facts(job: &Job<'_>) -> Vec<(&'static str, u32)> {
     if let Some(floats) = job.arguments.dtype {
         let has_type = job.attributes().any(|(key, _)| key.as_text() == Some(FILE_TYPE));

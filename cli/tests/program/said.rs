@@ -1,4 +1,5 @@
-//! What a command does not compare, convert, cover or take along is said: in the last lines on standard error, and in JSON.
+//! What a command does not compare, convert, cover or take along is said: in the last lines on standard
+//! error, and in JSON.
 
 use crate::common;
 

@@ -35,8 +35,8 @@ impl Arguments {
     }
 }
 
-/// Bytes of the longest key of a storage. PyTorch writes a number. Keys are compared with each other, and a few
-/// bytes of a pickle repeat a long one.
+/// Bytes of the longest key of a storage. PyTorch writes a number. Keys are compared with each other, and a
+/// few bytes of a pickle repeat a long one.
 const LONGEST_KEY: usize = 256;
 
 /// What a persistent id stands for: ('storage', class, key, location, count) for a storage. Before PyTorch

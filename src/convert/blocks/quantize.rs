@@ -1,8 +1,8 @@
-//! Floats to blocks: bit for bit what the C of ggml gives that is compiled with `-ffp-contract=off`. The layouts
-//! stand beside the decoders.
+//! Floats to blocks: bit for bit what the C of ggml gives that is compiled with `-ffp-contract=off`. The
+//! layouts stand beside the decoders.
 //!
-//! Every quotient `x / d` is `x * (1 / d)`, and 0 where `d` is 0. `max` is the number of the largest magnitude,
-//! the first one of several; `amax` is its magnitude.
+//! Every quotient `x / d` is `x * (1 / d)`, and 0 where `d` is 0. `max` is the number of the largest
+//! magnitude, the first one of several; `amax` is its magnitude.
 //!
 //! | type | scale | code of a number `x` |
 //! |---|---|---|
@@ -82,8 +82,8 @@ pub(super) fn iq4_nl(x: &[f32; 32], block: &mut [u8; 18]) -> bool {
     put_f16(block, 0, d)
 }
 
-/// With each of the scales `max / -127` and `max / n`, `n` from -134 to -120, the codes are found, and for these
-/// codes the scale of the least squares, weighted by `x^2`. The first of the best is the scale.
+/// With each of the scales `max / -127` and `max / n`, `n` from -134 to -120, the codes are found, and for
+/// these codes the scale of the least squares, weighted by `x^2`. The first of the best is the scale.
 #[inline(always)]
 fn iq4_nl_scale(x: &[f32; 32], max: f32) -> f32 {
     let sums = |id: f32| {
@@ -108,8 +108,8 @@ fn iq4_nl_scale(x: &[f32; 32], max: f32) -> f32 {
     d
 }
 
-/// The code whose value is nearest, the higher one of two. Differences from the values are exact near the middle
-/// between two, so it is enough to look on which side of that middle a number is.
+/// The code whose value is nearest, the higher one of two. Differences from the values are exact near the
+/// middle between two, so it is enough to look on which side of that middle a number is.
 #[inline(always)]
 fn nearest_of_iq4(x: f32) -> u8 {
     const MIDDLES: [f32; 15] = {
@@ -126,8 +126,8 @@ fn nearest_of_iq4(x: f32) -> u8 {
 #[inline(always)]
 pub(super) fn mxfp4(x: &[f32; 32], block: &mut [u8; 17]) -> bool {
     let amax = largest(x);
-    // Below 2^-125 the exponent is negative, and ggml leaves its byte to the processor. As on x86-64 it is the
-    // lowest byte, a scale by which all codes are 0.
+    // Below 2^-125 the exponent is negative, and ggml leaves its byte to the processor. As on x86-64 it is
+    // the lowest byte, a scale by which all codes are 0.
     let e = if amax > 0.0 { (floor_of_log2(amax) + 125) as u8 } else { 0 };
     let scale = half_of_e8m0(e);
     let values = FP4.map(|value| f32::from(value) * scale);
@@ -143,12 +143,12 @@ pub(super) fn mxfp4(x: &[f32; 32], block: &mut [u8; 17]) -> bool {
     true
 }
 
-/// `floorf(log2f(x))` of a positive number. The logarithm is rounded to f32 first: a number just below a power of
-/// two counts as that power.
+/// `floorf(log2f(x))` of a positive number. The logarithm is rounded to f32 first: a number just below a
+/// power of two counts as that power.
 #[inline(always)]
 fn floor_of_log2(x: f32) -> i32 {
-    /// Up to how many units of 2^(n - 24) below 2^n a logarithm rounds to `n`: `floor(2^k * ln 2)`, where 2^k is
-    /// the power of two at or below the magnitude of what is just below `n`.
+    /// Up to how many units of 2^(n - 24) below 2^n a logarithm rounds to `n`: `floor(2^k * ln 2)`, where 2^k
+    /// is the power of two at or below the magnitude of what is just below `n`.
     const UNITS: [u64; 8] = [0, 1, 2, 5, 11, 22, 44, 88];
     let bits = f64::from(x).to_bits();
     let exponent = (bits >> 52) as i32 - 1023;
@@ -240,16 +240,16 @@ fn whole(x: f32) -> u8 {
     (if is_held { x } else { 0.0 }) as i32 as u8
 }
 
-/// The nearest integer as a byte, halves away from 0. The largest float below 0.5 is added: with 0.5 itself the
-/// sum would round up what is just below a half.
+/// The nearest integer as a byte, halves away from 0. The largest float below 0.5 is added: with 0.5 itself
+/// the sum would round up what is just below a half.
 #[inline(always)]
 fn rounded(x: f32) -> u8 {
     const BELOW_HALF: f32 = 0.499_999_97;
     whole(x + BELOW_HALF.copysign(x))
 }
 
-/// Codes in halves of bytes: of `j` in the low half of byte `j`, of `j + 16` in its high half. Returns the fifth
-/// bits of the codes.
+/// Codes in halves of bytes: of `j` in the low half of byte `j`, of `j + 16` in its high half. Returns the
+/// fifth bits of the codes.
 #[inline(always)]
 fn in_halves(x: &[f32; 32], bytes: &mut [u8], code: impl Fn(f32) -> u8) -> u32 {
     let (low, high) = x.split_at(16);
