@@ -477,10 +477,10 @@ struct zt_open_options {
     const char *shard_folder; ///< The folder of shards; NULL: the folder of the file. Copied.
     uint32_t shards; ///< When shards are opened: a ZT_SHARDS_ value of ztensor_advanced.h.
     uint32_t part; ///< 1: zt_open_model opens only the file at path. 0: the whole model.
-    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
-    uint32_t include_unlisted;
-    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
-    uint32_t allow_trailing;
+    uint32_t include_unlisted; ///< 1: include tensors that an index does not name; zt_model_get_info counts them.
+    uint32_t allow_trailing; ///< 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
+    uint32_t combine_quantized; ///< 1: show each quantized weight of a checkpoint as one object (docs/quantised.md).
+    uint32_t reserved; ///< Must be 0.
 };
 
 /// The file's mode, never ZT_MODE_AUTO: you get the mode that AUTO chose. ZT_MODE_MAP for a file in memory;

@@ -27,6 +27,9 @@ pub struct Arguments {
     /// For a model with an index: include tensors that are in its files but not in the index
     #[arg(long, global = true, display_order = 902)]
     pub include_unlisted: bool,
+    /// Show the tensors of each quantized weight as one object
+    #[arg(long, global = true, display_order = 903)]
+    pub combine: bool,
     #[command(subcommand)]
     pub command: Command,
 }

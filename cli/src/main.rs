@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         if let Some(file) = &arguments.root_certificates {
             remote::trust(file).map_err(|why| failure::Failure::at(file, why))?;
         }
-        models::choose(arguments.part, arguments.include_unlisted);
+        models::choose(arguments.part, arguments.include_unlisted, arguments.combine);
         let outcome = run(&arguments.command);
         notes::report_left_out();
         outcome

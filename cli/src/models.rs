@@ -15,19 +15,20 @@ use ztensor::reader::{File, OpenOptions};
 struct Choice {
     part: bool,
     include_unlisted: bool,
+    combine: bool,
 }
 
 static CHOICE: OnceLock<Choice> = OnceLock::new();
 
-/// Takes the global options `--part` and `--include-unlisted`.
-pub fn choose(part: bool, include_unlisted: bool) {
-    let _ = CHOICE.set(Choice { part, include_unlisted }); // once
+/// Takes the global options `--part`, `--include-unlisted` and `--combine`.
+pub fn choose(part: bool, include_unlisted: bool, combine: bool) {
+    let _ = CHOICE.set(Choice { part, include_unlisted, combine }); // once
 }
 
 /// The options with which a command opens a model.
 pub fn with_choice(options: &OpenOptions) -> OpenOptions {
-    let Choice { part, include_unlisted } = CHOICE.get().copied().unwrap_or_default();
-    OpenOptions { part, include_unlisted, ..options.clone() }
+    let Choice { part, include_unlisted, combine } = CHOICE.get().copied().unwrap_or_default();
+    OpenOptions { part, include_unlisted, combine_quantized: combine, ..options.clone() }
 }
 
 /// The paths without those that lead to a model that an earlier one leads to.

@@ -22,6 +22,11 @@ impl Validated {
         Validated(manifest)
     }
 
+    /// One in which several objects became one. Their components keep the rules that they kept.
+    pub(crate) fn combined(manifest: Manifest) -> Validated {
+        Validated(manifest)
+    }
+
     /// The manifest, to be changed.
     pub fn into_inner(self) -> Manifest {
         self.0

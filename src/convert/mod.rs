@@ -19,6 +19,7 @@ mod chunks;
 mod float;
 pub(crate) mod into_blocks;
 mod loss;
+pub(crate) mod scaled;
 
 use self::chunks::{entry, in_chunks, load, store, CHUNK_ELEMENTS};
 use crate::error::{broken, fail, Result, Rule};

@@ -191,6 +191,9 @@ pub struct Manifest {
     pub strides: Vec<u64>,
     /// The files that components may be in beside this one.
     pub shards: Vec<Shard>,
+    /// Where objects were combined: for each component the shape of the tensor that it is by itself, as the
+    /// first of its dimensions and their number. Empty elsewhere.
+    pub stored_shapes: Vec<(u32, u32)>,
     /// The attribute maps of the file and of objects.
     pub values: Tape,
     /// The attribute map of the file.

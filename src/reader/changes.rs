@@ -133,12 +133,10 @@ impl File {
     /// Whether all of a later manifest's data below the old end was there before.
     fn is_carried_over(&self, part: &FilePart, later: &Manifest) -> Result<bool> {
         let end = part.size();
-        let old = self.manifest.components.get(part.components.clone()).unwrap_or_default();
+        let old = self.parts.components_of(part, &self.manifest);
         let mut known: Vec<(u64, u64, &str)> = Vec::new();
-        known.try_reserve_exact(old.len())?;
-        known.extend(
-            old.iter().map(|c| (c.offset, c.stored_size, self.manifest.digest(c).unwrap_or_default())),
-        );
+        known.try_reserve_exact(part.components.len())?;
+        known.extend(old.map(|c| (c.offset, c.stored_size, self.manifest.digest(c).unwrap_or_default())));
         sort(&mut known);
         let is_known = |c: &crate::model::manifest::Component| {
             let place = (c.offset, c.stored_size, later.digest(c).unwrap_or_default());

@@ -12,9 +12,10 @@
 )]
 
 use super::entries::WithReader;
-use super::groups::{Decoder, Elements};
+use super::groups::Decoder;
 use super::object::{Component, Object};
 use super::view::ViewPart;
+use crate::convert::scaled::Elements;
 use crate::convert::{as_bytes, convert, converted_size};
 use crate::error::{fail, Result};
 use crate::load::{Part, StoredComponent, Taken};
@@ -63,52 +64,70 @@ impl Component<'_> {
         taken: &Taken<'_>,
         dst: &mut [u8],
     ) -> Result<u64> {
-        let width = to.size() as u64;
-        let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
-        let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
-        let mut store = |numbers: &[f32], rest: &mut &mut [u8]| -> Result<()> {
-            let numbers = as_bytes(numbers);
-            let from = (Dtype::F32, None);
-            let now = take_front(rest, converted_size(numbers.len() as u64, from, to)?)?;
-            lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
-            Ok(())
+        let in_elements = |bytes: u64| bytes.checked_div(to.size() as u64).unwrap_or(0);
+        let all = match taken {
+            Taken::From(first) => *first..first.saturating_add(dst.len() as u64),
+            Taken::Slab(slab) => slab.covering().unwrap_or_default(),
         };
-        match taken {
-            Taken::From(first) => {
-                let first = in_elements(*first);
-                let all = first..first.saturating_add(in_elements(rest.len() as u64));
-                let codes = self.codes(groups, all.clone())?;
-                codes.decode(decoder, all, &mut |numbers| store(numbers, &mut rest))?;
-            }
-            Taken::Slab(slab) => {
-                let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
-                let mut decoded = Vec::new();
-                decoded.try_reserve_exact(DECODED)?;
-                let all = slab.covering().unwrap_or_default();
-                let codes = self.codes(groups, in_elements(all.start)..in_elements(all.end))?;
-                for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
-                    let first = in_elements(piece.source_offset);
-                    let elements = first..first.saturating_add(in_elements(piece.source_size()));
-                    if piece.count == 1 {
-                        codes.decode(decoder, elements, &mut |numbers| store(numbers, &mut rest))?;
-                        continue;
-                    }
-                    decoded.clear();
-                    codes.decode(decoder, elements, &mut |numbers| {
-                        decoded.extend_from_slice(numbers); // within what was reserved
-                        Ok(())
-                    })?;
-                    let (stride, block) = (in_elements(piece.stride), in_elements(piece.block));
-                    let step = usize::try_from(stride).unwrap_or(usize::MAX);
-                    for numbers in decoded.chunks(step) {
-                        let block = numbers.len().min(usize::try_from(block).unwrap_or(usize::MAX));
-                        store(numbers.get(..block).unwrap_or_default(), &mut rest)?;
-                    }
+        let codes = self.codes(groups, in_elements(all.start)..in_elements(all.end))?;
+        fill(taken, to, dst, &mut |elements, body| codes.decode(decoder, elements, body))
+    }
+}
+
+/// Gives the function the elements of a range, in order.
+pub(super) type DecodeRange<'d> =
+    dyn FnMut(Range<u64>, &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> + 'd;
+
+/// Fills `dst` with the numbers that are taken, of those that `decode` gives. Returns how many of them that
+/// loses.
+pub(super) fn fill(
+    taken: &Taken<'_>,
+    to: Dtype,
+    dst: &mut [u8],
+    decode: &mut DecodeRange<'_>,
+) -> Result<u64> {
+    let width = to.size() as u64;
+    let in_elements = |bytes: u64| bytes.checked_div(width).unwrap_or(0);
+    let (total, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
+    let mut store = |numbers: &[f32], rest: &mut &mut [u8]| -> Result<()> {
+        let numbers = as_bytes(numbers);
+        let from = (Dtype::F32, None);
+        let now = take_front(rest, converted_size(numbers.len() as u64, from, to)?)?;
+        lost = lost.saturating_add(convert(numbers, from, to, now, total)?);
+        Ok(())
+    };
+    match taken {
+        Taken::From(first) => {
+            let first = in_elements(*first);
+            let all = first..first.saturating_add(in_elements(rest.len() as u64));
+            decode(all, &mut |numbers| store(numbers, &mut rest))?;
+        }
+        Taken::Slab(slab) => {
+            let [most, gap] = [DECODED as u64, MAX_DECODED_GAP].map(|n| n.saturating_mul(width));
+            let mut decoded = Vec::new();
+            decoded.try_reserve_exact(DECODED)?;
+            for piece in slab.windows().flat_map(|window| window.pieces(most, gap)) {
+                let first = in_elements(piece.source_offset);
+                let elements = first..first.saturating_add(in_elements(piece.source_size()));
+                if piece.count == 1 {
+                    decode(elements, &mut |numbers| store(numbers, &mut rest))?;
+                    continue;
+                }
+                decoded.clear();
+                decode(elements, &mut |numbers| {
+                    decoded.extend_from_slice(numbers); // within what was reserved
+                    Ok(())
+                })?;
+                let (stride, block) = (in_elements(piece.stride), in_elements(piece.block));
+                let step = usize::try_from(stride).unwrap_or(usize::MAX);
+                for numbers in decoded.chunks(step) {
+                    let block = numbers.len().min(usize::try_from(block).unwrap_or(usize::MAX));
+                    store(numbers.get(..block).unwrap_or_default(), &mut rest)?;
                 }
             }
         }
-        Ok(lost)
     }
+    Ok(lost)
 }
 
 impl<'f> ViewPart<'f> {
@@ -124,7 +143,7 @@ impl<'f> ViewPart<'f> {
 }
 
 impl<'f> Component<'f> {
-    fn elements_of<'b>(&self, bytes: &'b [u8]) -> Result<Elements<'b>> {
+    pub(super) fn elements_of<'b>(&self, bytes: &'b [u8]) -> Result<Elements<'b>> {
         self.part_of(bytes)?.elements().map_err(|e| self.wrap(e))
     }
 

@@ -11,9 +11,9 @@
     )
 )]
 
-use super::groups::Elements;
 use super::structure::number;
 use super::view::{CooView, CsrView, ViewPart};
+use crate::convert::scaled::Elements;
 use crate::convert::{as_bytes, convert};
 use crate::error::Result;
 use crate::load::Taken;

@@ -16,6 +16,7 @@
 )]
 
 use crate::convert::convert;
+use crate::convert::scaled::Elements;
 use crate::error::{fail, Result};
 use crate::model::dtype::{Block, Class, Dtype, Logical};
 use crate::model::manifest::element_count;
@@ -26,13 +27,6 @@ const CODES: usize = 2048;
 
 /// Scales or zeros that are widened at once.
 const WINDOW: usize = 512;
-
-/// Elements in memory.
-#[derive(Clone, Copy)]
-pub(super) struct Elements<'a> {
-    pub bytes: &'a [u8],
-    pub from: (Dtype, Option<Logical>),
-}
 
 /// Elements as 8-byte numbers; those that were asked for last, and some that follow.
 struct Window<'a> {

@@ -77,14 +77,14 @@ pub fn unfinished(end: u64, file_size: u64) -> Error {
 
 /// The gaps between the components of a file, in file order. Components that are not shown (`hidden`) leave
 /// no gap.
-pub(super) fn gaps(
-    components: &[Component],
+pub(super) fn gaps<'m>(
+    components: impl Iterator<Item = &'m Component> + Clone,
     hidden: &[Range<u64>],
     frame: &Frame,
 ) -> Result<Vec<Range<u64>>> {
     let mut taken: Vec<(u64, u64)> = Vec::new();
-    taken.try_reserve_exact(components.len().saturating_add(hidden.len()).saturating_add(2))?;
-    taken.extend(components.iter().filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
+    taken.try_reserve_exact(components.clone().count().saturating_add(hidden.len()).saturating_add(2))?;
+    taken.extend(components.filter(|c| c.stored_size > 0).map(|c| (c.offset, c.end())));
     taken.extend(hidden.iter().map(|range| (range.start, range.end)));
     let (manifest, end) = (&frame.manifest, frame.data.end);
     taken.push(if manifest.start < end { (manifest.start, manifest.end) } else { (end, end) });

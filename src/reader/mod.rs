@@ -9,6 +9,7 @@ mod borrowed_or_read;
 mod bytes;
 mod changes;
 mod checked_once;
+mod checkpoint;
 mod codes;
 mod copy_windows;
 mod entries;

@@ -14,13 +14,14 @@
 
 use super::batch::{part_of_rows, run_request, Hyperslab, Selection};
 use super::borrowed_or_read::Loaded;
+use super::checkpoint::Plan;
 use super::codes::DECODED;
 use super::entries::{Entries, Positions, TakenCells, WithReader};
-use super::groups::Elements;
 use super::object::{Component, Object};
 use crate::codec::Decoding;
+use crate::convert::scaled::Elements;
 use crate::convert::{convert, converted_size, refuse_loss, Conversion};
-use crate::error::{broken, fail, Result, Rule};
+use crate::error::{broken, fail, Error, Result, Rule};
 use crate::load::{decoded_limit, Part, Request, Slab, StoredComponent, Taken, Wanted};
 use crate::memory::{in_memory, take_front, try_box, whole_units, zeroed};
 use crate::model::dtype::{Block, Class, Dtype, Logical, Numbers};
@@ -74,6 +75,8 @@ enum Stored<'f> {
     Entries(Component<'f>, u64),
     /// As codes with scales.
     Groups(Component<'f>, Groups),
+    /// As those of a checkpoint's weight.
+    Weight(Component<'f>, Plan),
 }
 
 impl<'f> Object<'f> {
@@ -98,7 +101,10 @@ impl<'f> Object<'f> {
             Stored::Array(data) if self.has_whole_blocks(data)? => {
                 data.run(Part::Whole, Some(to), dst, data.threads())?;
             }
-            Stored::Array(main) | Stored::Entries(main, _) | Stored::Groups(main, _) => {
+            Stored::Array(main)
+            | Stored::Entries(main, _)
+            | Stored::Groups(main, _)
+            | Stored::Weight(main, _) => {
                 let threads = self.file.threads_for(size).min(main.threads_of_source());
                 let wanted = Wanted { convert: Some(to), ..Wanted::default() };
                 run_request(self.request_as(&Selected::Whole, wanted, dst)?, threads)?;
@@ -109,7 +115,9 @@ impl<'f> Object<'f> {
 
     /// Whether its numbers are blocks, packed floats, or codes with scales, and can be decoded.
     pub fn is_quantized(&self) -> bool {
-        let Some(data) = self.component("data") else { return false };
+        let Some(data) = self.component("data") else {
+            return self.format() == Format::QuantizedGroup && self.size_as(Dtype::F64).is_ok();
+        };
         let by_itself = |logical: Logical| matches!(logical.numbers(), Numbers::OfDtype | Numbers::Float8(_));
         let may_be = match self.format() {
             Format::SparseCsr | Format::SparseCoo => false,
@@ -123,8 +131,23 @@ impl<'f> Object<'f> {
     /// does not need it.
     pub fn is_of_quantization(&self, key: &str) -> bool {
         const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
-        const OF_GROUPS: [&str; 7] =
-            ["axis", "bits", "block_size", "group_size", "packing", "scale_form", "zero_point"];
+        const OF_GROUPS: [&str; 15] = [
+            "axis",
+            "bits",
+            "block_columns",
+            "block_rows",
+            "block_size",
+            "group_size",
+            "mode",
+            "nested_block_size",
+            "nested_offset",
+            "order",
+            "packing",
+            "scale_form",
+            "scheme",
+            "zero_offset",
+            "zero_point",
+        ];
         OF_BLOCKS.contains(&key) || !self.format().is_array() && OF_GROUPS.contains(&key)
     }
 
@@ -170,7 +193,7 @@ impl<'f> Object<'f> {
                 (to, size)
             }
             // Codes with scales are f32 first.
-            Stored::Groups(..) => (Dtype::F32, self.size_as(Dtype::F32)?),
+            Stored::Groups(..) | Stored::Weight(..) => (Dtype::F32, self.size_as(Dtype::F32)?),
         };
         let (mut decoded, mut converted, mut start) = (Vec::new(), Vec::new(), 0u64);
         let resize = |bytes: &mut Vec<u8>, size: u64| -> Result<()> {
@@ -231,6 +254,11 @@ impl<'f> Object<'f> {
             Stored::Entries(values, each) => (values, *each, false),
             // Codes that are compressed are decoded from the first one on.
             Stored::Groups(data, _) => (data, to.size() as u64, data.is_raw()),
+            // Those of columns are read as a whole.
+            Stored::Weight(data, plan) => {
+                let in_ranges = data.is_raw() && (plan.is_by_rows() || data.slice_for_call().is_some());
+                (data, to.size() as u64, in_ranges)
+            }
         };
         let blob = main.blob().map_err(|e| main.wrap(e))?;
         let decoding = Decoding::Numbers { to, in_ranges };
@@ -286,6 +314,7 @@ impl<'f> Object<'f> {
             (Stored::Array(data), _) => body(&mut |_, dst| self.read_cut_array(&data, to, dst)),
             (Stored::Entries(_, each), size) => self.with_entries(to, in_memory(each)?, size, body),
             (Stored::Groups(data, groups), _) => self.with_groups(&data, groups, to, body),
+            (Stored::Weight(data, plan), _) => self.with_weight(&data, &plan, to, body),
         }
     }
 
@@ -304,18 +333,12 @@ impl<'f> Object<'f> {
                 Ok((Stored::Entries(values, each), self.size_of_shape(each, to)?))
             }
             Format::QuantizedGroup => {
-                let is_absent = |key: &&&str| self.attributes().and_then(|map| map.get(key)).is_none();
-                let wanted = ["axis", "packing", "order", "zero_offset"];
-                let why = match wanted.iter().find(is_absent) {
-                    Some(key) => fail!(
-                        Unsupported,
-                        "its format is {format:?}, whose codes cannot be read without the attribute {key:?}"
-                    ),
-                    None => {
-                        fail!(Unsupported, "its format is {format:?}, which this version does not decode")
-                    }
-                };
-                Err(self.wrap(why))
+                let plan = self.plan()?;
+                if !is_float(to) {
+                    return Err(self.wrap(no_float(format, to)));
+                }
+                let size = self.size_of_shape(to.size() as u64, to)?;
+                Ok((Stored::Weight(self.required("packed_weight")?, plan), size))
             }
             Format::Other(_) => {
                 let Some(groups) = self.groups()? else {
@@ -325,10 +348,8 @@ impl<'f> Object<'f> {
                     )));
                 };
                 let data = self.required("data")?;
-                let is_float = matches!(to.class(), Class::Float | Class::Bfloat);
-                let why = if !is_float {
-                    let to = to.name();
-                    fail!(Unsupported, "numbers of {format:?} can become f64, f32, f16 or bf16, not {to}")
+                let why = if !is_float(to) {
+                    no_float(format, to)
                 } else if format == MX && data.known_logical().is_none() {
                     // Of dtype i8: the text of zTensor 2 does not state the scale that it implies.
                     fail!(Unsupported, "the text of {format:?} does not say what its i8 numbers stand for")
@@ -398,10 +419,13 @@ impl<'f> Object<'f> {
     /// Stored bytes of all its components, and the memory that decoding its numbers takes beside them.
     pub(super) fn cost_of_numbers(&self) -> (u64, u64) {
         let is_sparse = matches!(self.format(), Format::SparseCsr | Format::SparseCoo);
+        let is_by_rows = || self.plan().is_ok_and(|plan| plan.is_by_rows());
         let (mut stored, mut memory) = (0u64, (DECODED as u64).saturating_mul(8));
         for component in self.components() {
             stored = stored.saturating_add(component.stored_size());
-            let is_in_pieces = !is_sparse && component.role() == "data" && component.is_raw();
+            let is_of_codes =
+                component.role() == "data" || component.role() == "packed_weight" && is_by_rows();
+            let is_in_pieces = !is_sparse && is_of_codes && component.is_raw();
             if !is_in_pieces && component.slice_for_call().is_none() {
                 memory = memory.saturating_add(component.decoded_size().unwrap_or(0));
             }
@@ -412,6 +436,16 @@ impl<'f> Object<'f> {
         }
         (stored, memory)
     }
+}
+
+fn is_float(to: Dtype) -> bool {
+    matches!(to.class(), Class::Float | Class::Bfloat)
+}
+
+#[cold]
+fn no_float(format: &str, to: Dtype) -> Error {
+    let to = to.name();
+    fail!(Unsupported, "numbers of {format:?} can become f64, f32, f16 or bf16, not {to}")
 }
 
 impl Component<'_> {

@@ -45,7 +45,8 @@ impl File {
             Shards::OfModels | Shards::Never => None,
             Shards::OnUse | Shards::AtOpen => Some(ShardStore::Kept(try_box(FileSystem(options.mode))?)),
         };
-        File::of_one(part, manifest, Some(path), shards, budget, options)
+        let file = File::of_one(part, manifest, Some(path), shards, budget, options)?;
+        file.combined(options, Some((&FileSystem(options.mode), path)))
     }
 
     /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
@@ -64,7 +65,7 @@ impl File {
             if let Some(found) = looks.look(source.as_ref()) {
                 let (mut part, manifest) = part_of(source, found, label)?;
                 part.file.modified = modified;
-                return File::of_one(part, manifest, None, None, budget, options);
+                return File::of_one(part, manifest, None, None, budget, options)?.combined(options, None);
             }
         }
     }
@@ -83,7 +84,7 @@ impl File {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
         let (part, manifest) = read_part(source, label, &limits, &budget, true)?;
-        File::of_one(part, manifest, None, None, budget, options)
+        File::of_one(part, manifest, None, None, budget, options)?.combined(options, None)
     }
 
     /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as

@@ -76,6 +76,8 @@ pub struct OpenOptions {
     pub part: bool,
     /// Include tensors that the files of a model hold and its index does not name.
     pub include_unlisted: bool,
+    /// Show the tensors of a quantized weight as one object.
+    pub combine_quantized: bool,
 }
 
 impl OpenOptions {
@@ -134,6 +136,7 @@ impl Default for OpenOptions {
             allow_trailing: false,
             part: false,
             include_unlisted: false,
+            combine_quantized: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::recovery::{record_of, Prefix};
 use crate::container::{self, AppendRecord, Capabilities, Frame, Limits};
 use crate::error::{broken, fail, Error, Quoted, Result, Rule};
 use crate::lock::Mutex;
-use crate::model::manifest::{Container, Manifest, Position, TextId};
+use crate::model::manifest::{Component, Container, Manifest, Position, TextId};
 use crate::source::{ByteSource, Change};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -42,6 +42,14 @@ pub struct Parts {
     pub(super) first: FilePart,
     others: Vec<FilePart>,
     shard_count: usize,
+    /// The positions that objects and components had in the order of the parts, where they stand otherwise.
+    positions: Option<Positions>,
+}
+
+/// The former positions of objects and of components.
+struct Positions {
+    of_objects: Vec<u32>,
+    of_components: Vec<u32>,
 }
 
 impl FilePart {
@@ -194,7 +202,7 @@ impl FilePart {
 impl Parts {
     /// The parts of a single file.
     pub fn one(part: FilePart) -> Parts {
-        Parts { first: part, others: Vec::new(), shard_count: 0 }
+        Parts { first: part, others: Vec::new(), shard_count: 0, positions: None }
     }
 
     /// The parts of a model.
@@ -204,7 +212,21 @@ impl Parts {
         let mut others = Vec::new();
         others.try_reserve_exact(parts.len())?;
         others.extend(parts);
-        Ok(Parts { first, others, shard_count: 0 })
+        Ok(Parts { first, others, shard_count: 0, positions: None })
+    }
+
+    /// Takes the former positions of objects and components, which stand in another order now.
+    pub fn set_positions(&mut self, of_objects: Vec<u32>, of_components: Vec<u32>) {
+        self.positions = Some(Positions { of_objects, of_components });
+    }
+
+    /// The former position of a component.
+    #[inline(always)]
+    fn former_component(&self, index: usize) -> usize {
+        match &self.positions {
+            None => index,
+            Some(positions) => positions.of_components.get(index).map_or(index, |at| *at as usize),
+        }
     }
 
     /// Makes room for shards.
@@ -257,13 +279,19 @@ impl Parts {
     /// The one whose manifest has a component.
     #[inline(always)]
     pub fn of_component(&self, index: usize) -> &FilePart {
+        let index = self.former_component(index);
         match index < self.first.components.end {
             true => &self.first,
-            false => self.get(self.number_of_manifest(index)).unwrap_or(&self.first),
+            false => self.get(self.number_in_order(index)).unwrap_or(&self.first),
         }
     }
 
     fn number_of_manifest(&self, index: usize) -> usize {
+        self.number_in_order(self.former_component(index))
+    }
+
+    /// The number of the one that has a component by its former position.
+    fn number_in_order(&self, index: usize) -> usize {
         match index < self.first.components.end {
             true => 0,
             false => self.others.partition_point(|part| part.components.end <= index).saturating_add(1),
@@ -279,8 +307,24 @@ impl Parts {
         }
     }
 
+    /// The components of one of them.
+    pub fn components_of<'m>(
+        &'m self,
+        part: &'m FilePart,
+        manifest: &'m Manifest,
+    ) -> impl Iterator<Item = &'m Component> + Clone {
+        // Without former positions they follow each other.
+        let likely =
+            if self.positions.is_some() { 0..manifest.components.len() } else { part.components.clone() };
+        let entries = manifest.components.get(likely.clone()).unwrap_or_default();
+        let is_of_part = |at: usize| part.components.contains(&self.former_component(at));
+        likely.zip(entries).filter(move |(at, _)| is_of_part(*at)).map(|(_, component)| component)
+    }
+
     /// The one that has an object.
     pub fn of_object(&self, index: usize) -> &FilePart {
+        let former = self.positions.as_ref().and_then(|positions| positions.of_objects.get(index));
+        let index = former.map_or(index, |at| *at as usize);
         if index < self.first.objects.end {
             return &self.first;
         }

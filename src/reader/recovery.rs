@@ -287,7 +287,7 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     let prefix = Prefix { source, size: location.end };
     let (frame, manifest) = read_manifest(&prefix, limits)?;
     let mut zero = true;
-    for gap in manifest::gaps(&manifest.components, &[], &frame)? {
+    for gap in manifest::gaps(manifest.components.iter(), &[], &frame)? {
         for_each_chunk(source, gap, &mut |chunk| {
             zero &= chunk.iter().all(|b| *b == 0);
             Ok(())

@@ -176,9 +176,8 @@ impl<'f> Object<'f> {
                 }
                 self.check_cells(&coo, Some(verified))
             }
-            Format::QuantizedGroup | Format::Dense | Format::Blocks(_) | Format::Other(_) => {
-                self.check_parts().map(drop)
-            }
+            Format::QuantizedGroup => self.check_weight(),
+            Format::Dense | Format::Blocks(_) | Format::Other(_) => self.check_parts().map(drop),
         }
     }
 

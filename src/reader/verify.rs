@@ -169,7 +169,7 @@ impl File {
     /// How many bytes between the components (and before the manifest) are not zero, and the first.
     pub(super) fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
-        let components = self.manifest.components.get(part.components.clone()).unwrap_or_default();
+        let components = self.parts.components_of(part, &self.manifest);
         let record = match part.capabilities().zero_gaps {
             true => part.record_of_append()?,
             false => 0..0,

@@ -256,6 +256,8 @@ struct zt_open_options
     part::UInt32
     include_unlisted::UInt32
     allow_trailing::UInt32
+    combine_quantized::UInt32
+    reserved::UInt32
 end
 
 struct zt_part_info

@@ -289,6 +289,8 @@ class zt_open_options(Structure):
         ("part", c_uint32),
         ("include_unlisted", c_uint32),
         ("allow_trailing", c_uint32),
+        ("combine_quantized", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

@@ -95,7 +95,8 @@ class File(Handle, Mapping[str, Object]):
     opened ("safetensors", "GGUF", ...), all if None. progress: of verify, (done, total), may return False to stop. name: what
     messages call it. allocator, hooks: what libztensor.allocator and libztensor.thread_hooks make. shards: "on use", "at open" or
     "never" opens those of a file of zTensor 2, which shard_folder may have; "of models" is on use for open_model. part: open_model opens
-    the file alone, although it is a part of a model. include_unlisted: also tensors that its index names nowhere. All else is
+    the file alone, although it is a part of a model. include_unlisted: also tensors that its index names nowhere. combine: the
+    tensors of a quantized weight are one object. All else is
     as zt_open_options says."""
 
     def __init__(self, path: AnyPath, *, remote: Optional[dict[str, Any]] = None, **how: Any) -> None:
@@ -168,7 +169,7 @@ class File(Handle, Mapping[str, Object]):
               advice: str = "none", containers: Optional[Iterable[str]] = None, max_memory: int = 0, max_objects: int = 0,
               max_manifest_size: int = 0, max_decoded_size: int = 0, name: Optional[str] = None, progress: Progress = None,
               allocator: Any = None, hooks: Any = None, shards: str = "of models", shard_folder: Optional[AnyPath] = None,
-              part: bool = False, include_unlisted: bool = False) -> "File":
+              part: bool = False, include_unlisted: bool = False, combine: bool = False) -> "File":
         carrier = Carrier()
         wanted = options(c.zt_open_options, mode=chosen(_MODES, mode, "mode"), strict=strict, verify=verify, threads=threads,
                          advice=chosen(ADVICE, advice, "advice"), max_memory=max_memory, max_objects=max_objects,
@@ -176,6 +177,7 @@ class File(Handle, Mapping[str, Object]):
                          containers=sum(1 << chosen(CONTAINERS, one, "container") for one in containers or ()),
                          name=None if name is None else name.encode(), progress=carrier.progress(progress),
                          shards=chosen(_SHARDS, shards, "shards"), part=part, include_unlisted=include_unlisted,
+                         combine_quantized=combine,
                          shard_folder=None if shard_folder is None else os.fsencode(shard_folder))
         if allocator is not None:
             wanted.allocator = ctypes.pointer(allocator)

@@ -127,7 +127,8 @@ class Object(Handle, Mapping[str, Component]):
         carrier.check(lib.zt_read_batch(self._file._live(), ctypes.byref(request), 1, ctypes.byref(wanted), None))
         sparse = (c.ZT_FORMAT_SPARSE_CSR, c.ZT_FORMAT_SPARSE_COO)
         values = "values" if lib.zt_object_format(self._live()) in sparse else "data"
-        is_pairs = any(one and one.startswith("complex") for one in names_of(self[values]._info))
+        found = self.get(values)
+        is_pairs = found is not None and any(one and one.startswith("complex") for one in names_of(found._info))
         return made.reshape((*self.shape, 2) if is_pairs else self.shape)
 
     def tensor(self) -> Any:

@@ -60,17 +60,21 @@ pub struct zt_open_options {
     pub shards: u32,
     /// 1: zt_open_model opens only the file at path. 0: the whole model.
     pub part: u32,
-    /// 1: include tensors that an index does not name. 0: leave them out; zt_model_get_info counts them.
+    /// 1: include tensors that an index does not name; zt_model_get_info counts them.
     pub include_unlisted: u32,
-    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file. 0: reject them.
+    /// 1: accept bytes behind the content of a safetensors, npz or PyTorch file.
     pub allow_trailing: u32,
+    /// 1: show each quantized weight of a checkpoint as one object (docs/quantised.md).
+    pub combine_quantized: u32,
+    /// Must be 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
     max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
-    include_unlisted, allow_trailing
+    include_unlisted, allow_trailing, combine_quantized, reserved
 );
 
 /// A mask of what may be opened; 0 is all.
@@ -119,6 +123,7 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         allow_trailing: arg::flag(options.allow_trailing, "zt_open_options.allow_trailing")?,
         part: arg::flag(options.part, "zt_open_options.part")?,
         include_unlisted: arg::flag(options.include_unlisted, "zt_open_options.include_unlisted")?,
+        combine_quantized: arg::flag(options.combine_quantized, "zt_open_options.combine_quantized")?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,
             // SAFETY: "shard_folder: NUL-ended".

@@ -126,7 +126,8 @@ fn open_files(
     let joined = join_all(read, &files, &mut info, &context, fixed);
     let (parts, manifest) = joined.map_err(|e| e.within(format_args!("{label}")))?;
     info.passed_over = files.passed_over;
-    File::of_parts(parts, Some(label), manifest, info, shards, budget, options)
+    let file = File::of_parts(parts, Some(label), manifest, info, shards, budget, options)?;
+    file.combined(options, files.paths.first().map(|path| (store, path.as_path())))
 }
 
 /// One file of all that were read, if they agree.

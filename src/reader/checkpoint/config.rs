@@ -1,0 +1,219 @@
+//! What a model's `config.json` says of how its weights are quantized. It is as hostile as any file.
+
+use crate::container::json;
+use crate::error::{broken, fail, try_format, Cause, Error, Result, Rule};
+use crate::io::path;
+use crate::memory::{in_memory, zeroed, Budget};
+use crate::model::sort::sort_by;
+use crate::model::value::{Kind, OwnedValue, Value};
+use crate::reader::store::Store;
+use std::path::Path;
+
+/// Larger configurations are not read.
+const MAX_SIZE: u64 = 4 << 20;
+/// Bytes of memory that a parsed text takes at most, as a multiple of the text.
+const PARSED: u64 = 16;
+/// The most forms of weights in one configuration of compressed-tensors.
+const MAX_FORMS: usize = 64;
+
+/// What is known of a quantization. All is taken out of the files once: a search in them takes as long as they
+/// are large.
+#[derive(Default)]
+pub struct Config {
+    /// The tool; empty where nothing says it.
+    pub method: String,
+    pub bits: Option<u64>,
+    /// -1 if each row has one scale.
+    pub group_size: Option<i64>,
+    pub checkpoint_format: Option<String>,
+    pub version: Option<String>,
+    /// Rows and columns that have a scale in common.
+    pub block: Option<[u64; 2]>,
+    /// The forms of weights that compressed-tensors lists, each once.
+    pub forms: Vec<Form>,
+    /// What MLX says of all modules, and of single ones, sorted by their names.
+    pub mlx: Option<MlxForm>,
+    mlx_modules: Vec<(String, MlxForm)>,
+    is_there: bool,
+    /// Why a file could not be read.
+    broken: Option<Error>,
+}
+
+/// One form of weights of compressed-tensors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Form {
+    pub bits: u64,
+    pub group_size: Option<u64>,
+    pub is_symmetric: bool,
+}
+
+/// How MLX quantized a module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MlxForm {
+    pub bits: Option<u64>,
+    pub group_size: Option<u64>,
+    pub mode: MlxMode,
+}
+
+/// The codes of MLX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MlxMode {
+    /// Integers, with a scale and what is added.
+    #[default]
+    Affine,
+    Mxfp4,
+    Mxfp8,
+    Nvfp4,
+    /// One that this version does not know.
+    Other,
+}
+
+impl Config {
+    /// Reads the files beside a model.
+    pub fn read(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Config> {
+        let mut config = Config::default();
+        for name in ["config.json", "hf_quant_config.json"] {
+            let read = read_file(store, &path::join(folder, Path::new(name))?, budget);
+            match read.map_err(|e| e.within(format_args!("{name}"))) {
+                Ok(None) => {}
+                Ok(Some(value)) if name == "config.json" => config.take(value.get())?,
+                Ok(Some(value)) => config.take_modelopt(value.get())?,
+                Err(e) if matches!(e.cause(), Cause::OutOfMemory | Cause::Limit) => return Err(e),
+                Err(e) => config.broken = config.broken.or(Some(e)),
+            }
+        }
+        Ok(config)
+    }
+
+    fn take(&mut self, file: Value<'_>) -> Result<()> {
+        let map_of = |key: &str| file.get(key).filter(|map| map.as_map().is_some());
+        if let Some(map) = map_of("quantization") {
+            self.take_mlx(map)?;
+        }
+        let Some(map) = map_of("quantization_config").or_else(|| map_of("compression_config")) else {
+            return Ok(());
+        };
+        self.is_there = true;
+        self.method = text(map, "quant_method")?.unwrap_or_default();
+        self.bits = map.get("bits").and_then(Value::as_u64);
+        self.group_size = map.get("group_size").and_then(Value::as_i64);
+        self.checkpoint_format = text(map, "checkpoint_format")?;
+        self.version = text(map, "version")?;
+        self.block = map.get("weight_block_size").and_then(numbers);
+        self.take_forms(map)
+    }
+
+    fn take_modelopt(&mut self, file: Value<'_>) -> Result<()> {
+        if self.method.is_empty() && file.get("quantization").is_some() {
+            self.is_there = true;
+            self.method = try_format(format_args!("modelopt"))?;
+        }
+        Ok(())
+    }
+
+    fn take_mlx(&mut self, map: Value<'_>) -> Result<()> {
+        let form = |map: Value<'_>| MlxForm {
+            bits: map.get("bits").and_then(Value::as_u64),
+            group_size: map.get("group_size").and_then(Value::as_u64),
+            mode: match map.get("mode") {
+                None => MlxMode::Affine,
+                Some(mode) => match mode.as_text() {
+                    Some("affine") => MlxMode::Affine,
+                    Some("mxfp4") => MlxMode::Mxfp4,
+                    Some("mxfp8") => MlxMode::Mxfp8,
+                    Some("nvfp4") => MlxMode::Nvfp4,
+                    _ => MlxMode::Other,
+                },
+            },
+        };
+        self.is_there = true;
+        self.mlx = Some(form(map));
+        for (module, own) in map.pairs() {
+            if let (Some(module), true) = (module.as_text(), own.as_map().is_some()) {
+                self.mlx_modules.try_reserve(1)?;
+                self.mlx_modules.push((try_format(format_args!("{module}"))?, form(own)));
+            }
+        }
+        sort_by(&mut self.mlx_modules, |(a, _), (b, _)| a.cmp(b));
+        Ok(())
+    }
+
+    fn take_forms(&mut self, map: Value<'_>) -> Result<()> {
+        let groups = map.get("config_groups");
+        for (_, group) in groups.into_iter().flat_map(Value::pairs) {
+            let Some(weights) = group.get("weights") else { continue };
+            let Some(bits) = weights.get("num_bits").and_then(Value::as_u64) else { continue };
+            let group_size = weights.get("group_size").and_then(Value::as_u64).filter(|size| *size > 0);
+            let is_symmetric = !matches!(weights.get("symmetric").map(Value::kind), Some(Kind::Bool(false)));
+            let form = Form { bits, group_size, is_symmetric };
+            if self.forms.contains(&form) {
+                continue;
+            }
+            if self.forms.len() >= MAX_FORMS {
+                return Err(fail!(Limit, "config.json lists more than {MAX_FORMS} forms of weights"));
+            }
+            self.forms.try_reserve(1)?;
+            self.forms.push(form);
+        }
+        Ok(())
+    }
+
+    /// An error that says what the configuration lacks.
+    #[cold]
+    pub fn lacks(&self, what: &str) -> Error {
+        match &self.broken {
+            Some(why) => why.again(),
+            None if self.is_there => {
+                fail!(Unsupported, "config.json beside the model does not say the {what}")
+            }
+            None => fail!(
+                Unsupported,
+                "the {what} is not known: there is no config.json with a quantization_config beside the model"
+            ),
+        }
+    }
+
+    /// What MLX says of a module: of it alone, or of all.
+    pub fn mlx_form(&self, module: &[u8]) -> Option<MlxForm> {
+        let all = self.mlx?;
+        let found = self.mlx_modules.binary_search_by(|(name, _)| name.as_bytes().cmp(module));
+        found.ok().and_then(|at| self.mlx_modules.get(at)).map(|(_, form)| *form).or(Some(all))
+    }
+}
+
+fn text(map: Value<'_>, key: &str) -> Result<Option<String>> {
+    map.get(key).and_then(Value::as_text).map(|text| try_format(format_args!("{text}"))).transpose()
+}
+
+/// Two numbers.
+pub fn numbers(list: Value<'_>) -> Option<[u64; 2]> {
+    let Kind::Array(items) = list.kind() else { return None };
+    match (items.len(), items.get(0)?.as_u64(), items.get(1)?.as_u64()) {
+        (2, Some(a), Some(b)) => Some([a, b]),
+        _ => None,
+    }
+}
+
+/// The value of a JSON file; none where there is no such file.
+fn read_file(store: &dyn Store, path: &Path, budget: &Budget) -> Result<Option<OwnedValue>> {
+    let source = match store.open(path) {
+        Ok(opened) => opened.source,
+        Err(e) if e.cause() == Cause::NoFile => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let size = source.size();
+    if size > MAX_SIZE {
+        return Err(fail!(Unsupported, "it has {size} bytes, and at most {MAX_SIZE} are read"));
+    }
+    budget.charge(size.saturating_mul(PARSED), "config.json")?;
+    let mut bytes = zeroed(in_memory(size)?)?;
+    source.read_at(0, &mut bytes)?;
+    parse(&bytes).map(Some)
+}
+
+/// A JSON text.
+pub fn parse(bytes: &[u8]) -> Result<OwnedValue> {
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| broken!(Rule::QuantizedGeometry, "it is no JSON: it is not UTF-8"))?;
+    json::parse(text).map_err(|e| broken!(Rule::QuantizedGeometry, "it is no JSON: {e}"))
+}

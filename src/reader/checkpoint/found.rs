@@ -1,0 +1,215 @@
+//! The tensors of a checkpoint that belong to one weight, and what is found out of them when the file is opened.
+
+use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
+use crate::memory::{in_memory, zeroed};
+use crate::model::dtype::{Dtype, Logical};
+use crate::reader::object::{Component, Object};
+
+/// The most bytes that are read of a tensor when a file is opened: those that say how a weight is stored.
+const MAX_TEXT: u64 = 4096;
+
+/// The most tensors of one weight.
+/// cbindgen:ignore
+pub const MAX_PARTS: usize = 18;
+
+/// A tensor of a weight.
+pub struct Part {
+    /// What follows the name of the module in its name.
+    pub suffix: &'static str,
+    /// Its role as a component.
+    pub role: &'static str,
+    /// No tensor that is a weight by itself has such a name, so that it alone shows the scheme.
+    pub is_sure: bool,
+}
+
+/// Tensors of one weight by the parts of a scheme.
+pub struct Found<'f> {
+    pub parts: &'static [Part],
+    /// The name of the module.
+    pub module: &'f [u8],
+    /// In the order of the parts.
+    pub tensors: [Option<Object<'f>>; MAX_PARTS],
+}
+
+/// A tensor of a checkpoint.
+#[derive(Clone, Copy)]
+pub struct Tensor<'f> {
+    role: &'static str,
+    object: Object<'f>,
+}
+
+/// What an object says of the weight that it shows.
+#[derive(Default)]
+pub struct Description {
+    shape: [u64; 3],
+    rank: usize,
+    attributes: [(&'static str, Attribute); 10],
+    count: usize,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Attribute {
+    #[default]
+    Nothing,
+    Number(u64),
+    Float(f64),
+    Text(&'static str),
+}
+
+impl Description {
+    /// Of a weight of that shape, of at most three dimensions.
+    pub fn of(shape: &[u64]) -> Result<Description> {
+        let mut description = Description { rank: shape.len(), ..Description::default() };
+        match description.shape.get_mut(..shape.len()) {
+            Some(dimensions) => dimensions.copy_from_slice(shape),
+            None => {
+                return Err(broken!(Rule::QuantizedGeometry, "it has {} dimensions, not 2 or 3", shape.len()))
+            }
+        }
+        Ok(description)
+    }
+
+    /// With an attribute.
+    pub fn with(mut self, key: &'static str, value: Attribute) -> Result<Description> {
+        match self.attributes.get_mut(self.count) {
+            Some(place) => *place = (key, value),
+            None => return Err(fail!(Internal, "a weight has too many attributes")),
+        }
+        self.count = self.count.saturating_add(1);
+        Ok(self)
+    }
+
+    /// With a number.
+    pub fn with_number(self, key: &'static str, number: u64) -> Result<Description> {
+        self.with(key, Attribute::Number(number))
+    }
+
+    pub fn shape(&self) -> &[u64] {
+        self.shape.get(..self.rank).unwrap_or_default()
+    }
+
+    pub fn attributes(&self) -> &[(&'static str, Attribute)] {
+        self.attributes.get(..self.count).unwrap_or_default()
+    }
+}
+
+impl<'f> Found<'f> {
+    /// The tensor of a role, if there is one.
+    pub fn tensor(&self, role: &'static str) -> Option<Tensor<'f>> {
+        let parts = self.parts.iter().zip(&self.tensors);
+        let mut found = parts.filter(|(part, _)| part.role == role).filter_map(|(_, object)| *object);
+        found.next().map(|object| Tensor { role, object })
+    }
+
+    /// The tensor of a role, or an error that names the one that is missing.
+    pub fn required(&self, role: &'static str) -> Result<Tensor<'f>> {
+        self.tensor(role).ok_or_else(|| self.is_missing(role))
+    }
+
+    #[cold]
+    fn is_missing(&self, role: &str) -> Error {
+        match self.name_of(role) {
+            Ok(name) => broken!(Rule::ComponentMissing, "there is no tensor {name}, which has its {role}"),
+            Err(e) => e,
+        }
+    }
+
+    /// The name of the tensor of a role, in quotes.
+    pub fn name_of(&self, role: &str) -> Result<String> {
+        let suffix = self.parts.iter().find(|part| part.role == role).map_or("", |part| part.suffix);
+        let mut name = Vec::new();
+        name.try_reserve_exact(self.module.len().saturating_add(suffix.len()))?;
+        name.extend_from_slice(self.module);
+        name.extend_from_slice(suffix.as_bytes());
+        try_format(format_args!("{}", Quoted(&name)))
+    }
+
+    /// Its codes as a matrix.
+    pub fn matrix(&self) -> Result<(Tensor<'f>, [u64; 2])> {
+        let codes = self.required("packed_weight")?;
+        let shape = codes.matrix()?;
+        Ok((codes, shape))
+    }
+}
+
+impl<'f> Tensor<'f> {
+    pub fn shape(&self) -> &'f [u64] {
+        self.object.shape()
+    }
+
+    fn component(&self) -> Result<Component<'f>> {
+        self.object.component("data").ok_or_else(|| fail!(Internal, "a tensor without data"))
+    }
+
+    /// The type of its elements.
+    pub fn element_type(&self) -> (Option<Dtype>, Option<Logical>) {
+        let component = self.object.component("data");
+        component.map_or((None, None), |data| (data.dtype(), data.known_logical()))
+    }
+
+    /// How many elements it has.
+    pub fn count(&self) -> u64 {
+        self.object.element_count().unwrap_or(u64::MAX)
+    }
+
+    /// Its shape of two dimensions.
+    pub fn matrix(&self) -> Result<[u64; 2]> {
+        let shape = self.shape();
+        let pair = <[u64; 2]>::try_from(shape);
+        pair.map_err(|_| self.wrong(format_args!("its shape is {shape:?}, not one of two dimensions")))
+    }
+
+    /// An error of the tensor.
+    #[cold]
+    pub fn wrong(&self, what: std::fmt::Arguments<'_>) -> Error {
+        broken!(Rule::QuantizedGeometry, "component {:?}: {what}", self.role)
+    }
+
+    /// The bytes of a small tensor.
+    fn bytes(&self) -> Result<Vec<u8>> {
+        let component = self.component()?;
+        let size = component.size()?;
+        if size > MAX_TEXT {
+            return Err(self.wrong(format_args!("it has {size} bytes, and at most {MAX_TEXT} are expected")));
+        }
+        let mut bytes = zeroed(in_memory(size)?)?;
+        component.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The text that its bytes are.
+    pub fn text(&self) -> Result<String> {
+        match (self.element_type(), String::from_utf8(self.bytes()?)) {
+            ((Some(Dtype::U8), None), Ok(text)) => Ok(text),
+            _ => Err(self.wrong(format_args!("it is no text of U8"))),
+        }
+    }
+
+    /// Its elements, which are at most `N` integers and not negative. None stands for each that is missing.
+    pub fn numbers<const N: usize>(&self) -> Result<[Option<u64>; N]> {
+        let bytes = self.bytes()?;
+        let mut numbers = [None; N];
+        let (Some(dtype), None) = self.element_type() else {
+            return Err(self.wrong(format_args!("its type is unknown")));
+        };
+        if !dtype.is_integer() || self.count() > N as u64 {
+            let (name, shape) = (dtype.name(), self.shape());
+            return Err(self.wrong(format_args!("it is {name} of shape {shape:?}, not at most {N} integers")));
+        }
+        crate::model::structure::each_index(dtype, &bytes, 0, |number, at| {
+            let place = usize::try_from(at).ok().and_then(|at| numbers.get_mut(at));
+            place.into_iter().for_each(|place| *place = Some(number));
+            Ok(())
+        })?;
+        Ok(numbers)
+    }
+
+    /// Its only element as an integer.
+    pub fn number(&self) -> Result<u64> {
+        match self.numbers::<1>()? {
+            [Some(number)] => Ok(number),
+            [None] => Err(self.wrong(format_args!("it has no element"))),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Floats of 4 bits, two in a byte, the low half first, with a scale for each 32 or 16 of a row.
+
+use super::config::Config;
+use super::found::{Description, Found, Tensor};
+use super::plan::{is_float, steps, Operation, Plan, Table};
+use crate::convert::scaled::{Formula, Order, Packed};
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::reader::object::Object;
+
+/// Elements that have a scale in common.
+const MX_GROUP: u64 = 32;
+const NV_GROUP: u64 = 16;
+
+/// Columns of codes that are in half as many bytes, and the scales that these take.
+fn describe_of(shape: &[u64], columns: u64, scales: &Tensor<'_>, group: u64) -> Result<Description> {
+    let rows = shape.split_last().map_or(&[][..], |(_, rows)| rows);
+    let fits = scales
+        .shape()
+        .split_last()
+        .is_some_and(|(groups, of)| of == rows && groups.checked_mul(group) == Some(columns));
+    if !fits {
+        return Err(scales.wrong(format_args!(
+            "its shape is {:?}, but rows {rows:?} of {columns} columns have a scale for each {group}",
+            scales.shape()
+        )));
+    }
+    let mut whole = [0u64; 3];
+    let rank = shape.len();
+    match whole.get_mut(..rank) {
+        Some(place) => place.copy_from_slice(shape),
+        None => {
+            return Err(scales.wrong(format_args!("it has {rank} dimensions, and at most 3 are possible")))
+        }
+    }
+    whole.iter_mut().skip(rank.saturating_sub(1)).take(1).for_each(|last| *last = columns);
+    let described = Description::of(whole.get(..rank).unwrap_or_default())?;
+    described.with_number("bits", 4)?.with_number("group_size", group)
+}
+
+/// Two in each element of the codes.
+pub fn describe_mx(found: &Found<'_>, _: &Config) -> Result<Description> {
+    let (codes, [_, half]) = found.matrix()?;
+    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, MX_GROUP)
+}
+
+/// The same, with scales of f8_e4m3fn and one for all of them.
+pub fn describe_nv(found: &Found<'_>, _: &Config) -> Result<Description> {
+    let (codes, [_, half]) = found.matrix()?;
+    let global = found.required("global_scale")?;
+    if global.count() != 1 {
+        return Err(
+            global.wrong(format_args!("its shape is {:?}, and it has to have one element", global.shape()))
+        );
+    }
+    describe_of(codes.shape(), half.saturating_mul(2), &found.required("scales")?, NV_GROUP)
+}
+
+/// Codes of I8, two in each, or of F4, whose shape may count either.
+pub fn describe_scale(found: &Found<'_>, _: &Config) -> Result<Description> {
+    let (codes, [_, last]) = found.matrix()?;
+    let scales = found.required("scales")?;
+    let of_scales = scales.matrix()?[1].saturating_mul(MX_GROUP);
+    let is_packed = codes.element_type().1.is_none() || last != of_scales;
+    let columns = if is_packed { last.saturating_mul(2) } else { last };
+    describe_of(codes.shape(), columns, &scales, MX_GROUP)
+}
+
+/// Experts: codes [E, R, C / 32, 16], scales [E, R, C / 32].
+pub fn describe_blocks(found: &Found<'_>, _: &Config) -> Result<Description> {
+    let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
+    let shape = codes.shape();
+    let [experts, rows, groups, bytes] = *shape else {
+        return Err(
+            codes.wrong(format_args!("its shape is {shape:?}, not one of experts, rows, groups and bytes"))
+        );
+    };
+    if bytes.checked_mul(2) != Some(MX_GROUP) {
+        return Err(codes.wrong(format_args!("its groups have {bytes} bytes, not 16")));
+    }
+    let columns = groups.checked_mul(MX_GROUP);
+    let columns = columns.ok_or_else(|| codes.wrong(format_args!("it has more than 2^64 columns")))?;
+    describe_of(&[experts, rows, columns], columns, &scales, MX_GROUP)
+}
+
+fn plan(object: &Object<'_>) -> Result<Plan> {
+    let [rows, columns] = object.rows_and_columns()?;
+    let group = object.attribute("group_size")?;
+    let codes = Packed::in_rows(rows, columns, 4, Order::Low);
+    object.expect_codes(&codes)?;
+    let count = object.elements_of("scales")?;
+    let groups = columns.checked_div(group).unwrap_or(0);
+    let wanted = rows.checked_mul(groups).filter(|_| groups.checked_mul(group) == Some(columns));
+    object.expect("scales", wanted, "its groups")?;
+    // A row of one group has one scale.
+    let steps = steps(count, rows, columns, Some(group).filter(|_| groups > 1));
+    let steps = steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))?;
+    Ok(Plan { table: Table::Fp4, ..Plan::new(codes, Formula::Table, steps) })
+}
+
+/// The scales are powers of two.
+pub fn plan_mx(object: &Object<'_>) -> Result<Plan> {
+    let is_power =
+        |dtype, logical| (dtype, logical) == (Some(Dtype::U8), None) || logical == Some(Logical::F8E8m0);
+    object.expect_type("scales", is_power, "u8 or f8_e8m0")?;
+    Ok(Plan { scale_type: Some(Logical::F8E8m0), ..plan(object)? })
+}
+
+fn plan_nv(object: &Object<'_>, operation: Operation) -> Result<Plan> {
+    object.expect_type("scales", is_float, "a float")?;
+    object.expect_type("global_scale", is_float, "a float")?;
+    object.expect("global_scale", Some(1), "all groups together")?;
+    Ok(Plan { factor: Some(("global_scale", operation)), ..plan(object)? })
+}
+
+/// The scales are divided by one for all.
+pub fn plan_nv_over(object: &Object<'_>) -> Result<Plan> {
+    plan_nv(object, Operation::Over)
+}
+
+/// The scales are multiplied with one for all.
+pub fn plan_nv_times(object: &Object<'_>) -> Result<Plan> {
+    plan_nv(object, Operation::Times)
+}

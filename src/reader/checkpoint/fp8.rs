@@ -1,0 +1,72 @@
+//! Floats of 8 bits with a scale for each block, each row, or the whole weight: `w * s`.
+
+use super::config::Config;
+use super::found::{Description, Found};
+use super::plan::{is_float, Plan, Table};
+use crate::convert::scaled::{Formula, Packed, Steps};
+use crate::error::{broken, Result, Rule};
+use crate::model::dtype::Logical;
+use crate::reader::object::Object;
+
+/// The block where no configuration says another one.
+const USUAL_BLOCK: [u64; 2] = [128, 128];
+
+/// Scales of blocks.
+pub fn describe_blocks(found: &Found<'_>, config: &Config) -> Result<Description> {
+    let (codes, [rows, columns]) = found.matrix()?;
+    let scales = found.required("scales")?;
+    let shape = scales.shape();
+    let block = config.block.unwrap_or(USUAL_BLOCK);
+    let [height, width] = block.map(|side| side.max(1));
+    let block = match shape {
+        [] | [1] => [rows, columns],
+        _ if shape == [rows.div_ceil(height), columns.div_ceil(width)] => [height, width],
+        _ => {
+            return Err(scales.wrong(format_args!(
+                "its shape is {shape:?}, but {rows} rows and {columns} columns in blocks of {height} x {width} take \
+                 {:?}",
+                [rows.div_ceil(height), columns.div_ceil(width)]
+            )))
+        }
+    };
+    description(codes.shape(), block)
+}
+
+/// A scale for each row, or for all.
+pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
+    let (codes, [rows, columns]) = found.matrix()?;
+    let scales = found.required("scales")?;
+    let shape = scales.shape();
+    let block = match shape {
+        [] | [1] => [rows, columns],
+        [count] | [count, 1] if *count == rows => [1, columns],
+        _ => {
+            return Err(scales.wrong(format_args!(
+                "its shape is {shape:?}, but {rows} rows have a scale each, or one together"
+            )))
+        }
+    };
+    description(codes.shape(), block)
+}
+
+fn description(shape: &[u64], [height, width]: [u64; 2]) -> Result<Description> {
+    let described = Description::of(shape)?.with_number("bits", 8)?;
+    described.with_number("block_rows", height.max(1))?.with_number("block_columns", width.max(1))
+}
+
+/// A plan for any of them.
+pub fn plan(object: &Object<'_>) -> Result<Plan> {
+    let [rows, columns] = object.rows_and_columns()?;
+    let [height, width] = [object.attribute("block_rows")?.max(1), object.attribute("block_columns")?.max(1)];
+    let groups = columns.div_ceil(width);
+    object.expect("scales", rows.div_ceil(height).checked_mul(groups), "the blocks")?;
+    object.expect_type("scales", is_float, "a float")?;
+    let is_wide = groups > 1;
+    let scales = Steps { rows: height, columns: width, row_step: groups, column_step: u64::from(is_wide) };
+    let codes = Packed::bytes(rows, columns);
+    object.expect_codes(&codes)?;
+    let logical: Option<Logical> = object.required("packed_weight")?.known_logical();
+    let logical =
+        logical.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its codes are no floats of 8 bits"))?;
+    Ok(Plan { table: Table::Float8(logical), ..Plan::new(codes, Formula::Table, scales) })
+}

@@ -1,0 +1,82 @@
+//! HQQ: integers whose zeros are floats: `(q - z) * s`. The weight is cut into groups, and several groups stand
+//! in the same bytes.
+
+use super::config::Config;
+use super::found::{Attribute, Description, Found};
+use super::plan::{is_float, Plan};
+use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::reader::object::Object;
+
+pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
+    for role in ["packed_weight", "scales", "zeros", "encoded_state_dict"] {
+        found.required(role)?;
+    }
+    let stated = found.required("shape")?;
+    let [Some(rows), Some(columns)] = stated.numbers::<2>()? else {
+        return Err(stated.wrong(format_args!("it has less than two elements")));
+    };
+    let [bits, group, axis] = ["nbits", "group_size", "axis"].map(|role| found.required(role)?.number());
+    let (bits, group, axis) = (bits?, group?, axis?);
+    let name = found.required("packing")?.text()?;
+    let packing = match (bits, name.as_str()) {
+        (1, "1bit_u8") => "1bit_u8",
+        (2, "2bit_u8") => "2bit_u8",
+        (3, "3bit_32") => "3bit_32",
+        (4, "4bit_u8") => "4bit_u8",
+        (8, "8bit_u8") => "8bit_u8",
+        _ => return Err(fail!(Unsupported, "its packing is {name:?} of {bits} bits, which is not known")),
+    };
+    if axis > 1 {
+        return Err(fail!(Unsupported, "its axis is {axis}, and 0 and 1 can be read"));
+    }
+    let described = Description::of(&[rows, columns])?.with_number("bits", bits)?;
+    let described = described.with_number("group_size", group)?.with_number("axis", axis)?;
+    described.with("packing", Attribute::Text(packing))
+}
+
+pub fn plan(object: &Object<'_>) -> Result<Plan> {
+    let count = object.element_count();
+    let count = count.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its shape exceeds 64 bits"))?;
+    let (bits, group, axis) = (object.bits()?, object.attribute("group_size")?, object.attribute("axis")?);
+    let groups = count.checked_div(group).filter(|groups| groups.checked_mul(group) == Some(count));
+    let Some(groups) = groups else {
+        return Err(broken!(
+            Rule::QuantizedGeometry,
+            "its {count} elements are not cut into groups of {group}"
+        ));
+    };
+    let (unit, of_unit) =
+        if bits == 3 { (4, 10) } else { (1, 8u64.checked_div(u64::from(bits)).unwrap_or(1)) };
+    object.expect_type(
+        "packed_weight",
+        if unit == 4 {
+            |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None)
+        } else {
+            |dtype, logical| (dtype, logical) == (Some(Dtype::U8), None)
+        },
+        if unit == 4 { "i32" } else { "u8" },
+    )?;
+    let packed =
+        |form, rows, columns| Packed { form, bits, order: Order::Low, is_transposed: false, rows, columns };
+    let (codes, steps) = if axis == 1 {
+        // Rows are groups. Those that stand in the same bytes follow each other: they are one long row.
+        let height = groups.div_ceil(of_unit);
+        let columns = height.saturating_mul(group);
+        let steps = Steps { rows: 1, columns: group.max(1), row_step: height, column_step: 1 };
+        (packed(Form::Parts { rows: 1, unit }, of_unit, columns), steps)
+    } else {
+        // Columns are groups.
+        let form = Form::Parts { rows: group.div_ceil(of_unit).max(1), unit };
+        let steps = Steps { rows: group.max(1), columns: 1, row_step: 0, column_step: 1 };
+        (packed(form, group, groups), steps)
+    };
+    object.expect_codes(&codes)?;
+    for role in ["scales", "zeros"] {
+        object.expect_type(role, is_float, "a float")?;
+        object.expect(role, Some(groups), "its groups")?;
+    }
+    let plan = Plan::new(codes, Formula::Less { is_signed: false }, steps);
+    Ok(plan.with_zeros("zeros", Zeros::Elements(steps)))
+}

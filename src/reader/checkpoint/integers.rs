@@ -1,0 +1,164 @@
+//! compressed-tensors: integers in rows, each with the zero and the scale of its group: `(q - z) * s`.
+
+use super::config::{Config, Form};
+use super::found::Attribute;
+use super::found::{Description, Found, Tensor};
+use super::plan::{is_float, steps, Plan};
+use crate::convert::scaled::{Form as Stored, Formula, Order, Packed, Zeros};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::Dtype;
+use crate::reader::object::Object;
+
+/// Integers of 8 bits, with a scale for each row, or for all.
+pub fn describe_bytes(found: &Found<'_>, config: &Config) -> Result<Description> {
+    let (codes, [rows, columns]) = found.matrix()?;
+    let scales = found.required("scales")?;
+    let count = scales.count();
+    if steps(count, rows, columns, None).is_none() {
+        return Err(scales.wrong(format_args!(
+            "its shape is {:?}, but {rows} rows have a scale each, or one together",
+            scales.shape()
+        )));
+    }
+    if let Some(zeros) = found.tensor("zeros").filter(|zeros| zeros.count() != count) {
+        return Err(zeros.wrong(format_args!("it has {} zeros for {count} scales", zeros.count())));
+    }
+    let is_asymmetric = |form: &Form| form.bits == 8 && !form.is_symmetric;
+    if !config.forms.is_empty() && config.forms.iter().all(is_asymmetric) {
+        found.required("zeros")?;
+    }
+    Description::of(codes.shape())?.with_number("bits", 8)
+}
+
+pub fn plan_bytes(object: &Object<'_>) -> Result<Plan> {
+    let [rows, columns] = object.rows_and_columns()?;
+    let codes = Packed::bytes(rows, columns);
+    object.expect_codes(&codes)?;
+    object.expect_type("scales", is_float, "a float")?;
+    let count = object.elements_of("scales")?;
+    let steps = steps(count, rows, columns, None)
+        .ok_or_else(|| broken!(Rule::QuantizedGeometry, "{count} scales belong to {rows} rows"))?;
+    let plan = Plan::new(codes, Formula::Less { is_signed: true }, steps);
+    if object.component("zeros").is_none() {
+        return Ok(plan);
+    }
+    object.expect_type("zeros", |dtype, logical| (dtype, logical) == (Some(Dtype::I8), None), "i8")?;
+    object.expect("zeros", Some(count), "its scales")?;
+    Ok(plan.with_zeros("zeros", Zeros::Elements(steps)))
+}
+
+/// The layout of codes of so many bits in so many words.
+fn order_of(columns: u64, bits: u64, words: u64) -> Option<Order> {
+    let across = columns.checked_mul(bits).map(|bits| bits.div_ceil(32)) == Some(words);
+    let within = || columns.div_ceil(32u64.checked_div(bits)?.max(1)).eq(&words).then_some(());
+    match across {
+        true => Some(Order::Low),
+        false => within().map(|()| Order::InWords),
+    }
+}
+
+/// Which form of the configuration has codes in so many words.
+fn form_of(config: &Config, codes: &Tensor<'_>, columns: u64, words: u64) -> Result<(Form, Order)> {
+    let possible = config.forms.iter().filter(|form| (1..=8).contains(&form.bits));
+    let mut fitting = possible.filter_map(|form| Some((*form, order_of(columns, form.bits, words)?)));
+    let Some(first) = fitting.next() else {
+        if config.forms.is_empty() {
+            return Err(config.lacks("bits of its codes (num_bits in config_groups)"));
+        }
+        return Err(codes.wrong(format_args!(
+            "rows of {words} words do not hold {columns} columns of any number of bits in config.json"
+        )));
+    };
+    match fitting.find(|(form, _)| form.bits != first.0.bits) {
+        Some((other, _)) => Err(fail!(
+            Unsupported,
+            "config.json has codes of {} and of {} bits, and both fit {words} words a row",
+            first.0.bits,
+            other.bits
+        )),
+        None => Ok(first),
+    }
+}
+
+/// Integers of 1 to 8 bits in words.
+pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description> {
+    let (codes, [packed_rows, words]) = found.matrix()?;
+    let stated = found.required("shape")?;
+    let [Some(rows), Some(columns)] = stated.numbers::<2>()? else {
+        return Err(stated.wrong(format_args!("it has less than two elements")));
+    };
+    if rows != packed_rows {
+        return Err(stated.wrong(format_args!("it says {rows} rows, but the codes have {packed_rows}")));
+    }
+    let (form, order) = form_of(config, &codes, columns, words)?;
+    let scales = found.required("scales")?;
+    let count = scales.count();
+    let whole = steps(count, rows, columns, None).is_some();
+    // A group that divides the columns follows from the scales, too.
+    let of_scales = || scales.matrix().ok().filter(|[of, _]| *of == rows).map(|[_, groups]| groups);
+    let by_scales = || {
+        let groups = of_scales()?;
+        columns.checked_div(groups).filter(|group| group.checked_mul(groups) == Some(columns))
+    };
+    let stated = form.group_size.filter(|group| steps(count, rows, columns, Some(*group)).is_some());
+    let group = stated.or_else(by_scales).unwrap_or(columns);
+    if !whole && steps(count, rows, columns, Some(group)).is_none() {
+        let shape = scales.shape();
+        return Err(
+            scales.wrong(format_args!("its shape {shape:?} does not fit {rows} rows of {columns} columns"))
+        );
+    }
+    if !form.is_symmetric {
+        found.required("zeros")?;
+    }
+    let described = Description::of(&[rows, columns])?.with_number("bits", form.bits)?;
+    let described = match order {
+        Order::Low => described.with("order", Attribute::Text("lsb_first"))?,
+        _ => described.with("order", Attribute::Text("lsb_first_in_words"))?,
+    };
+    let described = described.with_number("axis", 1)?;
+    match group < columns {
+        true => described.with_number("group_size", group),
+        false => Ok(described),
+    }
+}
+
+pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {
+    let [rows, columns] = object.rows_and_columns()?;
+    let bits = object.bits()?;
+    let order = match object.attribute_text("order") {
+        "lsb_first" => Order::Low,
+        "lsb_first_in_words" => Order::InWords,
+        other => return Err(fail!(Unsupported, "the order of its codes is {other:?}, which is not known")),
+    };
+    let words = |codes: u64| match order {
+        Order::InWords => Some(codes.div_ceil(u64::from(32u32.checked_div(bits).unwrap_or(1).max(1)))),
+        _ => codes.checked_mul(u64::from(bits)).map(|bits| bits.div_ceil(32)),
+    };
+    let bytes = words(columns).and_then(|words| words.checked_mul(4)).unwrap_or(u64::MAX);
+    let codes = Packed { form: Stored::Rows { bytes }, bits, order, is_transposed: false, rows, columns };
+    object.expect_codes(&codes)?;
+    object.expect_type("scales", is_float, "a float")?;
+    let count = object.elements_of("scales")?;
+    let group = object.attribute_or("group_size", 0);
+    let steps = steps(count, rows, columns, Some(group)).ok_or_else(|| {
+        broken!(Rule::QuantizedGeometry, "{count} scales do not fit {rows} rows in groups of {group}")
+    })?;
+    let mut plan = Plan::new(codes, Formula::Less { is_signed: false }, steps);
+    if object.component("g_idx").is_some() {
+        object.expect("g_idx", Some(columns), "its columns")?;
+        plan.has_groups = steps.column_step == 1;
+    }
+    if object.component("zeros").is_none() {
+        plan.layout.zeros = Zeros::Same(f32::from(1u8.wrapping_shl(bits.saturating_sub(1))));
+        return Ok(plan);
+    }
+    if steps.row_step == 0 {
+        return Err(fail!(Unsupported, "how the zero of a single scale is packed is not stated"));
+    }
+    let groups = if steps.column_step == 1 { steps.row_step } else { 1 };
+    let zeros = Packed { form: Stored::Words, bits, order, is_transposed: true, rows, columns: groups };
+    object.expect_type("zeros", |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None), "i32")?;
+    object.expect("zeros", words(rows).and_then(|words| words.checked_mul(groups)), "its groups")?;
+    Ok(plan.with_zeros("zeros", Zeros::Packed { codes: zeros, added: 0, mask: u8::MAX }))
+}

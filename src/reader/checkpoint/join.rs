@@ -1,0 +1,207 @@
+//! A manifest in which the tensors of each weight are one object.
+
+use super::found::{Attribute, Description};
+use super::groups::Group;
+use super::{SCHEME, UNREADABLE};
+use crate::container::Validated;
+use crate::error::{fail, try_format, Result};
+use crate::memory::bytes_of;
+use crate::model::manifest::{table_position, Component, Format, Manifest, Object, Position, TextId};
+use crate::model::value::ValueBuilder;
+use crate::reader::file::File;
+use crate::reader::index::NameIndex;
+use crate::reader::lazy_sizes::LazySizes;
+
+/// The objects and components of the new manifest.
+#[derive(Default)]
+struct Joined {
+    manifest: Manifest,
+    roles: Vec<(&'static str, TextId)>,
+    /// The attributes of the weight that came last, which mostly are those of the next.
+    last: Option<(usize, Position)>,
+    /// For each object and each component the position that it had.
+    of_objects: Vec<u32>,
+    of_components: Vec<u32>,
+}
+
+impl File {
+    /// The file with an object for each group.
+    pub(super) fn with_groups_joined(mut self, groups: Vec<Group>) -> Result<File> {
+        let (objects, components) = (self.manifest.objects.len(), self.manifest.components.len());
+        let tables = bytes_of::<(Object, u32)>(objects)
+            .saturating_add(bytes_of::<(Component, u32, u32, u32)>(components))
+            .saturating_add(NameIndex::size(objects));
+        self.charge_combined(tables, "the objects of quantized weights")?;
+        let old = std::mem::take(&mut self.manifest).into_inner();
+        let joined = match join(old, &groups) {
+            Ok(joined) => joined,
+            Err(e) => return Err(self.in_file(e)),
+        };
+        let Joined { manifest, of_objects, of_components, .. } = joined;
+        self.parts.set_positions(of_objects, of_components);
+        self.manifest = Validated::combined(manifest);
+        let (parts, manifest) = (&self.parts, &self.manifest);
+        let names = NameIndex::build(manifest, |one, other| parts.duplicate(manifest, one, other));
+        self.names = names.map_err(|e| self.in_file(e))?;
+        if self.lazy_sizes.is_some() {
+            self.lazy_sizes = Some(LazySizes::of(manifest, |at| parts.number_of_component(manifest, at))?);
+        }
+        Ok(self)
+    }
+
+    /// Counts memory of combined weights.
+    pub(super) fn charge_combined(&self, bytes: u64, what: &str) -> Result<()> {
+        self.shards.budget.lock().charge(bytes, what).map_err(|e| self.in_file(e))
+    }
+}
+
+fn join(mut old: Manifest, groups: &[Group]) -> Result<Joined> {
+    let objects = std::mem::take(&mut old.objects);
+    let components = std::mem::take(&mut old.components);
+    let mut joined = Joined { manifest: old, ..Joined::default() };
+    joined.of_objects.try_reserve_exact(objects.len())?;
+    joined.of_components.try_reserve_exact(components.len())?;
+    joined.manifest.stored_shapes.try_reserve_exact(components.len())?;
+    let mut in_group = Vec::new();
+    in_group.try_reserve_exact(objects.len())?;
+    in_group.resize(objects.len(), None);
+    for (number, group) in groups.iter().enumerate() {
+        for at in group.tensors.iter().flatten() {
+            in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = Some(number));
+        }
+    }
+    for (at, (object, group)) in objects.iter().zip(&in_group).enumerate() {
+        let of = |at: usize| {
+            let object = objects.get(at)?;
+            let first = object.component_start as usize;
+            let count = object.component_count as usize;
+            Some((object, first, components.get(first..first.saturating_add(count))?))
+        };
+        match group.and_then(|number| Some((number, groups.get(number)?))) {
+            None => {
+                let first = table_position(joined.manifest.components.len())?;
+                let (_, start, entries) = of(at).ok_or_else(lost)?;
+                for (place, entry) in (start..).zip(entries) {
+                    joined.push_component(*entry, place, object)?;
+                }
+                joined.push_object(Object { component_start: first, ..*object }, at)?;
+            }
+            Some((number, group)) if group.first() as usize == at => {
+                joined.push_group(groups, number, group, &of)?;
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(joined)
+}
+
+#[cold]
+fn lost() -> crate::error::Error {
+    fail!(Internal, "a tensor of a weight is not there")
+}
+
+impl Joined {
+    fn push_component(&mut self, entry: Component, place: usize, of: &Object) -> Result<()> {
+        self.manifest.components.push(entry)?;
+        self.manifest.stored_shapes.push((of.shape_start, of.rank)); // within what was reserved
+        self.of_components.push(table_position(place)?);
+        Ok(())
+    }
+
+    fn push_object(&mut self, object: Object, place: usize) -> Result<()> {
+        self.manifest.objects.push(object)?;
+        self.of_objects.push(table_position(place)?);
+        Ok(())
+    }
+
+    fn push_group<'o>(
+        &mut self,
+        groups: &[Group],
+        number: usize,
+        group: &Group,
+        of: &impl Fn(usize) -> Option<(&'o Object, usize, &'o [Component])>,
+    ) -> Result<()> {
+        let component_start = table_position(self.manifest.components.len())?;
+        for (part, at) in group.scheme.parts.iter().zip(&group.tensors) {
+            let Some(at) = at else { continue };
+            let (object, place, entries) = of(*at as usize).ok_or_else(lost)?;
+            let entry = entries.first().ok_or_else(lost)?;
+            let role = self.role(part.role)?;
+            let mut entry = *entry;
+            entry.role = role;
+            self.push_component(entry, place, object)?;
+        }
+        let component_count = table_position(self.manifest.components.len())?.saturating_sub(component_start);
+        let first = of(group.first() as usize).ok_or_else(lost)?.0;
+        let shape = group.description.as_ref().map(Description::shape);
+        let (shape_start, rank) = match shape {
+            Ok(shape) if shape == self.manifest.shape(first) => (first.shape_start, first.rank),
+            Ok(shape) => {
+                let start = table_position(self.manifest.dimensions.len())?;
+                self.manifest.dimensions.try_reserve(shape.len())?;
+                self.manifest.dimensions.extend_from_slice(shape);
+                (start, table_position(shape.len())?)
+            }
+            Err(_) => (first.shape_start, first.rank),
+        };
+        let name = self.name_of(group)?;
+        let attributes = Some(self.attributes(groups, number, group)?);
+        let format = Format::QuantizedGroup;
+        let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
+        self.push_object(object, group.first() as usize)
+    }
+
+    fn name_of(&mut self, group: &Group) -> Result<TextId> {
+        let mut name = Vec::new();
+        name.try_reserve_exact(group.module.len().saturating_add(group.scheme.weight.len()))?;
+        name.extend_from_slice(&group.module);
+        name.extend_from_slice(group.scheme.weight.as_bytes());
+        self.manifest.texts.add_bytes(&name)
+    }
+
+    fn role(&mut self, role: &'static str) -> Result<TextId> {
+        if let Some((_, text)) = self.roles.iter().find(|(known, _)| *known == role) {
+            return Ok(*text);
+        }
+        let text = self.manifest.texts.add(role)?;
+        self.roles.try_reserve(1)?;
+        self.roles.push((role, text));
+        Ok(text)
+    }
+
+    fn attributes(&mut self, groups: &[Group], number: usize, group: &Group) -> Result<Position> {
+        let before = self.last.and_then(|(number, at)| Some((groups.get(number)?, at)));
+        if let (Some((other, at)), Ok(description)) = (before, &group.description) {
+            let is_same =
+                other.description.as_ref().is_ok_and(|other| other.attributes() == description.attributes());
+            if is_same && std::ptr::eq(other.scheme, group.scheme) {
+                return Ok(at);
+            }
+        }
+        let mut builder = ValueBuilder::new(&mut self.manifest.values);
+        builder.begin_map(None)?;
+        builder.text(SCHEME)?;
+        builder.text(group.scheme.name)?;
+        match &group.description {
+            Ok(description) => {
+                for (key, value) in description.attributes() {
+                    builder.text(key)?;
+                    match value {
+                        Attribute::Nothing => builder.null()?,
+                        Attribute::Number(number) => builder.unsigned(*number)?,
+                        Attribute::Float(number) => builder.float(*number)?,
+                        Attribute::Text(text) => builder.text(text)?,
+                    }
+                }
+            }
+            Err(why) => {
+                builder.text(UNREADABLE)?;
+                builder.text(&try_format(format_args!("{why}"))?)?;
+            }
+        }
+        builder.end()?;
+        let at = builder.finish()?;
+        self.last = Some((number, at));
+        Ok(at)
+    }
+}

@@ -1,0 +1,104 @@
+//! MLX: codes in rows, each `q * s + b`, or a small float times the scale of its group.
+
+use super::config::{Config, MlxMode};
+use super::found::{Attribute, Description, Found};
+use super::plan::{is_float, steps, Plan, Table};
+use crate::convert::scaled::{Form, Formula, Order, Packed, Zeros};
+use crate::error::{broken, fail, Result, Rule};
+use crate::model::dtype::{Dtype, Logical};
+use crate::reader::object::Object;
+
+pub fn describe(found: &Found<'_>, config: &Config) -> Result<Description> {
+    let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
+    let form = config.mlx_form(found.module).ok_or_else(|| config.lacks("quantization of MLX"))?;
+    let (mode, usual) = match form.mode {
+        MlxMode::Affine => ("affine", None),
+        MlxMode::Mxfp4 => ("mxfp4", Some((4, 32))),
+        MlxMode::Mxfp8 => ("mxfp8", Some((8, 32))),
+        MlxMode::Nvfp4 => ("nvfp4", Some((4, 16))),
+        MlxMode::Other => return Err(fail!(Unsupported, "config.json says a mode of MLX that is not known")),
+    };
+    let bits = form.bits.or(usual.map(|(bits, _)| bits)).ok_or_else(|| config.lacks("bits"))?;
+    let group =
+        form.group_size.or(usual.map(|(_, group)| group)).ok_or_else(|| config.lacks("group_size"))?;
+    if !(1..=8).contains(&bits) || usual.is_some_and(|(usual, _)| usual != bits) {
+        return Err(fail!(Unsupported, "config.json says {bits} bits, which {mode} of MLX does not have"));
+    }
+    let shape = codes.shape();
+    let Some((words, rows)) = shape.split_last() else {
+        return Err(codes.wrong(format_args!("it has no dimension")));
+    };
+    let of_words = words.checked_mul(32).filter(|all| all.checked_rem(bits) == Some(0));
+    let columns = of_words.and_then(|all| all.checked_div(bits));
+    let columns = columns.ok_or_else(|| {
+        codes.wrong(format_args!("{words} words cannot be divided into codes of {bits} bits"))
+    })?;
+    let fits = |of: &[u64]| {
+        of.split_last().is_some_and(|(groups, of)| of == rows && groups.checked_mul(group) == Some(columns))
+    };
+    if !fits(scales.shape()) {
+        return Err(scales.wrong(format_args!(
+            "its shape is {:?}, but rows {rows:?} of {columns} columns have groups of {group}",
+            scales.shape()
+        )));
+    }
+    if form.mode == MlxMode::Affine {
+        let biases = found.required("biases")?;
+        if biases.shape() != scales.shape() {
+            return Err(biases
+                .wrong(format_args!("its shape is {:?}, and the scales have another one", biases.shape())));
+        }
+    } else if let Some(biases) = found.tensor("biases") {
+        return Err(biases.wrong(format_args!("{mode} of MLX has no biases")));
+    }
+    let mut whole = [0u64; 3];
+    let Some(place) = whole.get_mut(..shape.len()) else {
+        return Err(
+            codes.wrong(format_args!("it has {} dimensions, and at most 3 are possible", shape.len()))
+        );
+    };
+    place.copy_from_slice(shape);
+    place.last_mut().into_iter().for_each(|last| *last = columns);
+    let described = Description::of(place)?.with_number("bits", bits)?.with_number("group_size", group)?;
+    described.with("mode", Attribute::Text(mode))?.with("order", Attribute::Text("lsb_first"))
+}
+
+pub fn plan(object: &Object<'_>) -> Result<Plan> {
+    let [rows, columns] = object.rows_and_columns()?;
+    let (bits, group) = (object.bits()?, object.attribute("group_size")?.max(1));
+    let words = columns.checked_mul(u64::from(bits)).map(|bits| bits.div_ceil(32));
+    let bytes = words.and_then(|words| words.checked_mul(4)).unwrap_or(u64::MAX);
+    let form = Form::Rows { bytes };
+    let codes = Packed { form, bits, order: Order::Low, is_transposed: false, rows, columns };
+    object.expect_codes(&codes)?;
+    let groups = columns.div_ceil(group);
+    object.expect("scales", rows.checked_mul(groups), "its groups")?;
+    let count = object.elements_of("scales")?;
+    let steps = steps(count, rows, columns, Some(group).filter(|_| groups > 1));
+    let steps = steps.ok_or_else(|| broken!(Rule::QuantizedGeometry, "its groups have no scales"))?;
+    let with_table = |table, scale_type| Plan {
+        table,
+        scale_type: Some(scale_type),
+        ..Plan::new(codes, Formula::Table, steps)
+    };
+    let is_code = |dtype, logical: Option<Logical>| {
+        dtype == Some(Dtype::U8) && logical.is_none_or(|logical| logical.block().bytes == 1)
+    };
+    match object.attribute_text("mode") {
+        "affine" => {
+            object.expect_type("scales", is_float, "a float")?;
+            object.expect_type("biases", is_float, "a float")?;
+            object.expect("biases", Some(count), "its groups")?;
+            Ok(Plan::new(codes, Formula::Plus, steps).with_zeros("biases", Zeros::Elements(steps)))
+        }
+        mode => {
+            object.expect_type("scales", is_code, "u8")?;
+            match mode {
+                "mxfp4" if bits == 4 => Ok(with_table(Table::Fp4, Logical::F8E8m0)),
+                "nvfp4" if bits == 4 => Ok(with_table(Table::Fp4, Logical::F8E4m3fn)),
+                "mxfp8" if bits == 8 => Ok(with_table(Table::Float8(Logical::F8E4m3fn), Logical::F8E8m0)),
+                _ => Err(fail!(Unsupported, "its mode is {mode:?} of {bits} bits, which is not known")),
+            }
+        }
+    }
+}

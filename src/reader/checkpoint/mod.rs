@@ -1,0 +1,101 @@
+//! The weights of a quantized checkpoint, which are several tensors each, as one object each. A tensor that
+//! belongs to no such weight is an object by itself, as without this.
+//!
+//! When a file is opened, `groups.rs` finds out which tensors belong together, by their names and types and by
+//! what `config.json` says, and `join.rs` makes one object of them. What its attributes say is all that reading
+//! its numbers needs (`numbers.rs`), so that a copy in a .zt file can be read as well. `schemes.rs` has a row
+//! for each way in which tools store a weight.
+
+mod bitsandbytes;
+mod columns;
+mod config;
+mod found;
+mod fp4;
+mod fp8;
+mod groups;
+mod hqq;
+mod integers;
+mod join;
+mod mlx;
+mod numbers;
+mod plan;
+mod schemes;
+
+pub use plan::Plan;
+
+use super::file::File;
+use super::open_options::OpenOptions;
+use super::store::Store;
+use crate::error::{fail, Error, Result};
+use crate::reader::object::Object;
+use config::Config;
+use std::path::Path;
+
+/// The attribute that has the name of a scheme.
+const SCHEME: &str = "scheme";
+/// The attribute that says why the numbers of a weight cannot be read.
+const UNREADABLE: &str = "unreadable";
+
+impl File {
+    /// The file with the tensors of each quantized weight as one object, if `options` ask for it. `place` is a
+    /// file of the model, and what reaches it; `config.json` is beside it.
+    pub(super) fn combined(self, options: &OpenOptions, place: Option<(&dyn Store, &Path)>) -> Result<File> {
+        if !options.combine_quantized {
+            return Ok(self);
+        }
+        let named = |file: &File, e: Error| file.in_file(e);
+        let config = match place {
+            Some((store, path)) => {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                let config = Config::read(store, folder, &self.shards.budget.lock());
+                config.map_err(|e| named(&self, e))?
+            }
+            None => Config::default(),
+        };
+        let groups = groups::find(&self, &config)?;
+        if groups.is_empty() {
+            return Ok(self);
+        }
+        self.with_groups_joined(groups)
+    }
+}
+
+impl Object<'_> {
+    /// Checks that its parts fit together: by its scheme, if it has one, and by the rules of its format.
+    pub(super) fn check_weight(&self) -> Result<()> {
+        let is_of_scheme = self.attributes().is_some_and(|map| map.get(SCHEME).is_some());
+        if is_of_scheme {
+            let plan = self.plan()?;
+            if plan.has_groups {
+                self.required("g_idx")?.groups_of_columns(&plan)?;
+            }
+        }
+        self.check_parts().map(drop)
+    }
+
+    /// How its numbers are made, if it is a quantized weight whose scheme is known.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let wrap = |e| self.wrap(e);
+        if let Some(why) = self.attributes().and_then(|map| map.get(UNREADABLE)).and_then(|why| why.as_text())
+        {
+            return Err(wrap(fail!(Unsupported, "{why}")));
+        }
+        let name = self.attribute_text(SCHEME);
+        let Some(scheme) = schemes::by_name(name) else {
+            let format = self.format_name();
+            return Err(wrap(match name {
+                "" => fail!(
+                    Unsupported,
+                    "its format is {format:?}, whose codes cannot be read without the attribute {SCHEME:?}"
+                ),
+                other => fail!(Unsupported, "its scheme is {other:?}, which this version does not know"),
+            }));
+        };
+        let codes = self.required("packed_weight")?;
+        if !(scheme.codes)(codes.dtype(), codes.known_logical()) {
+            let found = codes.logical_name().unwrap_or(codes.dtype_name());
+            return Err(codes.wrap(fail!(Unsupported, "its type is {found}, which {name} does not have")));
+        }
+        (scheme.plan)(self).map_err(wrap)
+    }
+}
