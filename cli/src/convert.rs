@@ -40,7 +40,7 @@ use std::path::Path;
 use std::time::Instant;
 pub use tensor::{emit, emit_numbers, Elements};
 use ztensor::error::Cause;
-use ztensor::reader::{VerifyOptions, VerifyReport};
+use ztensor::reader::{OpenOptions, VerifyOptions, VerifyReport};
 
 pub fn run(arguments: &Convert) -> Outcome<()> {
     let started = Instant::now();
@@ -52,7 +52,13 @@ pub fn run(arguments: &Convert) -> Outcome<()> {
         refuse_terminal("a file of tensors")?;
     }
     let old = identity(&arguments.output); // before the input is read, which it may be
-    let input = Input::open(&arguments.input, arguments.allow_trailing, &interrupt)?;
+    let options = OpenOptions {
+        allow_trailing: arguments.allow_trailing,
+        // Numbers are those of weights, in however many tensors a tool stored them.
+        combine_quantized: arguments.dtype.is_some() || !arguments.types.is_empty(),
+        ..OpenOptions::default()
+    };
+    let input = Input::open(&arguments.input, &options, &interrupt)?;
     if arguments.verify {
         verify(&input, arguments, &interrupt)?;
     }
@@ -120,6 +126,7 @@ fn report(job: &Job<'_>, written: &Written, files: usize, started: Instant) -> O
             "stored_bytes": written.stored_bytes,
             "converted": job.converted.json(arguments.floats()),
             "quantized": blocks::counts(job),
+            "combined": blocks::combined(job),
         });
         let mut out = Output::new();
         match arguments.json {
@@ -235,7 +242,7 @@ mod tests {
             let parsed = Arguments::parse_from(words.into_iter().chain(paths));
             let Command::Convert(arguments) = parsed.command else { panic!() };
             let interrupt = Interrupt::default();
-            let input = Input::open(&arguments.input, false, &interrupt).unwrap();
+            let input = Input::open(&arguments.input, &OpenOptions::default(), &interrupt).unwrap();
             let choices = choice::choose(&input, &arguments).unwrap();
             let bar = ProgressBar::hidden();
             let job = Job::new(&arguments, &input, choices, &interrupt, bar);

@@ -131,7 +131,7 @@ pub fn between<'f>(
         }
         false => {
             note_origins(a, b, &notes).map_err(|e| Failure::at(path, e))?;
-            of_attributes(a.attributes(), b.attributes()).map_err(|e| Failure::at(path, e))?
+            of_attributes(a.attributes(), b.attributes(), &|_| true).map_err(|e| Failure::at(path, e))?
         }
     };
     let same = pairs.len() as u64 - differing.len() as u64 - unknown;
@@ -176,8 +176,15 @@ fn of_objects(a: &Object<'_>, b: &Object<'_>, attributes: bool, interrupt: &Inte
         is_same
     };
     let is_same_shape = said("shape", text::shape(a.shape()), text::shape(b.shape()));
-    let is_same_layout = said("format", a.format_name().to_owned(), b.format_name().to_owned())
-        & said("components", roles(a), roles(b));
+    // A weight that is quantized in one file, or by another scheme, differs by its type alone.
+    let is_requantized = (a.is_weight() || b.is_weight()) && a.scheme() != b.scheme();
+    let is_same_layout = match is_requantized {
+        true => said("type", elements::storage_of(a), elements::storage_of(b)),
+        false => {
+            said("format", a.format_name().to_owned(), b.format_name().to_owned())
+                & said("components", roles(a), roles(b))
+        }
+    };
     match (is_same_shape, is_same_layout) {
         (true, true) => of_components(a, b, interrupt, &mut found)?,
         (true, false) => match values::numbers_of_objects(a, b, interrupt)? {
@@ -193,7 +200,9 @@ fn of_objects(a: &Object<'_>, b: &Object<'_>, attributes: bool, interrupt: &Inte
         (false, _) => found.passed_over = Some(String::from("values of objects whose shapes differ")),
     }
     if attributes {
-        found.differences.extend(of_attributes(a.attributes(), b.attributes())?);
+        let is_kept =
+            |key: &str| !is_requantized || !(a.is_of_quantization(key) || b.is_of_quantization(key));
+        found.differences.extend(of_attributes(a.attributes(), b.attributes(), &is_kept)?);
     }
     Ok(found)
 }
@@ -245,13 +254,20 @@ fn roles(object: &Object<'_>) -> String {
 }
 
 /// Attributes that only one has, or that differ. Attributes about a file's origin do not count, nor the part
-/// number of a model, nor attributes that repeat an object's type.
-fn of_attributes(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Result<Vec<Difference>> {
+/// number of a model, nor attributes that repeat an object's type, nor those that are not `is_kept`.
+fn of_attributes(
+    a: Option<Value<'_>>,
+    b: Option<Value<'_>>,
+    is_kept: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Difference>> {
     let texts = |map: Option<Value<'_>>| -> Result<Vec<(String, String)>> {
         let pairs = map.unwrap_or(Value::EMPTY_MAP).pairs();
         let own = pairs.filter(|(key, _)| {
             let is_of_part = SPLIT_KEYS.iter().any(|split| key.is_text(split));
-            !key.is_text(File::ORIGIN) && !is_of_part && !elements::restates_type(key.as_text())
+            !key.is_text(File::ORIGIN)
+                && !is_of_part
+                && !elements::restates_type(key.as_text())
+                && key.as_text().is_none_or(is_kept)
         });
         let mut texts: Vec<_> =
             own.map(|(key, value)| Ok((json::write(key)?, json::write(value)?))).collect::<Result<_>>()?;

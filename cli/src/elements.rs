@@ -3,6 +3,7 @@
 use ztensor::error::Result;
 use ztensor::model::dtype::{Dtype, Numbers};
 use ztensor::model::manifest::{Encoding, LogicalType};
+use ztensor::model::value::Value;
 use ztensor::reader::{Advice, Component, Object};
 
 /// What its elements are called.
@@ -22,10 +23,32 @@ pub fn full_type_name(component: &Component<'_>) -> String {
 }
 
 /// What the numbers of an object are called: by their type or, where several components make them, by their
-/// layout.
+/// scheme or their layout.
 pub fn type_of_object(object: &Object<'_>) -> String {
+    if let Some(scheme) = object.scheme() {
+        return scheme.to_owned();
+    }
     let data = object.component("data").filter(|_| object.format().is_array());
     data.map_or_else(|| object.format_name().to_owned(), |data| full_type_name(&data))
+}
+
+/// How the numbers of an object are stored: its type or, of a quantized weight, the scheme with its numbers.
+pub fn storage_of(object: &Object<'_>) -> String {
+    let name = type_of_object(object);
+    let number = |key: &str| object.attributes().and_then(|map| map.get(key)).and_then(Value::as_u64);
+    if object.scheme().is_none() {
+        return name;
+    }
+    match (number("block_rows"), number("block_columns"), number("bits"), number("group_size")) {
+        (Some(rows), Some(columns), ..) if object.shape() == [rows, columns] => {
+            format!("{name}, a scale each")
+        }
+        (Some(1), ..) => format!("{name}, a scale for each row"),
+        (Some(rows), Some(columns), ..) => format!("{name} in blocks of {rows} x {columns}"),
+        (_, _, Some(bits), Some(group)) => format!("{name} of {bits} bits in groups of {group}"),
+        (_, _, Some(bits), None) => format!("{name} of {bits} bits"),
+        _ => name,
+    }
 }
 
 /// Stored bytes of all components of an object.
@@ -82,12 +105,13 @@ fn is_plain(component: &Component<'_>) -> bool {
 
 /// Whether it stands for the numbers of its whole object: blocks, packed floats, codes with scales.
 pub fn is_quantized(component: &Component<'_>) -> bool {
-    component.role() == "data" && component.object().is_quantized()
+    let object = component.object();
+    object.codes().is_some_and(|codes| codes.number() == component.number()) && object.is_quantized()
 }
 
 /// Whether its numbers can be read.
 pub fn are_numbers(component: &Component<'_>) -> bool {
-    is_plain(component) || is_quantized(component)
+    is_quantized(component) || is_plain(component) && !component.object().is_weight()
 }
 
 /// Numbers of one element: 2 for complex ones, whose parts are numbers by themselves.

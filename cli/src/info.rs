@@ -4,13 +4,14 @@ use crate::arguments::{Chosen, Info};
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use crate::output::{Output, Tone};
+use crate::standard_input::is_standard;
 use crate::{elements, models, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ztensor::container::json;
 use ztensor::error::Result;
 use ztensor::model::value::Value;
-use ztensor::reader::{Component, File, Object};
+use ztensor::reader::{Component, File, Object, OpenOptions};
 
 pub fn run(arguments: &Info) -> Outcome<()> {
     let path = &arguments.file;
@@ -60,7 +61,34 @@ fn of_file(out: &mut Output, path: &Path, file: &File) -> Outcome<()> {
         let name = text::name(&name);
         fact(out, "", format_args!("{name}: {count}, {elements} elements, {} stored", text::size(stored)))?;
     }
+    if let Some(line) = quantized(path, file)? {
+        fact(out, "quantized", line)?;
+    }
     attributes(out, path, file.attributes())
+}
+
+/// The weights of a checkpoint that a tool quantized, by their schemes, and the other tensors by their types;
+/// none where there are no such weights.
+fn quantized(path: &Path, file: &File) -> Outcome<Option<String>> {
+    let options = OpenOptions { combine_quantized: true, ..OpenOptions::default() };
+    let is_combined = file.objects().any(|object| object.scheme().is_some());
+    let opened = match is_combined || is_standard(path) {
+        true => None,
+        false => models::open_with(path, &options).ok(), // of the open file more is known than of this
+    };
+    let file = opened.as_ref().unwrap_or(file);
+    let (mut weights, mut others) = (BTreeMap::new(), BTreeMap::new());
+    for object in file.objects() {
+        let counts = if object.scheme().is_some() { &mut weights } else { &mut others };
+        *counts.entry(elements::storage_of(&object)).or_insert(0u64) += 1;
+    }
+    if weights.is_empty() {
+        return Ok(None);
+    }
+    let of_weights = weights.iter().map(|(what, count)| format!("{} {what}", text::count(*count, "weight")));
+    let of_others = others.iter().map(|(what, count)| format!("{} {what}", count));
+    let all: Vec<_> = of_weights.chain(of_others).collect();
+    Ok(Some(text::name(&all.join(", ")).into_owned()))
 }
 
 /// Components, elements and stored bytes of each type. What is in blocks has the elements of its shape.

@@ -164,7 +164,7 @@ fn table(objects: &[Object<'_>], long: bool) -> Table {
                 let mut cells = vec![
                     name,
                     format,
-                    String::new(),
+                    object.scheme().map_or(String::new(), |scheme| text::name(scheme).into_owned()),
                     shape,
                     size(Some(stored_size(object)), long),
                     size(decoded, long),

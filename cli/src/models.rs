@@ -28,7 +28,12 @@ pub fn choose(part: bool, include_unlisted: bool, combine: bool) {
 /// The options with which a command opens a model.
 pub fn with_choice(options: &OpenOptions) -> OpenOptions {
     let Choice { part, include_unlisted, combine } = CHOICE.get().copied().unwrap_or_default();
-    OpenOptions { part, include_unlisted, combine_quantized: combine, ..options.clone() }
+    OpenOptions {
+        part,
+        include_unlisted,
+        combine_quantized: combine || options.combine_quantized,
+        ..options.clone()
+    }
 }
 
 /// The paths without those that lead to a model that an earlier one leads to.

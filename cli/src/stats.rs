@@ -61,7 +61,8 @@ pub fn run(arguments: &Stats) -> Outcome<()> {
 pub fn passed_over<'f>(objects: impl Iterator<Item = Object<'f>>) -> Notes {
     let notes = Notes::default();
     for object in objects {
-        for component in object.components().filter(|component| !elements::are_numbers(component)) {
+        let parts = object.components().filter(|_| !object.is_weight());
+        for component in parts.filter(|component| !elements::are_numbers(component)) {
             let why = match elements::is_known(&component) {
                 true => format!("elements of {} cannot be decoded", elements::type_name(&component)),
                 false => String::from("its dtype or encoding is unknown"),

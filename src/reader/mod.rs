@@ -40,6 +40,7 @@ mod view;
 pub use batch::{Hyperslab, Selection};
 pub use borrowed_or_read::Loaded;
 pub use bytes::Caps;
+pub use checkpoint::StoredTensor;
 pub use file::File;
 pub use file::ModelInfo;
 pub use manifest::Identity;

@@ -19,6 +19,7 @@ use super::codes::DECODED;
 use super::entries::{Entries, Positions, TakenCells, WithReader};
 use super::object::{Component, Object};
 use crate::codec::Decoding;
+use crate::convert::into_blocks::IntoBlocks;
 use crate::convert::scaled::Elements;
 use crate::convert::{convert, converted_size, refuse_loss, Conversion};
 use crate::error::{broken, fail, Error, Result, Rule};
@@ -113,11 +114,19 @@ impl<'f> Object<'f> {
         in_memory(size)
     }
 
+    /// The component that has its elements or its codes, if they can be numbers of the whole object.
+    pub fn codes(&self) -> Option<Component<'f>> {
+        self.component(if self.format() == Format::QuantizedGroup { "packed_weight" } else { "data" })
+    }
+
+    /// Whether it is a weight of several components that can be decoded, as those of checkpoints are.
+    pub fn is_weight(&self) -> bool {
+        self.format() == Format::QuantizedGroup && self.plan().is_ok()
+    }
+
     /// Whether its numbers are blocks, packed floats, or codes with scales, and can be decoded.
     pub fn is_quantized(&self) -> bool {
-        let Some(data) = self.component("data") else {
-            return self.format() == Format::QuantizedGroup && self.size_as(Dtype::F64).is_ok();
-        };
+        let Some(data) = self.codes() else { return false };
         let by_itself = |logical: Logical| matches!(logical.numbers(), Numbers::OfDtype | Numbers::Float8(_));
         let may_be = match self.format() {
             Format::SparseCsr | Format::SparseCoo => false,
@@ -131,7 +140,7 @@ impl<'f> Object<'f> {
     /// does not need it.
     pub fn is_of_quantization(&self, key: &str) -> bool {
         const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
-        const OF_GROUPS: [&str; 15] = [
+        const OF_GROUPS: [&str; 16] = [
             "axis",
             "bits",
             "block_columns",
@@ -145,6 +154,7 @@ impl<'f> Object<'f> {
             "packing",
             "scale_form",
             "scheme",
+            "shapes",
             "zero_offset",
             "zero_point",
         ];
@@ -165,6 +175,32 @@ impl<'f> Object<'f> {
             body(piece.numbers)
         })?;
         refuse_loss(lost, to, lossy).map_err(|e| self.wrap(e))
+    }
+
+    /// Gives `body` its numbers as blocks of ggml's type `to`. Its rows have to be whole blocks. With
+    /// `only_checks` it gives nothing, and only fails if one of the numbers does not fit in such a block.
+    pub fn for_each_quantized(
+        &self,
+        to: Logical,
+        only_checks: bool,
+        body: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut blocks = IntoBlocks::new((Dtype::F32, None), to, only_checks).map_err(|e| self.wrap(e))?;
+        let mut out = Vec::new();
+        self.for_each_number(Dtype::F32, true, &mut |numbers| {
+            out.clear();
+            blocks.add(numbers, &mut out).map_err(|e| self.wrap(e))?;
+            if out.is_empty() {
+                return Ok(());
+            }
+            body(&out)
+        })?;
+        out.clear();
+        blocks.end(&mut out).map_err(|e| self.wrap(e))?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        body(&out)
     }
 
     /// What a conversion of its numbers to `to` does to them. Reads all of it. The errors are 0 for a sparse

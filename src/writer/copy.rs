@@ -67,7 +67,8 @@ impl Writer {
     ) -> Result<()> {
         let in_object = |e: Error| e.within(format_args!("object {}", Quoted(object.name_bytes())));
         let blocks = quantizes_to(object, recode).map_err(in_object)?;
-        let numbers = recode.floats.filter(|_| object.is_quantized());
+        let of_blocks = blocks.filter(|_| object.is_weight()).map(Logical::dtype);
+        let numbers = recode.floats.filter(|_| object.is_quantized()).or(of_blocks);
         if numbers.is_none() {
             self.check_copy(object)?;
         }
@@ -375,24 +376,23 @@ fn quantizes_to(object: &Object<'_>, recode: &Recode) -> Result<Option<Logical>>
         ));
     }
     let data = object.components().next().filter(|data| data.role() == "data");
-    let is_quantized = object.format() == Format::Dense && data.is_some_and(|data| data.is_of_floats());
-    Ok(Some(to).filter(|_| is_quantized))
+    let is_of_floats = object.format() == Format::Dense && data.is_some_and(|data| data.is_of_floats());
+    Ok(Some(to).filter(|_| is_of_floats || object.is_weight()))
 }
 
 /// The attributes of a copy: those of the object. One that becomes dense loses those of its quantization.
 /// Blocks that it gets, or that it has in a container without attributes, have their size.
 fn attributes_of(object: &Object<'_>, quantized: Option<Logical>, is_dense: bool) -> Result<Attributes> {
-    if is_dense {
-        let mut attributes = Attributes::default();
-        for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
-            if key.as_text().is_none_or(|key| !object.is_of_quantization(key)) {
-                attributes.push(key, value)?;
-            }
+    let mut attributes = Attributes::default();
+    for (key, value) in object.attributes().unwrap_or(Value::EMPTY_MAP).pairs() {
+        if !is_dense || key.as_text().is_none_or(|key| !object.is_of_quantization(key)) {
+            attributes.push(key, value)?;
         }
-        return Ok(attributes);
     }
-    let mut attributes = Attributes::of(object.attributes())?;
-    let is_foreign = object.components().any(|component| !component.file_states_sizes());
+    if let Some(shapes) = object.shapes_to_keep()?.filter(|_| !is_dense) {
+        attributes.set("shapes", shapes.get())?;
+    }
+    let is_foreign = !is_dense && object.components().any(|component| !component.file_states_sizes());
     let format = quantized.map_or(object.format(), Format::Blocks);
     if is_foreign || quantized.is_some() {
         for (key, value) in attributes_of_format(format)?.iter() {

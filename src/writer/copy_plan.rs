@@ -43,6 +43,9 @@ impl Plan<'_> {
             MadeOf::Elements => {}
             MadeOf::Floats(blocks) => return component.for_each_quantized(blocks, body),
             MadeOf::Numbers => return component.object().for_each_number(dtype, true, body),
+            MadeOf::NumbersInBlocks(blocks) => {
+                return component.object().for_each_quantized(blocks, false, body);
+            }
         }
         let from = component.dtype().unwrap_or(dtype);
         let odd_bools = from == Dtype::Bool && component.any_byte_is_true();
@@ -104,7 +107,8 @@ pub struct Planner<'p, 'f, 'c, 'a> {
     pub writer: &'p mut Writer,
     pub object: &'p Object<'f>,
     pub recode: Recode,
-    /// The dtype that all numbers of the object become, if it is quantized and becomes dense.
+    /// The dtype that all numbers of the object become, or their blocks, if it is quantized and becomes one
+    /// array.
     pub numbers: Option<Dtype>,
     pub losses: &'p mut Losses<'c, 'a>,
 }
@@ -131,7 +135,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             };
             plans.push(Plan { hashes: plan.hashes.filter(|_| !is_damaged), is_damaged, ..plan });
         }
-        if let (Some(dtype), Some(data)) = (self.numbers, self.object.component("data")) {
+        if let (Some(dtype), Some(data)) = (self.numbers, self.object.codes()) {
             let (plan, is_damaged) = (self.plan_reencode(data, dtype)?, damaged > 0);
             plans.push(Plan { hashes: plan.hashes.filter(|_| !is_damaged), is_damaged, ..plan });
         }
@@ -262,10 +266,11 @@ impl<'f> Planner<'_, 'f, '_, '_> {
                 false => Ok(()),
             })?;
         }
-        let made_of = match (recode.blocks.filter(|_| component.is_of_floats()), self.numbers) {
-            (_, Some(_)) => MadeOf::Numbers,
-            (Some(blocks), None) => MadeOf::Floats(blocks),
-            (None, None) => MadeOf::Elements,
+        let made_of = match (recode.blocks, self.numbers) {
+            (Some(blocks), Some(_)) => MadeOf::NumbersInBlocks(blocks),
+            (None, Some(_)) => MadeOf::Numbers,
+            (Some(blocks), None) if component.is_of_floats() => MadeOf::Floats(blocks),
+            (_, None) => MadeOf::Elements,
         };
         let becomes_floats = component.is_of_floats() && recode.floats == Some(dtype);
         match made_of {
@@ -275,7 +280,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             _ => {}
         }
         let size = match made_of {
-            MadeOf::Floats(_) | MadeOf::Numbers => None, // the shape gives it
+            MadeOf::Floats(_) | MadeOf::Numbers | MadeOf::NumbersInBlocks(_) => None, // the shape gives it
             MadeOf::Elements => Some(convert::converted_size(
                 component.size()?,
                 (from, component.known_logical().filter(|_| becomes_floats)),
@@ -293,7 +298,7 @@ impl<'f> Planner<'_, 'f, '_, '_> {
             encoding: recode.encoding.or(to.similar_encoding(component.encoding())),
             digest: recode.digest.or(algorithm.map(Some)), // else the writer's own
             size,
-            ..ComponentSpec::new(component.role(), dtype)
+            ..ComponentSpec::new(if self.numbers.is_some() { "data" } else { component.role() }, dtype)
         };
         let writer = &mut *self.writer;
         let mut check = || {
@@ -308,8 +313,10 @@ impl<'f> Planner<'_, 'f, '_, '_> {
         entry.set_size(size);
         entry.set_size_declared(entry.encoding.has_declared_size());
         let hashes = spec.digest.unwrap_or(writer.options.digest);
-        if let MadeOf::Floats(blocks) = made_of {
-            component.check_quantization(blocks)?;
+        match made_of {
+            MadeOf::Floats(blocks) => component.check_quantization(blocks)?,
+            MadeOf::NumbersInBlocks(blocks) => object.for_each_quantized(blocks, true, &mut |_| Ok(()))?,
+            MadeOf::Elements | MadeOf::Numbers => {}
         }
         let recoded = Some(ComponentSpec { size, ..spec });
         Ok(Plan { component, entry, rare, recoded, made_of, hashes, is_damaged: false })

@@ -228,6 +228,8 @@ pub enum MadeOf {
     Floats(Logical),
     /// The numbers of its object, which is quantized.
     Numbers,
+    /// The same, which become blocks of this type.
+    NumbersInBlocks(Logical),
 }
 
 /// Whether an object of that name can be written.

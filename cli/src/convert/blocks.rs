@@ -65,7 +65,8 @@ enum Obstacle {
 fn obstacle(choice: &Choice<'_>, to: Logical) -> Option<Obstacle> {
     let (object, name) = (choice.object, short(to));
     let data = object.components().next()?;
-    if object.format() != Format::Dense || data.role() != "data" || !data.is_of_floats() {
+    let is_of_floats = object.format() == Format::Dense && data.role() == "data" && data.is_of_floats();
+    if !is_of_floats && !object.is_weight() {
         return Some(Obstacle::Type(format!("{} to {name}", elements::type_of_object(&object))));
     }
     let (row, block) = (object.shape().last().copied().unwrap_or(1), to.block());
@@ -86,19 +87,34 @@ pub fn counts(job: &Job<'_>) -> BTreeMap<&'static str, u64> {
     counts
 }
 
+/// The number of weights that several tensors made, and that became one, by the scheme.
+pub fn combined<'f>(job: &Job<'f>) -> BTreeMap<&'f str, u64> {
+    let mut counts = BTreeMap::new();
+    let left_out = job.left_out.borrow();
+    for choice in job.choices.iter().filter(|choice| !left_out.contains(&choice.name)) {
+        let becomes_one = job.tensors_of(choice).is_ok_and(|tensors| tensors.is_none());
+        if let Some(scheme) = choice.object.scheme().filter(|_| becomes_one) {
+            *counts.entry(scheme).or_default() += 1;
+        }
+    }
+    counts
+}
+
 /// A block type as ggml calls it.
 fn short(blocks: Logical) -> &'static str {
     blocks.name().strip_prefix("gguf.").unwrap_or(blocks.name())
 }
 
-/// The end of the summary; nothing without `--type`.
+/// The end of the summary; nothing without `--type` and without weights of several tensors.
 pub fn line(job: &Job<'_>) -> String {
+    let of_weights = |(scheme, count)| format!("; {} of {scheme} combined", text::count(count, "weight"));
+    let combined: String = combined(job).into_iter().map(of_weights).collect();
     let counts = counts(job);
     if counts.is_empty() && !job.arguments.types.is_empty() {
-        return String::from("; no object was quantized");
+        return combined + "; no object was quantized";
     }
     let each = |(name, count)| format!("; {} quantized to {name}", text::count(count, "object"));
-    counts.into_iter().map(each).collect()
+    combined + &counts.into_iter().map(each).collect::<String>()
 }
 
 /// What the keys of a GGUF file say about its types: the version of the blocks' layouts, and the type that

@@ -7,7 +7,7 @@ use crate::names;
 use crate::notes::{Notes, What};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use ztensor::model::dtype::Logical;
+use ztensor::model::dtype::{Dtype, Logical};
 use ztensor::reader::{File, Object};
 
 /// An object that is converted.
@@ -95,11 +95,16 @@ pub fn readable<'f>(
             let why = component.unreadable().filter(|_| !is_kept)?;
             Some(why.message().to_owned())
         });
+        // A weight of several tensors is read as numbers, if these are asked for.
+        let converts = arguments.dtype.is_some() || !arguments.types.is_empty();
+        let of_weight = choice.object.scheme().filter(|_| converts);
+        let why = of_weight.and_then(|_| choice.object.size_as(Dtype::F32).err());
+        let unreadable = unreadable.or(why.map(|why| why.message().to_owned()));
         match unreadable {
             Some(why) if arguments.skip_unreadable => {
                 notes.add(What::LeftOut, "object", &choice.shown_name(), why);
             }
-            Some(why) if !arguments.lossy => {
+            Some(why) if !arguments.lossy || of_weight.is_some() => {
                 let why = format!("{}: {why}; --skip-unreadable leaves the object out", choice.shown());
                 return Err(Failure::at(&arguments.input, why));
             }

@@ -4,17 +4,21 @@
 use super::choice::Choice;
 use super::job::Job;
 use crate::failure::{Failure, Outcome};
+use crate::names;
 use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::Dtype;
 use ztensor::model::manifest::Encoding;
-use ztensor::reader::{Component, File, Object, VerifyOptions, VerifyReport};
+use ztensor::reader::{Component, File, Object, StoredTensor, VerifyOptions, VerifyReport};
 
 /// Compares every object that was converted with the one in the new files.
 pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     let wanted = || job.choices.iter().filter(|choice| !job.is_left_out(&choice.name));
-    if new.object_count() != wanted().count() {
-        let why = format!("the output has {} objects, not {}", new.object_count(), wanted().count());
-        return Err(job.refusal(why));
+    let mut count = 0;
+    for choice in wanted() {
+        count += job.tensors_of(choice)?.map_or(1, |tensors| tensors.len());
+    }
+    if new.object_count() != count {
+        return Err(job.refusal(format!("the output has {} objects, not {count}", new.object_count())));
     }
     if job.arguments.verify {
         let digests = VerifyOptions { contents: false, ..VerifyOptions::default() };
@@ -23,10 +27,11 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     }
     for choice in wanted() {
         job.interrupt.check()?;
-        let Some(found) = new.find_position(&choice.name).and_then(|at| new.object(at)) else {
-            return Err(job.refusal(format!("{} is not in what was written", choice.shown())));
+        let compared = match job.tensors_of(choice)? {
+            Some(tensors) => tensors.iter().try_for_each(|tensor| same_tensor(job, tensor, new)),
+            None => written(job, new, &choice.name).and_then(|found| same(job, choice, found)),
         };
-        same(job, choice, found).map_err(|why| match why {
+        compared.map_err(|why| match why {
             Failure::Message(why) => job.refusal(format!("{}: {why}", choice.shown())),
             other => other,
         })?;
@@ -34,9 +39,30 @@ pub fn compare(job: &Job<'_>, new: &File) -> Outcome<()> {
     Ok(())
 }
 
+/// The object of that name in what was written.
+fn written<'f>(job: &Job<'_>, new: &'f File, name: &[u8]) -> Outcome<Object<'f>> {
+    let found = new.find_position(name).and_then(|at| new.object(at));
+    found.ok_or_else(|| job.refusal(format!("\"{}\" is not in what was written", names::in_json(name))))
+}
+
+/// A tensor of a weight that became several again.
+fn same_tensor(job: &Job<'_>, tensor: &StoredTensor<'_>, new: &File) -> Outcome<()> {
+    let found = written(job, new, &tensor.name)?;
+    match found.component("data").filter(|_| found.shape() == tensor.shape) {
+        Some(data) if job.arguments.verify => {
+            same_bytes(job, &data, |body| tensor.component.for_each_decoded(body))
+        }
+        Some(_) => Ok(()),
+        None => Err(Failure::Message(String::from("its shape or its components differ from the input"))),
+    }
+}
+
 fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
     let old = choice.object;
-    let is_dequantized = choice.blocks.is_none() && job.arguments.dtype.is_some() && old.is_quantized();
+    let is_dequantized = match choice.blocks {
+        Some(_) => old.is_weight(),
+        None => job.arguments.dtype.is_some() && old.is_quantized(),
+    };
     let count = if is_dequantized { 1 } else { old.components().len() };
     if old.shape() != new.shape() || count != new.components().len() {
         return Err(Failure::Message(String::from("its shape or its components differ from the input")));
@@ -46,7 +72,10 @@ fn same(job: &Job<'_>, choice: &Choice<'_>, new: Object<'_>) -> Outcome<()> {
     }
     if let (true, Some(new)) = (is_dequantized, new.component("data")) {
         let to = new.dtype().unwrap_or(Dtype::F32);
-        return same_bytes(job, &new, |body| old.for_each_number(to, true, body));
+        return same_bytes(job, &new, |body| match choice.blocks {
+            Some(blocks) => old.for_each_quantized(blocks, false, body),
+            None => old.for_each_number(to, true, body),
+        });
     }
     for (old, new) in old.components().zip(new.components()) {
         let is_unknown = |c: &Component<'_>| c.dtype().is_none() || c.is_never_interpreted();

@@ -16,12 +16,11 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens what is at a path; bytes behind its content may be passed over.
-    pub fn open(path: &Path, allow_trailing: bool, interrupt: &Interrupt) -> Outcome<Input> {
-        let options = OpenOptions { allow_trailing, ..OpenOptions::default() };
+    /// Opens what is at a path.
+    pub fn open(path: &Path, options: &OpenOptions, interrupt: &Interrupt) -> Outcome<Input> {
         let file = match is_standard(path) {
             true => {
-                let opened = standard_input::open(&models::with_choice(&options), interrupt);
+                let opened = standard_input::open(&models::with_choice(options), interrupt);
                 interrupt.check()?;
                 opened.map_err(|e| Failure::Message(e.to_string()))?
             }
@@ -31,7 +30,7 @@ impl Input {
                     return Err(Failure::at(path, "neither a regular file nor a folder"));
                 }
                 // Mapped: compressed components need no memory for their stored bytes.
-                match models::open_with(path, &options).map_err(|e| Failure::at(path, e)) {
+                match models::open_with(path, options).map_err(|e| Failure::at(path, e)) {
                     Ok(file) => file,
                     Err(why) => other_formats::open(path, interrupt)?.ok_or(why)?,
                 }

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use ztensor::error::Error;
 use ztensor::model::value::{OwnedValue, Value};
-use ztensor::reader::File;
+use ztensor::reader::{File, StoredTensor};
 
 /// What a conversion is made of.
 pub struct Job<'a> {
@@ -105,6 +105,16 @@ impl<'a> Job<'a> {
             let is_of_part = part_keys.iter().any(|other| key.is_text(other));
             wanted && !is_origin && !is_of_part
         })
+    }
+
+    /// The tensors that are written in place of a quantized weight, which was these; none if it is written as
+    /// one object.
+    pub fn tensors_of(&self, choice: &Choice<'a>) -> Outcome<Option<Vec<StoredTensor<'a>>>> {
+        let becomes_one = choice.blocks.is_some() || self.arguments.dtype.is_some();
+        if becomes_one || self.arguments.target()? == Target::Zt {
+            return Ok(None);
+        }
+        choice.object.stored_tensors().map_err(|e| self.failure(&e))
     }
 
     /// Whether all tensors are written as they are, to one file.

@@ -12,7 +12,7 @@ use ztensor::error::{Cause, Error};
 use ztensor::model::dtype::{Block, Dtype, Logical};
 use ztensor::model::manifest::{element_count, Encoding, Format, LogicalType};
 use ztensor::model::value::Value;
-use ztensor::reader::{Component, Object};
+use ztensor::reader::{Component, Object, StoredTensor};
 
 /// What its elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ const MOST_BYTES: u64 = 1 << 60;
 /// A tensor that is written.
 pub struct Tensor<'f> {
     pub name: Vec<u8>,
-    pub shape: &'f [u64],
+    pub shape: Vec<u64>,
     pub elements: Elements,
     /// Bytes of all elements.
     pub size: u64,
@@ -87,6 +87,18 @@ pub struct Tensor<'f> {
     is_checked: Cell<bool>,
 }
 
+/// What is written of each object: the object, or the tensors that it was.
+fn parts<'j, 'f>(job: &'j Job<'f>) -> Outcome<Vec<(&'j Choice<'f>, Option<StoredTensor<'f>>)>> {
+    let mut all = Vec::new();
+    for choice in &job.choices {
+        match job.tensors_of(choice)? {
+            Some(tensors) => all.extend(tensors.into_iter().map(|tensor| (choice, Some(tensor)))),
+            None => all.push((choice, None)),
+        }
+    }
+    Ok(all)
+}
+
 impl<'f> Tensor<'f> {
     /// All tensors of a job; what is no array, is unknown, or has a name or type that `check` refuses, is not
     /// written.
@@ -96,12 +108,14 @@ impl<'f> Tensor<'f> {
         check: impl Fn(&Tensor<'f>) -> Result<(), Refusal>,
     ) -> Outcome<Vec<Tensor<'f>>> {
         let mut tensors = Vec::new();
-        for choice in &job.choices {
-            match Tensor::of(job, container, choice).and_then(|tensor| check(&tensor).map(|()| tensor)) {
+        for (choice, part) in parts(job)? {
+            let tensor = Tensor::of(job, container, choice, part);
+            match tensor.and_then(|tensor| check(&tensor).map(|()| tensor)) {
                 Ok(tensor) => {
                     let attributes = choice.object.attributes().unwrap_or(Value::EMPTY_MAP).pairs();
                     let is_dequantized = tensor.converted.is_some() && choice.object.is_quantized();
-                    let has_no_place = |key: Option<&str>| match is_dequantized {
+                    let is_again = choice.object.scheme().is_some();
+                    let has_no_place = |key: Option<&str>| match is_dequantized || is_again {
                         true => key.is_none_or(|key| !choice.object.is_of_quantization(key)),
                         false => !restates_type(key),
                     };
@@ -135,14 +149,27 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    fn of(job: &Job<'f>, container: &str, choice: &Choice<'f>) -> Result<Tensor<'f>, Refusal> {
+    fn of(
+        job: &Job<'f>,
+        container: &str,
+        choice: &Choice<'f>,
+        part: Option<StoredTensor<'f>>,
+    ) -> Result<Tensor<'f>, Refusal> {
         let refused = |what: String| Refusal::Represent(what);
         let object = choice.object;
         let to = job.arguments.floats();
-        let is_dequantized = to.is_some() && object.is_quantized();
+        let is_dequantized = match choice.blocks {
+            Some(_) => object.is_weight(),
+            None => to.is_some() && object.is_quantized(),
+        };
+        let (name, shape, component) = match part {
+            Some(StoredTensor { name, shape, component }) => (name, shape, Some(component)),
+            None => (choice.name.clone(), object.shape().to_vec(), None),
+        };
         let mut components = object.components();
         let component = match (object.format(), components.next(), components.next()) {
-            (_, Some(first), _) if is_dequantized => object.component("data").unwrap_or(first),
+            (_, Some(first), _) if component.is_some() => component.unwrap_or(first),
+            (_, Some(first), _) if is_dequantized => object.codes().unwrap_or(first),
             (Format::Dense | Format::Blocks(_), Some(data), None) => data,
             (Format::Dense | Format::Blocks(_), ..) => return Err(refused("several components".into())),
             _ => return Err(refused(format!("the format {:?}", object.format_name()))),
@@ -158,9 +185,8 @@ impl<'f> Tensor<'f> {
             return Err(refused(format!("the unknown type {name:?}")));
         };
         let stored = component.size().map_err(|e| Refusal::Failed(job.failure(&e)))?;
-        let size = |elements: Elements| element_count(object.shape()).and_then(|n| elements.block().size(n));
+        let size = |elements: Elements| element_count(&shape).and_then(|n| elements.block().size(n));
         if !is_dequantized && size(elements) != Some(stored) {
-            let shape = object.shape();
             return Err(refused(format!("{stored} bytes of {} in the shape {shape:?}", elements.name())));
         }
         // Without --allow-damaged the check comes when the bytes are written: it reads them.
@@ -179,12 +205,13 @@ impl<'f> Tensor<'f> {
             job.allow_damage(&why).map_err(Refusal::Failed)?;
         }
         let converted = match choice.blocks {
+            _ if component.role() != "data" && !is_dequantized => None,
             Some(blocks) => Some(Elements::Typed(blocks)),
             None => job.check_dtype(choice).map_err(Refusal::Failed)?.map(Elements::Plain),
         };
         elements = converted.unwrap_or(elements);
         let size = size(elements).ok_or_else(|| refused("so many elements".into()))?;
-        let (name, shape, is_checked) = (choice.name.clone(), object.shape(), Cell::new(allows));
+        let is_checked = Cell::new(allows);
         Ok(Tensor { name, shape, elements, size, component, converted, is_damaged, is_checked })
     }
 
@@ -217,7 +244,11 @@ impl<'f> Tensor<'f> {
         let failed = |e| job.failure(&e);
         match self.converted {
             Some(Elements::Typed(blocks)) => {
-                let read = |body: &mut dyn FnMut(&[u8]) -> _| self.component.for_each_quantized(blocks, body);
+                let object = self.component.object();
+                let read = |body: &mut dyn FnMut(&[u8]) -> _| match object.is_weight() {
+                    true => object.for_each_quantized(blocks, false, body),
+                    false => self.component.for_each_quantized(blocks, body),
+                };
                 let done = in_order(1, big_endian, out, &failed, read);
                 release(&self.component);
                 done

@@ -22,7 +22,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
         () if tensor.name.len() + 4 > usize::from(u16::MAX) => {
             Err(Refusal::Represent(String::from("the name")))
         }
-        () => npy::refusal(tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),
+        () => npy::refusal(&tensor.shape).map_or(Ok(()), |what| Err(Refusal::Represent(what))),
     })?;
     for (key, _) in job.attributes() {
         let why = "npz has no attributes; --no-attributes leaves all of them out";
@@ -32,7 +32,7 @@ pub fn write(job: &Job<'_>) -> Outcome<Written> {
     let mut sink = Sink::create(job)?;
     let mut members = Vec::new();
     for tensor in &tensors {
-        let header = npy::header(tensor.elements, tensor.shape);
+        let header = npy::header(tensor.elements, &tensor.shape);
         // The sum stands in front of the bytes, and what is written never seeks.
         let mut sum = crc32fast::Hasher::new();
         sum.update(&header);

@@ -147,7 +147,7 @@ fn metadata(job: &Job<'_>, origin: Option<Value<'_>>) -> Outcome<String> {
 
 /// Refuses elements of less than a byte that do not fill whole bytes.
 fn check_whole_bytes(tensor: &Tensor<'_>) -> Result<(), Refusal> {
-    let count = element_count(tensor.shape).unwrap_or(u64::MAX);
+    let count = element_count(&tensor.shape).unwrap_or(u64::MAX);
     match tensor.elements.block().divides(count) {
         true => Ok(()),
         false => {

@@ -16,7 +16,10 @@ const NESTED_MAP: u64 = 256;
 pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
     let (codes, scales) = (found.required("packed_weight")?, found.required("scales")?);
     found.required("map")?;
-    let state = found.required("state")?;
+    let state = match found.tensor("fp4_state") {
+        Some(state) => state,
+        None => found.required("nf4_state")?,
+    };
     let text = state.text()?;
     let json = parse(text.as_bytes()).map_err(|e| state.wrong(format_args!("{e}")))?;
     let number = |key: &str| {

@@ -20,13 +20,16 @@ mod mlx;
 mod numbers;
 mod plan;
 mod schemes;
+mod tensors;
 
 pub use plan::Plan;
+pub use tensors::StoredTensor;
 
 use super::file::File;
 use super::open_options::OpenOptions;
 use super::store::Store;
 use crate::error::{fail, Error, Result};
+use crate::model::manifest::Format;
 use crate::reader::object::Object;
 use config::Config;
 use std::path::Path;
@@ -60,7 +63,13 @@ impl File {
     }
 }
 
-impl Object<'_> {
+impl<'f> Object<'f> {
+    /// The name of the scheme by which a tool stored it, if it is a quantized weight of such a one.
+    pub fn scheme(&self) -> Option<&'f str> {
+        let name = self.attributes()?.get(SCHEME)?.as_text()?;
+        Some(name).filter(|_| self.format() == Format::QuantizedGroup)
+    }
+
     /// Checks that its parts fit together: by its scheme, if it has one, and by the rules of its format.
     pub(super) fn check_weight(&self) -> Result<()> {
         let is_of_scheme = self.attributes().is_some_and(|map| map.get(SCHEME).is_some());
