@@ -4,6 +4,7 @@
 mod common;
 
 mod blocks;
+mod checkpoints;
 mod convert;
 mod copy;
 mod copy_foreign;

@@ -66,7 +66,7 @@ pub static SCHEMES: [Scheme; 16] = [
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
         is_it: |found, _| has_scales_of(found, Logical::F8E8m0),
-        is_said: |_| false,
+        is_said: |config| config.method == "fp8",
         describe: fp4::describe_scale,
         plan: fp4::plan_mx,
     },

@@ -1,0 +1,312 @@
+//! Weights that tools stored as several tensors, opened as one object each: the small models in
+//! tests/data/checkpoints, whose `want.json` has the SHA-256 of the float32 numbers of each weight.
+
+use crate::common;
+
+use common::{Folder, Random};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use ztensor::container::json;
+use ztensor::error::Result;
+use ztensor::model::dtype::Dtype;
+use ztensor::model::value::{Kind, OwnedValue, Value};
+use ztensor::reader::{
+    BatchOptions, BatchStats, File, Hyperslab, Mode, Object, OpenOptions, Selected, Wanted,
+};
+use ztensor::writer::{Writer, WriterOptions};
+
+fn combined() -> OpenOptions {
+    OpenOptions { combine_quantized: true, ..OpenOptions::default() }
+}
+
+fn models() -> Vec<PathBuf> {
+    let folder = common::repository("tests/data/checkpoints");
+    let mut found: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.is_dir());
+    found.sort();
+    assert!(found.len() >= 26, "{}", found.len());
+    found
+}
+
+fn parsed(path: &Path) -> OwnedValue {
+    json::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn wanted() -> OwnedValue {
+    parsed(&common::repository("tests/data/checkpoints/want.json"))
+}
+
+fn name_of(model: &Path) -> &str {
+    model.file_name().unwrap().to_str().unwrap()
+}
+
+fn numbers_of(value: Value<'_>) -> Vec<u64> {
+    let Kind::Array(items) = value.kind() else { panic!("{value:?}") };
+    items.iter().map(|item| item.as_u64().unwrap()).collect()
+}
+
+fn floats(object: &Object<'_>) -> Result<Vec<f32>> {
+    let mut bytes = vec![0; object.size_as(Dtype::F32)? as usize];
+    assert_eq!(object.read_as(Dtype::F32, &mut bytes)?, bytes.len());
+    Ok(bytes.chunks_exact(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect())
+}
+
+fn sha256(floats: &[f32]) -> String {
+    let bytes: Vec<u8> = floats.iter().flat_map(|float| float.to_le_bytes()).collect();
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Compares all weights of an open model with what they have to be.
+fn check(file: &File, model: &str, wanted: Value<'_>) {
+    let weights = wanted.get(model).unwrap();
+    for (name, weight) in weights.pairs() {
+        let name = name.as_text().unwrap();
+        let object = file.required(name).unwrap();
+        assert_eq!(object.shape(), numbers_of(weight.get("shape").unwrap()), "{model} {name}");
+        let found = floats(&object).unwrap_or_else(|e| panic!("{model} {name}: {e}"));
+        assert!(weight.get("f32").unwrap().is_text(&sha256(&found)), "{model} {name}: {:?}", &found[..4]);
+    }
+    common::verify(file).unwrap();
+}
+
+#[test]
+fn weights_of_every_scheme_have_the_right_bits_however_they_are_opened() {
+    let wanted = wanted();
+    for model in models() {
+        let name = name_of(&model);
+        check(&File::open_model(&model, &combined()).unwrap(), name, wanted.get());
+        let path = model.join("model.safetensors");
+        for mode in [Mode::Map, Mode::Read, Mode::Private] {
+            check(&File::open(&path, &OpenOptions { mode, ..combined() }).unwrap(), name, wanted.get());
+        }
+    }
+}
+
+#[test]
+fn without_the_option_nothing_is_combined() {
+    for model in models() {
+        let (plain, file) = (OpenOptions::default(), model.join("model.safetensors"));
+        let (plain, together) = (File::open(&file, &plain).unwrap(), File::open(&file, &combined()).unwrap());
+        assert!(plain.objects().all(|object| object.scheme().is_none()));
+        assert!(plain.object_count() > together.object_count(), "{model:?}");
+        let components = together.objects().map(|object| object.components().len()).sum::<usize>();
+        assert_eq!(components, plain.object_count(), "each tensor is in one object");
+    }
+}
+
+/// Copies to .zt keep the tensors, and read to the same numbers, also without `config.json`.
+#[test]
+fn a_copy_reads_to_the_same_numbers_and_knows_its_tensors() {
+    let (wanted, folder) = (wanted(), Folder::new());
+    for model in models() {
+        let source = File::open_model(&model, &combined()).unwrap();
+        let path = folder.path(&format!("{}.zt", name_of(&model)));
+        let mut writer = Writer::create(&path, &WriterOptions::default()).unwrap();
+        for object in source.objects() {
+            writer.copy(object, object.name()).unwrap();
+        }
+        writer.finish().unwrap();
+        let copy = File::open(&path, &OpenOptions::default()).unwrap();
+        check(&copy, name_of(&model), wanted.get());
+        let plain = File::open_model(&model, &OpenOptions::default()).unwrap();
+        for object in copy.objects() {
+            for tensor in object.stored_tensors().unwrap().unwrap_or_default() {
+                let original = plain.required(&tensor.name).unwrap();
+                assert_eq!(tensor.shape, original.shape(), "{model:?}");
+                let data = original.component("data").unwrap();
+                assert_eq!(common::read(&tensor.component), common::read(&data));
+            }
+        }
+    }
+}
+
+/// Any rows and any slices, by one thread and by three, as f32, bf16 and f16.
+#[test]
+fn rows_and_slices_are_parts_of_the_whole() {
+    let mut random = Random(11);
+    for model in models() {
+        for mode in [Mode::Map, Mode::Read] {
+            let file = File::open_model(&model, &OpenOptions { mode, ..combined() }).unwrap();
+            for object in file.objects().filter(|object| object.scheme().is_some()) {
+                let whole = floats(&object).unwrap();
+                let shape = object.shape();
+                let columns = *shape.last().unwrap();
+                let rows = whole.len() as u64 / columns;
+                for _ in 0..6 {
+                    let first = random.below(rows);
+                    let stride = 1 + random.below(3);
+                    let count = 1 + random.below((rows - first).div_ceil(stride));
+                    let count = count.min((rows - first).div_ceil(stride));
+                    let selected = Selected::Rows { first, rows: count, stride };
+                    let places: Vec<u64> = (0..count)
+                        .flat_map(|row| {
+                            let start = (first + row * stride) * columns;
+                            start..start + columns
+                        })
+                        .collect();
+                    same(&object, &selected, &whole, &places, 1 + random.below(3) as usize);
+
+                    let pick = |random: &mut Random, size: u64| {
+                        let (start, step) = (random.below(size), 1 + random.below(3));
+                        let count = 1 + random.below((size - start).div_ceil(step));
+                        (start, count.min((size - start).div_ceil(step)), step)
+                    };
+                    let picks: Vec<_> = shape.iter().map(|size| pick(&mut random, *size)).collect();
+                    let [start, count, step] = [0, 1, 2].map(|part| {
+                        let one = |(start, count, step): &(u64, u64, u64)| [*start, *count, *step][part];
+                        picks.iter().map(one).collect::<Vec<u64>>()
+                    });
+                    let slab = Hyperslab { start: &start, count: &count, step: Some(&step) };
+                    let mut places = vec![0u64];
+                    for ((size, start), (count, step)) in
+                        shape.iter().zip(&start).zip(count.iter().zip(&step))
+                    {
+                        let each = |place: &u64| {
+                            (0..*count)
+                                .map(move |at| at * step + start)
+                                .map({
+                                    let place = *place;
+                                    move |at| place * size + at
+                                })
+                                .collect::<Vec<_>>()
+                        };
+                        places = places.iter().flat_map(each).collect();
+                    }
+                    same(&object, &Selected::Slab(slab), &whole, &places, 2);
+                }
+            }
+        }
+    }
+}
+
+/// Reads a part in three types, and compares it with the same elements of the whole.
+fn same(object: &Object<'_>, selected: &Selected<'_>, whole: &[f32], places: &[u64], threads: usize) {
+    for to in [Dtype::F32, Dtype::Bf16, Dtype::F16] {
+        let mut bytes = vec![0xA5; places.len() * to.size()];
+        let wanted = Wanted { convert: Some(to), ..Wanted::default() };
+        let mut requests = [object.request_as(selected, wanted, &mut bytes).unwrap()];
+        let options = BatchOptions { threads, ..BatchOptions::default() };
+        let done = |_: u64, _: &Result<()>| {};
+        File::read_batch(&mut requests, &options, &done, &|_, _| true, &mut BatchStats::default()).unwrap();
+        drop(requests);
+        for (place, bytes) in places.iter().zip(bytes.chunks_exact(to.size())) {
+            let number = whole[*place as usize];
+            let expected: Vec<u8> = match to {
+                Dtype::F32 => number.to_ne_bytes().to_vec(),
+                Dtype::Bf16 => half::bf16::from_f32(number).to_ne_bytes().to_vec(),
+                _ => half::f16::from_f32(number).to_ne_bytes().to_vec(),
+            };
+            assert_eq!(bytes, expected, "{selected:?} {place}");
+        }
+    }
+}
+
+/// A safetensors file of some tensors of another.
+fn without(file: &File, left_out: &str) -> Vec<u8> {
+    let (mut header, mut data) = (String::from("{"), Vec::new());
+    for object in file.objects().filter(|object| object.name() != left_out) {
+        let component = object.component("data").unwrap();
+        let (dtype, logical) = (component.dtype().unwrap(), component.known_logical());
+        let name = ztensor::container::safetensors_dtype(dtype, logical).unwrap();
+        let start = data.len();
+        data.extend(common::read(&component));
+        let comma = if header.len() > 1 { "," } else { "" };
+        let (shape, end) = (object.shape(), data.len());
+        header += &format!(
+            "{comma}{:?}:{{\"dtype\":\"{name}\",\"shape\":{shape:?},\"data_offsets\":[{start},{end}]}}",
+            object.name()
+        );
+    }
+    header.push('}');
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// A model lacks one tensor after the other: the weight that it belongs to is refused, or was read without it;
+/// other weights stay as they are.
+#[test]
+fn a_missing_tensor_is_named_and_spoils_one_weight_alone() {
+    let (wanted, folder) = (wanted(), Folder::new());
+    let mut refused = 0;
+    for model in models() {
+        let plain = File::open_model(&model, &OpenOptions::default()).unwrap();
+        let weights = wanted.get().get(name_of(&model)).unwrap();
+        let whole = File::open_model(&model, &combined()).unwrap();
+        for object in plain.objects() {
+            std::fs::copy(model.join("config.json"), folder.path("config.json")).unwrap();
+            std::fs::write(folder.path("model.safetensors"), without(&plain, object.name())).unwrap();
+            let file = File::open_model(folder.path("model.safetensors"), &combined()).unwrap();
+            for (name, weight) in weights.pairs() {
+                let name = name.as_text().unwrap();
+                let had = whole.required(name).unwrap();
+                let tensors = had.stored_tensors().unwrap().unwrap_or_default();
+                let is_of_weight = tensors.iter().any(|tensor| tensor.name == object.name_bytes());
+                match file.find(name).map(|object| floats(&object)) {
+                    Some(Ok(found)) if weight.get("f32").unwrap().is_text(&sha256(&found)) => {}
+                    Some(Err(e)) => {
+                        assert!(is_of_weight, "{model:?} {name}: {e}");
+                        assert!(e.message().contains(name), "{e}");
+                        assert!(common::verify(&file).is_err(), "{model:?} without {:?}", object.name());
+                        refused += 1;
+                    }
+                    None => assert!(is_of_weight || name == object.name(), "{model:?} {name}"),
+                    Some(Ok(found)) => {
+                        // Symmetric weights have no zeros, and an order of the groups need not be stated.
+                        let may_lack = ["g_idx", "zero_point", "biases"];
+                        let is_optional = may_lack.iter().any(|part| object.name().contains(part));
+                        assert!(
+                            is_optional,
+                            "{model:?} {name} without {:?}: {:?}",
+                            object.name(),
+                            &found[..4]
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
+/// Bytes of headers, settings and configurations change: nothing panics, and what is read fits its shape.
+#[test]
+fn no_byte_of_a_header_or_a_configuration_does_harm() {
+    let (mut random, folder) = (Random(12), Folder::new());
+    for model in models() {
+        let good = [
+            std::fs::read(model.join("model.safetensors")).unwrap(),
+            std::fs::read(model.join("config.json")).unwrap(),
+        ];
+        for turn in 0..60 {
+            let mut bytes = good.clone();
+            for _ in 0..=random.below(2) {
+                let file = &mut bytes[usize::from(turn % 3 == 0)];
+                let header = 8 + u64::from_le_bytes(good[0][..8].try_into().unwrap());
+                let most = if turn % 3 == 0 { file.len() as u64 } else { header };
+                let at =
+                    if turn % 3 == 1 { random.below(file.len() as u64) } else { random.below(most) } as usize;
+                file[at] = match random.below(3) {
+                    0 => b"0123456789"[random.below(10) as usize],
+                    1 => file[at] ^ (1 << random.below(8)),
+                    _ => random.below(256) as u8,
+                };
+            }
+            std::fs::write(folder.path("model.safetensors"), &bytes[0]).unwrap();
+            std::fs::write(folder.path("config.json"), &bytes[1]).unwrap();
+            let Ok(file) = File::open(folder.path("model.safetensors"), &combined()) else { continue };
+            for object in file.objects() {
+                let Ok(size) = object.size_as(Dtype::F32) else { continue };
+                if size > 1 << 24 {
+                    continue;
+                }
+                if let Ok(found) = floats(&object) {
+                    assert_eq!(Some(found.len() as u64), object.element_count());
+                }
+                let _ = object.stored_tensors();
+            }
+            let _ = common::verify(&file);
+        }
+    }
+}
