@@ -1,29 +1,72 @@
 //! Which tensors of a file belong to one weight.
 
 use super::config::Config;
-use super::found::{Description, Found, MAX_PARTS};
+use super::found::{Attribute, Description, Found, MAX_PARTS};
 use super::schemes::{Scheme, SCHEMES};
 use crate::error::{broken, Cause, Error, Result, Rule};
-use crate::memory::bytes_of;
-use crate::model::manifest::Format;
+use crate::memory::{bytes_of, try_box};
+use crate::model::dtype::Dtype;
+use crate::model::manifest::{table_position, Format};
 use crate::reader::file::File;
 use crate::reader::object::Object;
 
-/// Tensors that belong to one weight, by their positions.
+/// Tensors that belong to one weight.
 pub struct Group {
     pub scheme: &'static Scheme,
-    /// In the order of the scheme's parts.
-    pub tensors: [Option<u32>; MAX_PARTS],
-    /// The name of the module.
-    pub module: Vec<u8>,
-    /// What the object says, or why its numbers cannot be read.
-    pub description: Result<Description>,
+    /// Where its tensors begin in [`Groups::tensors`], as many as the scheme has parts.
+    tensors: u32,
+    /// The name of its module: so many bytes of the name of that tensor.
+    named_by: u32,
+    module: u32,
+    shape: [u64; 3],
+    rank: u8,
+    /// What its attributes are, in [`Groups::forms`], or why its numbers cannot be read.
+    pub form: std::result::Result<u32, Box<Error>>,
+}
+
+/// The attributes that weights have.
+pub struct WeightForm {
+    pub scheme: &'static Scheme,
+    description: Description,
+}
+
+/// The weights of a file.
+#[derive(Default)]
+pub struct Groups {
+    pub all: Vec<Group>,
+    /// Positions of objects, in the order of the parts of each scheme.
+    tensors: Vec<Option<u32>>,
+    /// Mostly one, or a few: neighbours share theirs.
+    pub forms: Vec<WeightForm>,
+}
+
+impl WeightForm {
+    pub fn attributes(&self) -> &[(&'static str, Attribute)] {
+        self.description.attributes()
+    }
+}
+
+impl Groups {
+    /// The positions of a weight's tensors, in the order of the scheme's parts.
+    pub fn tensors(&self, group: &Group) -> &[Option<u32>] {
+        let start = group.tensors as usize;
+        self.tensors.get(start..start.saturating_add(group.scheme.parts.len())).unwrap_or_default()
+    }
+
+    /// The position of a weight's first tensor in the file.
+    pub fn first(&self, group: &Group) -> u32 {
+        self.tensors(group).iter().flatten().copied().min().unwrap_or(0)
+    }
 }
 
 impl Group {
-    /// The position of its first tensor in the file.
-    pub fn first(&self) -> u32 {
-        self.tensors.iter().flatten().copied().min().unwrap_or(0)
+    /// The tensor whose name begins with the name of the module, and bytes of that.
+    pub fn module(&self) -> (u32, usize) {
+        (self.named_by, self.module as usize)
+    }
+
+    pub fn shape(&self) -> &[u64] {
+        self.shape.get(..usize::from(self.rank)).unwrap_or_default()
     }
 }
 
@@ -33,18 +76,18 @@ struct Finder<'f> {
     config: &'f Config,
     /// Whether a tensor belongs to a group.
     is_taken: Vec<bool>,
-    groups: Vec<Group>,
+    groups: Groups,
     name: Vec<u8>,
 }
 
 /// The groups of a file.
-pub fn find(file: &File, config: &Config) -> Result<Vec<Group>> {
+pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let count = file.object_count();
     file.charge_combined(count as u64, "the tensors of quantized weights")?;
     let mut is_taken = Vec::new();
     is_taken.try_reserve_exact(count)?;
     is_taken.resize(count, false);
-    let mut finder = Finder { file, config, is_taken, groups: Vec::new(), name: Vec::new() };
+    let mut finder = Finder { file, config, is_taken, groups: Groups::default(), name: Vec::new() };
     for at in 0..count {
         finder.look_by_codes(at)?;
     }
@@ -68,25 +111,27 @@ impl<'f> Finder<'f> {
     /// Looks for the weight whose codes a tensor has.
     fn look_by_codes(&mut self, at: usize) -> Result<()> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
-        let Some(data) = object.component("data") else { return Ok(()) };
+        let Some(data) = object.components().next() else { return Ok(()) };
         let (name, dtype, logical) = (object.name_bytes(), data.dtype(), data.known_logical());
+        if !matches!(dtype, Some(Dtype::U8 | Dtype::I8 | Dtype::U32 | Dtype::I32)) {
+            return Ok(());
+        }
         let mut said = None;
         for scheme in &SCHEMES {
             let Some(codes) = scheme.parts.first() else { continue };
-            let Some(module) = before(name, codes.suffix).filter(|_| (scheme.codes)(dtype, logical)) else {
-                continue;
-            };
-            let tensors = self.siblings(scheme, module)?;
+            let is_possible = (scheme.codes)(dtype, logical) && (scheme.may_be)(self.config);
+            let Some(module) = before(name, codes.suffix).filter(|_| is_possible) else { continue };
+            let tensors = self.siblings(scheme, module, at)?;
             let found = self.found(scheme, module, &tensors);
-            if (scheme.is_it)(&found, self.config) {
-                return self.add(scheme, module, tensors);
+            if (scheme.is_it)(&found) {
+                return self.add(scheme, module, &tensors, at);
             }
             if said.is_none() && (scheme.is_said)(self.config) {
                 said = Some((scheme, module, tensors));
             }
         }
         match said {
-            Some((scheme, module, tensors)) => self.add(scheme, module, tensors),
+            Some((scheme, module, tensors)) => self.add(scheme, module, &tensors, at),
             None => Ok(()),
         }
     }
@@ -95,30 +140,45 @@ impl<'f> Finder<'f> {
     fn look_by_name(&mut self, at: usize) -> Result<()> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
         let name = object.name_bytes();
+        if name.ends_with(b".weight") || name.ends_with(b".bias") {
+            return Ok(()); // most names, and no sure ones
+        }
         for scheme in &SCHEMES {
             for part in scheme.parts.iter().filter(|part| part.is_sure) {
-                let Some(module) = before(name, part.suffix) else { continue };
-                let tensors = self.siblings(scheme, module)?;
-                if (scheme.is_it)(&self.found(scheme, module, &tensors), self.config) {
-                    return self.add(scheme, module, tensors);
+                let module = before(name, part.suffix).filter(|_| (scheme.may_be)(self.config));
+                let Some(module) = module else { continue };
+                let tensors = self.siblings(scheme, module, at)?;
+                if (scheme.is_it)(&self.found(scheme, module, &tensors)) {
+                    return self.add(scheme, module, &tensors, at);
                 }
             }
         }
         Ok(())
     }
 
-    /// The tensors of a module that a scheme names and that are in no other group.
-    fn siblings(&mut self, scheme: &Scheme, module: &[u8]) -> Result<[Option<u32>; MAX_PARTS]> {
+    /// The tensors of a module that a scheme names and that are in no other group. One of them is at that
+    /// position.
+    fn siblings(&mut self, scheme: &Scheme, module: &[u8], at: usize) -> Result<[Option<u32>; MAX_PARTS]> {
         let mut tensors = [None; MAX_PARTS];
         for (place, part) in tensors.iter_mut().zip(scheme.parts) {
-            let found = self.position(module, part.suffix)?.filter(|at| self.tensor(*at).is_some());
+            let found = self.position(module, part.suffix, at)?.filter(|at| self.tensor(*at).is_some());
             *place = found.and_then(|at| u32::try_from(at).ok());
         }
         Ok(tensors)
     }
 
-    /// The position of the object of that name.
-    fn position(&mut self, module: &[u8], suffix: &str) -> Result<Option<usize>> {
+    /// The position of the object of that name, which is likely to be near that of a sibling.
+    fn position(&mut self, module: &[u8], suffix: &str, near: usize) -> Result<Option<usize>> {
+        const FAR: usize = 4;
+        let first = near.saturating_sub(FAR);
+        for at in first..near.saturating_add(FAR).saturating_add(1) {
+            let name = self.file.object(at).map(|object| object.name_bytes()).unwrap_or_default();
+            if name.strip_prefix(module).is_some_and(|rest| rest == suffix.as_bytes())
+                && !self.file.capabilities().duplicate_names
+            {
+                return Ok(Some(at));
+            }
+        }
         self.name.clear();
         self.name.try_reserve(module.len().saturating_add(suffix.len()))?;
         self.name.extend_from_slice(module);
@@ -142,43 +202,74 @@ impl<'f> Finder<'f> {
         &mut self,
         scheme: &'static Scheme,
         module: &[u8],
-        tensors: [Option<u32>; MAX_PARTS],
+        tensors: &[Option<u32>; MAX_PARTS],
+        at: usize,
     ) -> Result<()> {
         // Another tensor that has the name of the weight is the weight.
-        let of_weight = self.position(module, scheme.weight)?;
+        let of_weight = self.position(module, scheme.weight, at)?;
         if of_weight.is_some_and(|at| !tensors.contains(&u32::try_from(at).ok())) {
             return Ok(());
         }
-        let found = self.found(scheme, module, &tensors);
-        let types = found.tensor("packed_weight").map(|codes| codes.element_type());
-        let description = match types.filter(|(dtype, logical)| !(scheme.codes)(*dtype, *logical)) {
-            Some((dtype, logical)) => {
-                let unknown = dtype.map_or("unknown", |dtype| dtype.name());
-                let name = logical.map_or(unknown, |logical| logical.name());
-                let (codes, scheme) = (found.name_of("packed_weight")?, scheme.name);
-                Err(broken!(
-                    Rule::QuantizedGeometry,
-                    "the codes {codes} are of {name}, which {scheme} does not have"
-                ))
-            }
-            None => (scheme.describe)(&found, self.config),
-        };
-        let description = match description {
+        let description = match self.describe(scheme, module, tensors) {
             Err(e) if !is_of_file(&e) => return Err(e),
             description => description,
         };
-        self.file
-            .charge_combined(bytes_of::<Group>(1).saturating_add(module.len() as u64), "quantized weights")?;
+        let memory = bytes_of::<Group>(1).saturating_add(bytes_of::<Option<u32>>(scheme.parts.len()));
+        self.file.charge_combined(memory, "quantized weights")?;
         for at in tensors.iter().flatten() {
             let place = usize::try_from(*at).ok().and_then(|at| self.is_taken.get_mut(at));
             place.into_iter().for_each(|place| *place = true);
         }
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(module.len())?;
-        copy.extend_from_slice(module);
-        self.groups.try_reserve(1)?;
-        self.groups.push(Group { scheme, tensors, module: copy, description });
+        let start = table_position(self.groups.tensors.len())?;
+        self.groups.tensors.try_reserve(scheme.parts.len())?;
+        self.groups.tensors.extend(tensors.iter().take(scheme.parts.len()));
+        let (mut shape, mut rank) = ([0; 3], 0);
+        let form = match description {
+            Ok(description) => {
+                let stated = description.shape();
+                shape.iter_mut().zip(stated).for_each(|(place, dimension)| *place = *dimension);
+                rank = u8::try_from(stated.len()).unwrap_or(u8::MAX);
+                Ok(self.form(scheme, description)?)
+            }
+            Err(why) => Err(try_box(why)?),
+        };
+        let (named_by, module) = (table_position(at)?, table_position(module.len())?);
+        self.groups.all.try_reserve(1)?;
+        self.groups.all.push(Group { scheme, tensors: start, named_by, module, shape, rank, form });
         Ok(())
+    }
+
+    fn describe(
+        &self,
+        scheme: &'static Scheme,
+        module: &[u8],
+        tensors: &[Option<u32>; MAX_PARTS],
+    ) -> Result<Description> {
+        let found = self.found(scheme, module, tensors);
+        let types = found.tensor("packed_weight").map(|codes| codes.element_type());
+        let Some((dtype, logical)) = types.filter(|(dtype, logical)| !(scheme.codes)(*dtype, *logical))
+        else {
+            return (scheme.describe)(&found, self.config);
+        };
+        let unknown = dtype.map_or("unknown", |dtype| dtype.name());
+        let name = logical.map_or(unknown, |logical| logical.name());
+        let (codes, scheme) = (found.name_of("packed_weight")?, scheme.name);
+        Err(broken!(Rule::QuantizedGeometry, "the codes {codes} are of {name}, which {scheme} does not have"))
+    }
+
+    /// The number of a form: that of the last weight, if this one has the same.
+    fn form(&mut self, scheme: &'static Scheme, description: Description) -> Result<u32> {
+        let last = self.groups.forms.len().saturating_sub(1);
+        let is_same = |form: &WeightForm| {
+            std::ptr::eq(form.scheme, scheme) && form.attributes() == description.attributes()
+        };
+        if self.groups.forms.last().is_some_and(is_same) {
+            return table_position(last);
+        }
+        self.file.charge_combined(bytes_of::<WeightForm>(1), "quantized weights")?;
+        self.groups.forms.try_reserve(1)?;
+        self.groups.forms.push(WeightForm { scheme, description });
+        table_position(self.groups.forms.len().saturating_sub(1))
     }
 }
 

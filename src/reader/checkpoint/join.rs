@@ -1,7 +1,7 @@
 //! A manifest in which the tensors of each weight are one object.
 
-use super::found::{Attribute, Description};
-use super::groups::Group;
+use super::found::Attribute;
+use super::groups::{Group, Groups};
 use super::{SCHEME, UNREADABLE};
 use crate::container::Validated;
 use crate::error::{fail, try_format, Result};
@@ -17,8 +17,8 @@ use crate::reader::lazy_sizes::LazySizes;
 struct Joined {
     manifest: Manifest,
     roles: Vec<(&'static str, TextId)>,
-    /// The attributes of the weight that came last, which mostly are those of the next.
-    last: Option<(usize, Position)>,
+    /// The attributes of each form that came.
+    attributes: Vec<Option<Position>>,
     /// For each object and each component the position that it had.
     of_objects: Vec<u32>,
     of_components: Vec<u32>,
@@ -26,7 +26,7 @@ struct Joined {
 
 impl File {
     /// The file with an object for each group.
-    pub(super) fn with_groups_joined(mut self, groups: Vec<Group>) -> Result<File> {
+    pub(super) fn with_groups_joined(mut self, groups: Groups) -> Result<File> {
         let (objects, components) = (self.manifest.objects.len(), self.manifest.components.len());
         let tables = bytes_of::<(Object, u32)>(objects)
             .saturating_add(bytes_of::<(Component, u32, u32, u32)>(components))
@@ -55,19 +55,22 @@ impl File {
     }
 }
 
-fn join(mut old: Manifest, groups: &[Group]) -> Result<Joined> {
+fn join(mut old: Manifest, groups: &Groups) -> Result<Joined> {
     let objects = std::mem::take(&mut old.objects);
     let components = std::mem::take(&mut old.components);
     let mut joined = Joined { manifest: old, ..Joined::default() };
     joined.of_objects.try_reserve_exact(objects.len())?;
     joined.of_components.try_reserve_exact(components.len())?;
     joined.manifest.stored_shapes.try_reserve_exact(components.len())?;
+    joined.attributes.try_reserve_exact(groups.forms.len())?;
+    joined.attributes.resize(groups.forms.len(), None);
+    // The number of the group of each tensor; none at the largest.
     let mut in_group = Vec::new();
     in_group.try_reserve_exact(objects.len())?;
-    in_group.resize(objects.len(), None);
-    for (number, group) in groups.iter().enumerate() {
-        for at in group.tensors.iter().flatten() {
-            in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = Some(number));
+    in_group.resize(objects.len(), u32::MAX);
+    for (number, group) in (0u32..).zip(&groups.all) {
+        for at in groups.tensors(group).iter().flatten() {
+            in_group.get_mut(*at as usize).into_iter().for_each(|place| *place = number);
         }
     }
     for (at, (object, group)) in objects.iter().zip(&in_group).enumerate() {
@@ -77,7 +80,7 @@ fn join(mut old: Manifest, groups: &[Group]) -> Result<Joined> {
             let count = object.component_count as usize;
             Some((object, first, components.get(first..first.saturating_add(count))?))
         };
-        match group.and_then(|number| Some((number, groups.get(number)?))) {
+        match groups.all.get(*group as usize) {
             None => {
                 let first = table_position(joined.manifest.components.len())?;
                 let (_, start, entries) = of(at).ok_or_else(lost)?;
@@ -86,9 +89,7 @@ fn join(mut old: Manifest, groups: &[Group]) -> Result<Joined> {
                 }
                 joined.push_object(Object { component_start: first, ..*object }, at)?;
             }
-            Some((number, group)) if group.first() as usize == at => {
-                joined.push_group(groups, number, group, &of)?;
-            }
+            Some(group) if groups.first(group) as usize == at => joined.push_group(groups, group, &of)?,
             Some(_) => {}
         }
     }
@@ -116,13 +117,12 @@ impl Joined {
 
     fn push_group<'o>(
         &mut self,
-        groups: &[Group],
-        number: usize,
+        groups: &Groups,
         group: &Group,
         of: &impl Fn(usize) -> Option<(&'o Object, usize, &'o [Component])>,
     ) -> Result<()> {
         let component_start = table_position(self.manifest.components.len())?;
-        for (part, at) in group.scheme.parts.iter().zip(&group.tensors) {
+        for (part, at) in group.scheme.parts.iter().zip(groups.tensors(group)) {
             let Some(at) = at else { continue };
             let (object, place, entries) = of(*at as usize).ok_or_else(lost)?;
             let entry = entries.first().ok_or_else(lost)?;
@@ -132,31 +132,39 @@ impl Joined {
             self.push_component(entry, place, object)?;
         }
         let component_count = table_position(self.manifest.components.len())?.saturating_sub(component_start);
-        let first = of(group.first() as usize).ok_or_else(lost)?.0;
-        let shape = group.description.as_ref().map(Description::shape);
-        let (shape_start, rank) = match shape {
-            Ok(shape) if shape == self.manifest.shape(first) => (first.shape_start, first.rank),
-            Ok(shape) => {
+        let first = of(groups.first(group) as usize).ok_or_else(lost)?.0;
+        let shape = group.shape();
+        let is_known = group.form.is_ok() && shape != self.manifest.shape(first);
+        let (shape_start, rank) = match is_known {
+            false => (first.shape_start, first.rank),
+            true => {
                 let start = table_position(self.manifest.dimensions.len())?;
                 self.manifest.dimensions.try_reserve(shape.len())?;
                 self.manifest.dimensions.extend_from_slice(shape);
                 (start, table_position(shape.len())?)
             }
-            Err(_) => (first.shape_start, first.rank),
         };
-        let name = self.name_of(group)?;
-        let attributes = Some(self.attributes(groups, number, group)?);
+        let (named_by, length) = group.module();
+        let name =
+            self.name_of(of(named_by as usize).ok_or_else(lost)?.0.name, length, group.scheme.weight)?;
+        let attributes = Some(self.attributes(groups, group)?);
         let format = Format::QuantizedGroup;
         let object = Object { name, format, shape_start, rank, component_start, component_count, attributes };
-        self.push_object(object, group.first() as usize)
+        self.push_object(object, groups.first(group) as usize)
     }
 
-    fn name_of(&mut self, group: &Group) -> Result<TextId> {
-        let mut name = Vec::new();
-        name.try_reserve_exact(group.module.len().saturating_add(group.scheme.weight.len()))?;
-        name.extend_from_slice(&group.module);
-        name.extend_from_slice(group.scheme.weight.as_bytes());
-        self.manifest.texts.add_bytes(&name)
+    /// The name of a weight: so many bytes of that name, and a suffix.
+    fn name_of(&mut self, name: TextId, length: usize, suffix: &str) -> Result<TextId> {
+        let old = self.manifest.texts.get_bytes(name);
+        let module = old.get(..length).unwrap_or_default();
+        if old.get(length..) == Some(suffix.as_bytes()) {
+            return Ok(name);
+        }
+        let mut new = Vec::new();
+        new.try_reserve_exact(module.len().saturating_add(suffix.len()))?;
+        new.extend_from_slice(module);
+        new.extend_from_slice(suffix.as_bytes());
+        self.manifest.texts.add_bytes(&new)
     }
 
     fn role(&mut self, role: &'static str) -> Result<TextId> {
@@ -169,39 +177,33 @@ impl Joined {
         Ok(text)
     }
 
-    fn attributes(&mut self, groups: &[Group], number: usize, group: &Group) -> Result<Position> {
-        let before = self.last.and_then(|(number, at)| Some((groups.get(number)?, at)));
-        if let (Some((other, at)), Ok(description)) = (before, &group.description) {
-            let is_same =
-                other.description.as_ref().is_ok_and(|other| other.attributes() == description.attributes());
-            if is_same && std::ptr::eq(other.scheme, group.scheme) {
-                return Ok(at);
-            }
+    fn attributes(&mut self, groups: &Groups, group: &Group) -> Result<Position> {
+        let number = group.form.as_ref().ok().map(|number| *number as usize);
+        if let Some(known) = number.and_then(|number| self.attributes.get(number).copied().flatten()) {
+            return Ok(known);
         }
         let mut builder = ValueBuilder::new(&mut self.manifest.values);
         builder.begin_map(None)?;
         builder.text(SCHEME)?;
         builder.text(group.scheme.name)?;
-        match &group.description {
-            Ok(description) => {
-                for (key, value) in description.attributes() {
-                    builder.text(key)?;
-                    match value {
-                        Attribute::Nothing => builder.null()?,
-                        Attribute::Number(number) => builder.unsigned(*number)?,
-                        Attribute::Float(number) => builder.float(*number)?,
-                        Attribute::Text(text) => builder.text(text)?,
-                    }
-                }
-            }
-            Err(why) => {
-                builder.text(UNREADABLE)?;
-                builder.text(&try_format(format_args!("{why}"))?)?;
+        if let Err(why) = &group.form {
+            builder.text(UNREADABLE)?;
+            builder.text(&try_format(format_args!("{why}"))?)?;
+        }
+        let form = number.and_then(|number| groups.forms.get(number));
+        for (key, value) in form.map(|form| form.attributes()).unwrap_or_default() {
+            builder.text(key)?;
+            match value {
+                Attribute::Nothing => builder.null()?,
+                Attribute::Number(number) => builder.unsigned(*number)?,
+                Attribute::Float(number) => builder.float(*number)?,
+                Attribute::Text(text) => builder.text(text)?,
             }
         }
         builder.end()?;
         let at = builder.finish()?;
-        self.last = Some((number, at));
+        let place = number.and_then(|number| self.attributes.get_mut(number));
+        place.into_iter().for_each(|place| *place = Some(at));
         Ok(at)
     }
 }

@@ -56,7 +56,7 @@ impl File {
             None => Config::default(),
         };
         let groups = groups::find(&self, &config)?;
-        if groups.is_empty() {
+        if groups.all.is_empty() {
             return Ok(self);
         }
         self.with_groups_joined(groups)

@@ -19,7 +19,9 @@ pub struct Scheme {
     /// Which type the codes have.
     pub codes: fn(Option<Dtype>, Option<Logical>) -> bool,
     /// Whether these tensors show, even if some are missing, that they are of this scheme.
-    pub is_it: fn(&Found<'_>, &Config) -> bool,
+    pub is_it: fn(&Found<'_>) -> bool,
+    /// Whether the configuration allows it.
+    pub may_be: fn(&Config) -> bool,
     /// Whether the configuration alone says that such codes are of it.
     pub is_said: fn(&Config) -> bool,
     /// What the object says of the weight.
@@ -44,6 +46,7 @@ pub static SCHEMES: [Scheme; 16] = [
         parts: &[part(".weight", "packed_weight"), sure(".weight_scale_inv", "scales")],
         codes: is_float8,
         is_it: has_scales,
+        may_be: |_| true,
         is_said: |config| config.method == "fp8" && config.block.is_some(),
         describe: fp8::describe_blocks,
         plan: fp8::plan,
@@ -54,6 +57,7 @@ pub static SCHEMES: [Scheme; 16] = [
         parts: &[part(".weight", "packed_weight"), part(".scale", "scales")],
         codes: is_float8,
         is_it: has_scales,
+        may_be: |_| true,
         is_said: |_| false,
         describe: fp8::describe_blocks,
         plan: fp8::plan,
@@ -65,7 +69,8 @@ pub static SCHEMES: [Scheme; 16] = [
         codes: |dtype, logical| {
             logical == Some(Logical::F4E2m1) || (dtype, logical) == (Some(Dtype::I8), None)
         },
-        is_it: |found, _| has_scales_of(found, Logical::F8E8m0),
+        is_it: |found| has_scales_of(found, Logical::F8E8m0),
+        may_be: |_| true,
         is_said: |config| config.method == "fp8",
         describe: fp4::describe_scale,
         plan: fp4::plan_mx,
@@ -76,6 +81,7 @@ pub static SCHEMES: [Scheme; 16] = [
         parts: &[part(".weight", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_float8,
         is_it: has_scales,
+        may_be: |_| true,
         is_said: |config| {
             ["fp8", "compressed-tensors", "modelopt", "fbgemm_fp8"].contains(&config.method.as_str())
         },
@@ -92,6 +98,7 @@ pub static SCHEMES: [Scheme; 16] = [
         ],
         codes: is_int8,
         is_it: has_more,
+        may_be: |_| true,
         is_said: |config| config.method == "bitsandbytes",
         describe: bitsandbytes::describe_8_bits,
         plan: bitsandbytes::plan_8_bits,
@@ -106,6 +113,7 @@ pub static SCHEMES: [Scheme; 16] = [
         ],
         codes: is_int8,
         is_it: has_more,
+        may_be: |_| true,
         is_said: |config| config.method == "compressed-tensors",
         describe: integers::describe_bytes,
         plan: integers::plan_bytes,
@@ -121,7 +129,8 @@ pub static SCHEMES: [Scheme; 16] = [
             sure(".weight_g_idx", "g_idx"),
         ],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
-        is_it: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
         is_said: |_| false,
         describe: integers::describe_packed,
         plan: integers::plan_packed,
@@ -135,7 +144,8 @@ pub static SCHEMES: [Scheme; 16] = [
             sure(".weight_global_scale", "global_scale"),
         ],
         codes: is_byte,
-        is_it: |found, _| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
+        is_it: |found| found.tensor("global_scale").is_some() || has_scales_of(found, Logical::F8E4m3fn),
+        may_be: |_| true,
         is_said: |_| false,
         describe: fp4::describe_nv,
         plan: fp4::plan_nv_over,
@@ -145,7 +155,8 @@ pub static SCHEMES: [Scheme; 16] = [
         weight: ".weight",
         parts: &[sure(".weight_packed", "packed_weight"), part(".weight_scale", "scales")],
         codes: is_byte,
-        is_it: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
         is_said: |_| false,
         describe: fp4::describe_mx,
         plan: fp4::plan_mx,
@@ -160,6 +171,7 @@ pub static SCHEMES: [Scheme; 16] = [
         ],
         codes: is_byte,
         is_it: has_more,
+        may_be: |_| true,
         is_said: |config| config.method == "modelopt",
         describe: fp4::describe_nv,
         plan: fp4::plan_nv_times,
@@ -169,7 +181,8 @@ pub static SCHEMES: [Scheme; 16] = [
         weight: "",
         parts: &[part("_blocks", "packed_weight"), part("_scales", "scales")],
         codes: is_byte,
-        is_it: |found, _| found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type())),
+        is_it: |found| found.tensor("scales").is_some_and(|scales| is_byte_type(scales.element_type())),
+        may_be: |_| true,
         is_said: |config| config.method == "mxfp4",
         describe: fp4::describe_blocks,
         plan: fp4::plan_mx,
@@ -179,7 +192,8 @@ pub static SCHEMES: [Scheme; 16] = [
         weight: ".weight",
         parts: &[sure(".qweight", "packed_weight"), part(".scales", "scales"), sure(".qzeros", "zeros")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
-        is_it: |_, config| config.method == "awq",
+        is_it: |_| true,
+        may_be: |config| config.method == "awq",
         is_said: |_| false,
         describe: columns::describe_awq,
         plan: columns::plan_awq,
@@ -194,7 +208,8 @@ pub static SCHEMES: [Scheme; 16] = [
             sure(".g_idx", "g_idx"),
         ],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::I32), None),
-        is_it: |_, _| true,
+        is_it: |_| true,
+        may_be: |config| config.method != "awq",
         is_said: |_| false,
         describe: columns::describe_gptq,
         plan: columns::plan_gptq,
@@ -213,6 +228,7 @@ pub static SCHEMES: [Scheme; 16] = [
         ],
         codes: is_byte,
         is_it: has_more,
+        may_be: |_| true,
         is_said: |config| config.method == "bitsandbytes",
         describe: bitsandbytes::describe_4_bits,
         plan: bitsandbytes::plan_4_bits,
@@ -223,6 +239,7 @@ pub static SCHEMES: [Scheme; 16] = [
         parts: &[part(".weight", "packed_weight"), part(".scales", "scales"), part(".biases", "biases")],
         codes: |dtype, logical| (dtype, logical) == (Some(Dtype::U32), None),
         is_it: has_more,
+        may_be: |_| true,
         is_said: |config| config.mlx.is_some(),
         describe: mlx::describe,
         plan: mlx::plan,
@@ -249,14 +266,15 @@ pub static SCHEMES: [Scheme; 16] = [
             part(".round_zero", "round_zero"),
         ],
         codes: |dtype, logical| matches!(dtype, Some(Dtype::U8 | Dtype::I32)) && logical.is_none(),
-        is_it: |_, _| true,
+        is_it: |_| true,
+        may_be: |_| true,
         is_said: |_| false,
         describe: hqq::describe,
         plan: hqq::plan,
     },
 ];
 
-fn has_scales(found: &Found<'_>, _: &Config) -> bool {
+fn has_scales(found: &Found<'_>) -> bool {
     found.tensor("scales").is_some()
 }
 
@@ -265,7 +283,7 @@ fn has_scales_of(found: &Found<'_>, logical: Logical) -> bool {
 }
 
 /// Whether there is anything beside the codes.
-fn has_more(found: &Found<'_>, _: &Config) -> bool {
+fn has_more(found: &Found<'_>) -> bool {
     found.tensors.iter().skip(1).any(Option::is_some)
 }
 
