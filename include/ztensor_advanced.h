@@ -282,7 +282,7 @@ typedef enum zt_advice_value {
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only whole pages of the component: see ZT_CAP_PAGE_EXCLUSIVE.
 /// Other advice reaches every page that the bytes touch. In ZT_MODE_READ, ZT_ADVICE_SEQUENTIAL and
 /// ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED if the system or the mode does not have the advice (docs/platforms.md),
+/// Returns ZT_ERROR_UNSUPPORTED if the system or the mode does not have the advice (docs/big_models.md),
 /// ZT_ERROR_IO if the system fails.
 zt_status zt_component_advise(const zt_component *component, zt_advice advice);
 

@@ -215,7 +215,7 @@ pub unsafe extern "C" fn zt_component_read_range(
 /// ZT_ADVICE_RELEASE and ZT_ADVICE_EVICT reach only whole pages of the component: see ZT_CAP_PAGE_EXCLUSIVE.
 /// Other advice reaches every page that the bytes touch. In ZT_MODE_READ, ZT_ADVICE_SEQUENTIAL and
 /// ZT_ADVICE_NONE count for the whole file.
-/// Returns ZT_ERROR_UNSUPPORTED if the system or the mode does not have the advice (docs/platforms.md),
+/// Returns ZT_ERROR_UNSUPPORTED if the system or the mode does not have the advice (docs/big_models.md),
 /// ZT_ERROR_IO if the system fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_component_advise(component: Option<&zt_component>, advice: zt_advice) -> zt_status {

@@ -340,7 +340,7 @@ pub enum zt_shards_value {
 
 /// Opens a model of one or many files as one file.
 ///
-/// path: a file of the model, its index, or its folder (docs/formats.md). An index (JSON with "weight_map")
+/// path: a file of the model, its index, or its folder (docs/models.md). An index (JSON with "weight_map")
 /// opens the files that it names. If an index beside a file names this file, the whole index is opened. A
 /// numbered file (x-00001-of-00005.gguf) opens the others. A zTensor 2 file opens its shards as
 /// options.shards says. If path is a symbolic link, the other files are looked for beside the link, then
