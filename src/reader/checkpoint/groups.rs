@@ -167,7 +167,7 @@ impl<'f> Finder<'f> {
         Ok(tensors)
     }
 
-    /// The position of the object of that name, which is likely to be near that of a sibling.
+    /// The position of the object of that name, which is likely to be near a sibling.
     fn position(&mut self, module: &[u8], suffix: &str, near: usize) -> Result<Option<usize>> {
         const FAR: usize = 4;
         let first = near.saturating_sub(FAR);
@@ -257,7 +257,7 @@ impl<'f> Finder<'f> {
         Err(broken!(Rule::QuantizedGeometry, "the codes {codes} are of {name}, which {scheme} does not have"))
     }
 
-    /// The number of a form: that of the last weight, if this one has the same.
+    /// The number of a form. Neighbours mostly have the same.
     fn form(&mut self, scheme: &'static Scheme, description: Description) -> Result<u32> {
         let last = self.groups.forms.len().saturating_sub(1);
         let is_same = |form: &WeightForm| {
