@@ -446,7 +446,8 @@ def load_file(filename: AnyPath, framework, mapped: bool, skip_unreadable: bool 
     """All tensors of a file or model that is opened for it. What is mapped is mostly looked at from front to back, and is read
     far ahead then: otherwise a disk is asked for little at a time."""
     mode, advice = ("private", "sequential") if mapped else ("auto", "none")
-    with File.open_model(os.fspath(filename), mode=mode, advice=advice) as file:
+    # Codes alone are no numbers: a weight that a tool stored as several tensors is one.
+    with File.open_model(os.fspath(filename), mode=mode, advice=advice, combine=dtype is not None) as file:
         return load(file, framework, Mapped(file) if mapped else None, skip_unreadable, dtype)
 
 

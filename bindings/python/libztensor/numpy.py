@@ -97,7 +97,7 @@ def load_file(filename: Union[str, os.PathLike[str]], *, mapped: bool = False,
     """All tensors of a file or a model, by name, as arrays of the caller's own.
 
     dtype: float64, float32, float16 or bfloat16, as a name or as a dtype. All floats, blocks, groups and sparse objects come as
-    numbers of it, decoded straight into the new arrays. Integers, bools and complex numbers keep their type.
+    numbers of it, decoded straight into the new arrays; so does a weight that a tool quantized to several tensors. Integers, bools and complex numbers keep their type.
 
     mapped: leave their bytes in the file until they are looked at; writing to them does not change it. Then nobody may cut the
     file short while an array lives. backend: "mmap" or "pread", which give the same. Blocks of quantized numbers come as bytes, in
