@@ -39,7 +39,7 @@ const fn sure(suffix: &'static str, role: &'static str) -> Part {
 }
 
 /// Rows that come first are tried first.
-pub static SCHEMES: [Scheme; 16] = [
+pub static SCHEMES: [Scheme; 18] = [
     Scheme {
         name: "fp8_blocks",
         weight: ".weight",
@@ -271,6 +271,28 @@ pub static SCHEMES: [Scheme; 16] = [
         is_said: |_| false,
         describe: hqq::describe,
         plan: hqq::plan,
+    },
+    Scheme {
+        name: "quanto_int8",
+        weight: ".weight",
+        parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
+        codes: is_int8,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: integers::describe_bytes,
+        plan: integers::plan_bytes,
+    },
+    Scheme {
+        name: "quanto_fp8",
+        weight: ".weight",
+        parts: &[sure(".weight._data", "packed_weight"), sure(".weight._scale", "scales")],
+        codes: is_float8,
+        is_it: |_| true,
+        may_be: |_| true,
+        is_said: |_| false,
+        describe: fp8::describe,
+        plan: fp8::plan,
     },
 ];
 
