@@ -88,8 +88,19 @@ pub(crate) struct Scaling<'a> {
     /// For each column the number of the scale that it has along a row, as i32; none where that follows from
     /// the column.
     pub groups: Option<&'a [u8]>,
-    /// What codes stand for.
-    pub table: Option<&'a [f32; 256]>,
+    /// What codes stand for, if they are looked up.
+    pub codebook: Codebook<'a>,
+}
+
+/// What codes stand for.
+#[derive(Clone, Copy)]
+pub(crate) enum Codebook<'a> {
+    /// Floats of 4 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
+    Fp4,
+    /// f8_e4m3fn.
+    E4m3,
+    /// The numbers of a table.
+    Table(&'a [f32; 256]),
 }
 
 /// What gives the bytes of codes.
@@ -106,23 +117,12 @@ const PIECE: usize = 4096;
 /// Where so many elements or more have a scale in common, they are computed with it as one.
 const LONG: u64 = 16;
 
-/// The values of f4_e2m1, as a table of codes.
-#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "in a constant")]
-pub(crate) const FP4: [f32; 256] = {
-    const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-    let mut table = [0.0; 256];
-    let mut at = 0;
-    while at < 8 {
-        table[at] = VALUES[at];
-        table[at + 8] = -VALUES[at];
-        at += 1;
+/// What the codes of an 8-bit float stand for.
+pub(crate) fn codebook_of(logical: Logical) -> Option<Codebook<'static>> {
+    match logical {
+        Logical::F8E4m3fn => Some(Codebook::E4m3),
+        other => float::float8_values(Some(other)).map(Codebook::Table),
     }
-    table
-};
-
-/// The values of an 8-bit float, as a table of codes.
-pub(crate) fn table_of(logical: Logical) -> Option<&'static [f32; 256]> {
-    float::float8_values(Some(logical))
 }
 
 /// Elements as f32, exact or rounded once.
@@ -305,7 +305,7 @@ impl<'a> Decoder<'a> {
         let Decoder { layout, scaling, scales, zeros, of_each, numbers, .. } = self;
         let (scales, zeros) = (scales.of_row(row), zeros.of_row(row));
         let formula = layout.formula;
-        let table = scaling.table.unwrap_or(&FP4);
+        let codebook = scaling.codebook;
         let numbers = numbers.get_mut(..codes.len()).unwrap_or_default();
         let in_common = layout.scales.columns.max(1);
         if scaling.groups.is_none() && in_common >= LONG {
@@ -320,7 +320,7 @@ impl<'a> Decoder<'a> {
                         let (now, later) = codes.split_at(count);
                         let (out, rest) = std::mem::take(&mut numbers).split_at_mut(count);
                         let pair = (value(scales, at), value(zeros, at));
-                        apply(formula, table, now, std::iter::repeat(pair), out);
+                        apply(formula, codebook, now, std::iter::repeat(pair), out);
                         (codes, numbers, column) = (later, rest, end);
                     }
                 },
@@ -342,7 +342,7 @@ impl<'a> Decoder<'a> {
         with_avx2(
             |numbers: &mut [f32]| {
                 let pairs = of_scales.iter().copied().zip(of_zeros.iter().copied());
-                apply(formula, table, codes, pairs, numbers);
+                apply(formula, codebook, codes, pairs, numbers);
             },
             numbers,
         );
@@ -363,6 +363,32 @@ fn value(values: &[f32], at: usize) -> f32 {
     values.get(at).or(values.first()).copied().unwrap_or(0.0)
 }
 
+/// A float of 4 bits, without a table: so the compiler computes several at once.
+#[inline(always)]
+fn fp4(code: u8) -> f32 {
+    let code = u32::from(code);
+    // Bits of exponent and fraction; below 1 the fraction counts halves.
+    let (magnitude, sign) = (code & 7, (code & 8) << 28);
+    let normal = f32::from_bits((magnitude << 22).wrapping_add(126 << 23));
+    let value = if magnitude < 2 { magnitude as f32 * 0.5 } else { normal };
+    f32::from_bits(value.to_bits() | sign)
+}
+
+/// An f8_e4m3fn, without a table. No f32 below the normal ones takes part, as a program may have its processor
+/// round these to 0.
+#[inline(always)]
+fn e4m3(code: u8) -> f32 {
+    /// The smallest normal one, 2^-6.
+    const SMALLEST: u32 = 121 << 23;
+    let code = u32::from(code);
+    let (magnitude, sign) = (code & 0x7F, (code & 0x80) << 24);
+    let normal = f32::from_bits((magnitude << 20).wrapping_add(120 << 23));
+    let small = f32::from_bits((magnitude << 20).wrapping_add(SMALLEST)) - f32::from_bits(SMALLEST);
+    let value = if magnitude < 8 { small } else { normal };
+    let value = if magnitude == 0x7F { f32::NAN } else { value };
+    f32::from_bits(value.to_bits() | sign)
+}
+
 /// A code that has a sign.
 #[inline(always)]
 fn signed(code: u8) -> i8 {
@@ -373,7 +399,7 @@ fn signed(code: u8) -> i8 {
 #[inline(always)]
 fn apply(
     formula: Formula,
-    table: &[f32; 256],
+    codebook: Codebook<'_>,
     codes: &[u8],
     pairs: impl Iterator<Item = (f32, f32)>,
     out: &mut [f32],
@@ -391,9 +417,13 @@ fn apply(
         Formula::Plus => {
             each.for_each(|((code, (scale, zero)), out)| *out = f32::from(*code) * scale + zero);
         }
-        Formula::Table => {
-            each.for_each(|((code, (scale, _)), out)| *out = super::chunks::entry(table, *code) * scale);
-        }
+        Formula::Table => match codebook {
+            Codebook::Fp4 => each.for_each(|((code, (scale, _)), out)| *out = fp4(*code) * scale),
+            Codebook::E4m3 => each.for_each(|((code, (scale, _)), out)| *out = e4m3(*code) * scale),
+            Codebook::Table(table) => {
+                each.for_each(|((code, (scale, _)), out)| *out = super::chunks::entry(table, *code) * scale);
+            }
+        },
         Formula::Over127 => {
             each.for_each(|((code, (scale, _)), out)| *out = (f32::from(signed(*code)) * scale) * OF_127);
         }

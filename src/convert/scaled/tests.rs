@@ -193,7 +193,7 @@ fn numbers_are_what_the_formulas_give_in_every_range() {
                     factor: Factor::One,
                     zeros: Some(elements(&zeros)),
                     groups: None,
-                    table: Some(&table),
+                    codebook: Codebook::Table(&table),
                 };
                 let layout = Layout { codes: packed, formula, scales: steps, zeros: Zeros::Elements(steps) };
                 let mut decoder = Decoder::new(layout, scaling);
@@ -252,7 +252,7 @@ fn columns_have_the_groups_that_are_stated_and_zeros_are_unpacked() {
         factor: Factor::One,
         zeros: Some(Elements { bytes: &packed_zeros, from: (Dtype::I32, None) }),
         groups: Some(&group_bytes),
-        table: None,
+        codebook: Codebook::Fp4,
     };
     let mut found = Vec::new();
     let body = &mut |numbers: &[f32]| {
@@ -265,5 +265,19 @@ fn columns_have_the_groups_that_are_stated_and_zeros_are_unpacked() {
         let zero = (zeros[(row * groups + group) as usize] + 1) & 15;
         let scale = scales[(group * rows + row) as usize];
         assert_eq!(found, (f32::from(codes[at as usize]) - f32::from(zero)) * scale, "{at}");
+    }
+}
+
+#[test]
+fn small_floats_are_what_their_tables_say() {
+    let e4m3_table = float::float8_values(Some(Logical::F8E4m3fn)).unwrap();
+    for (code, wanted) in (0..=255u8).zip(e4m3_table) {
+        let found = e4m3(code);
+        assert!(found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(), "{code}");
+    }
+    let values = [0.0f32, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    for (code, value) in (0u8..).zip(values) {
+        assert_eq!(fp4(code).to_bits(), value.to_bits());
+        assert_eq!(fp4(code + 8).to_bits(), (-value).to_bits());
     }
 }

@@ -53,7 +53,8 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
             count.div_ceil(block)
         )));
     }
-    let described = Description::of(shape)?.with_number("bits", 4)?.with_number("group_size", block)?;
+    let mut described = Description::of(shape)?;
+    described.number("bits", 4)?.number("group_size", block)?;
     let is_nested = scales.element_type() == (Some(Dtype::U8), None);
     if !is_nested {
         return Ok(described);
@@ -65,8 +66,9 @@ pub fn describe_4_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
         Some(Kind::Unsigned(offset)) => offset as f64,
         _ => return Err(state.wrong(format_args!("it says no nested_offset"))),
     };
-    let described = described.with_number("nested_block_size", number("nested_blocksize")?)?;
-    described.with("nested_offset", Attribute::Float(offset))
+    described.number("nested_block_size", number("nested_blocksize")?)?;
+    described.add("nested_offset", Attribute::Float(offset))?;
+    Ok(described)
 }
 
 pub fn plan_4_bits(object: &Object<'_>) -> Result<Plan> {
@@ -113,7 +115,9 @@ pub fn describe_8_bits(found: &Found<'_>, _: &Config) -> Result<Description> {
             ));
         }
     }
-    Description::of(codes.shape())?.with_number("bits", 8)
+    let mut described = Description::of(codes.shape())?;
+    described.number("bits", 8)?;
+    Ok(described)
 }
 
 pub fn plan_8_bits(object: &Object<'_>) -> Result<Plan> {

@@ -1,7 +1,7 @@
 //! GPTQ and AWQ: integers whose columns are stored as rows: `(q - z) * s`.
 
 use super::config::Config;
-use super::found::{Attribute, Description, Found};
+use super::found::{Description, Found};
 use super::plan::{is_float, Plan};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
 use crate::error::{broken, fail, Result, Rule};
@@ -74,16 +74,14 @@ pub fn describe_gptq(found: &Found<'_>, config: &Config) -> Result<Description> 
     let group = group_size(config, columns)?;
     let zero_words = rows.saturating_mul(bits).div_ceil(32);
     checked(found, rows, columns, group, [columns.div_ceil(group), zero_words])?;
-    let described = Description::of(&[rows, columns])?;
-    let described =
-        described.with_number("bits", bits)?.with_number("group_size", group)?.with_number("axis", 1)?;
-    let described = match bits {
-        2 => described.with("packing", Attribute::Text("16_per_i32"))?,
-        4 => described.with("packing", Attribute::Text("8_per_i32"))?,
-        8 => described.with("packing", Attribute::Text("4_per_i32"))?,
-        _ => described,
-    };
-    described.with("order", Attribute::Text("lsb_first"))?.with_number("zero_offset", offset)
+    let mut described = Description::of(&[rows, columns])?;
+    described.number("bits", bits)?.number("group_size", group)?.number("axis", 1)?;
+    let packing = [(2, "16_per_i32"), (4, "8_per_i32"), (8, "4_per_i32")];
+    if let Some((_, packing)) = packing.iter().find(|(of, _)| *of == bits) {
+        described.text("packing", packing)?;
+    }
+    described.text("order", "lsb_first")?.number("zero_offset", offset)?;
+    Ok(described)
 }
 
 pub fn plan_gptq(object: &Object<'_>) -> Result<Plan> {
@@ -111,10 +109,10 @@ pub fn describe_awq(found: &Found<'_>, config: &Config) -> Result<Description> {
     let rows = rows.ok_or_else(|| codes.wrong(format_args!("{words} words have more than 2^64 codes")))?;
     let group = group_size(config, columns)?;
     checked(found, rows, columns, group, [columns.div_ceil(group), words])?;
-    let described =
-        Description::of(&[rows, columns])?.with_number("bits", 4)?.with_number("group_size", group)?;
-    let described = described.with_number("axis", 1)?.with("packing", Attribute::Text("8_per_i32"))?;
-    described.with("order", Attribute::Text("awq"))?.with_number("zero_offset", 0)
+    let mut described = Description::of(&[rows, columns])?;
+    described.number("bits", 4)?.number("group_size", group)?.number("axis", 1)?;
+    described.text("packing", "8_per_i32")?.text("order", "awq")?.number("zero_offset", 0)?;
+    Ok(described)
 }
 
 pub fn plan_awq(object: &Object<'_>) -> Result<Plan> {

@@ -3,6 +3,7 @@
 use crate::error::{broken, fail, try_format, Error, Quoted, Result, Rule};
 use crate::memory::{in_memory, zeroed};
 use crate::model::dtype::{Dtype, Logical};
+use crate::reader::file::File;
 use crate::reader::object::{Component, Object};
 
 /// The most bytes that are read of a tensor when a file is opened: those that say how a weight is stored.
@@ -27,8 +28,9 @@ pub struct Found<'f> {
     pub parts: &'static [Part],
     /// The name of the module.
     pub module: &'f [u8],
-    /// In the order of the parts.
-    pub tensors: [Option<Object<'f>>; MAX_PARTS],
+    /// Positions of objects, in the order of the parts.
+    pub tensors: &'f [Option<u32>; MAX_PARTS],
+    pub file: &'f File,
 }
 
 /// A tensor of a checkpoint.
@@ -70,8 +72,8 @@ impl Description {
         Ok(description)
     }
 
-    /// With an attribute.
-    pub fn with(mut self, key: &'static str, value: Attribute) -> Result<Description> {
+    /// Adds an attribute.
+    pub fn add(&mut self, key: &'static str, value: Attribute) -> Result<&mut Description> {
         match self.attributes.get_mut(self.count) {
             Some(place) => *place = (key, value),
             None => return Err(fail!(Internal, "a weight has too many attributes")),
@@ -80,9 +82,14 @@ impl Description {
         Ok(self)
     }
 
-    /// With a number.
-    pub fn with_number(self, key: &'static str, number: u64) -> Result<Description> {
-        self.with(key, Attribute::Number(number))
+    /// Adds a number.
+    pub fn number(&mut self, key: &'static str, number: u64) -> Result<&mut Description> {
+        self.add(key, Attribute::Number(number))
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, key: &'static str, text: &'static str) -> Result<&mut Description> {
+        self.add(key, Attribute::Text(text))
     }
 
     pub fn shape(&self) -> &[u64] {
@@ -97,9 +104,10 @@ impl Description {
 impl<'f> Found<'f> {
     /// The tensor of a role, if there is one.
     pub fn tensor(&self, role: &'static str) -> Option<Tensor<'f>> {
-        let parts = self.parts.iter().zip(&self.tensors);
-        let mut found = parts.filter(|(part, _)| part.role == role).filter_map(|(_, object)| *object);
-        found.next().map(|object| Tensor { role, object })
+        let parts = self.parts.iter().zip(self.tensors);
+        let mut found = parts.filter(|(part, _)| part.role == role).filter_map(|(_, at)| *at);
+        let object = found.next().and_then(|at| self.file.object(at as usize));
+        object.map(|object| Tensor { role, object })
     }
 
     /// The tensor of a role, or an error that names the one that is missing.

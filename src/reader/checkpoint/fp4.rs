@@ -34,8 +34,9 @@ fn describe_of(shape: &[u64], columns: u64, scales: &Tensor<'_>, group: u64) -> 
         }
     }
     whole.iter_mut().skip(rank.saturating_sub(1)).take(1).for_each(|last| *last = columns);
-    let described = Description::of(whole.get(..rank).unwrap_or_default())?;
-    described.with_number("bits", 4)?.with_number("group_size", group)
+    let mut described = Description::of(whole.get(..rank).unwrap_or_default())?;
+    described.number("bits", 4)?.number("group_size", group)?;
+    Ok(described)
 }
 
 /// Two in each element of the codes.

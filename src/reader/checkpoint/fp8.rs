@@ -50,8 +50,10 @@ pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
 }
 
 fn description(shape: &[u64], [height, width]: [u64; 2]) -> Result<Description> {
-    let described = Description::of(shape)?.with_number("bits", 8)?;
-    described.with_number("block_rows", height.max(1))?.with_number("block_columns", width.max(1))
+    let mut described = Description::of(shape)?;
+    described.number("bits", 8)?;
+    described.number("block_rows", height.max(1))?.number("block_columns", width.max(1))?;
+    Ok(described)
 }
 
 /// A plan for any of them.

@@ -1,7 +1,7 @@
 //! Which tensors of a file belong to one weight.
 
 use super::config::Config;
-use super::found::{Attribute, Description, Found, MAX_PARTS};
+use super::found::{Attribute, Description, Found, Part, MAX_PARTS};
 use super::schemes::{Scheme, SCHEMES};
 use crate::error::{broken, Cause, Error, Result, Rule};
 use crate::memory::{bytes_of, try_box};
@@ -74,6 +74,8 @@ impl Group {
 struct Finder<'f> {
     file: &'f File,
     config: &'f Config,
+    /// The schemes that the configuration allows.
+    schemes: Vec<&'static Scheme>,
     /// Whether a tensor belongs to a group.
     is_taken: Vec<bool>,
     groups: Groups,
@@ -87,7 +89,11 @@ pub fn find(file: &File, config: &Config) -> Result<Groups> {
     let mut is_taken = Vec::new();
     is_taken.try_reserve_exact(count)?;
     is_taken.resize(count, false);
-    let mut finder = Finder { file, config, is_taken, groups: Groups::default(), name: Vec::new() };
+    let mut schemes = Vec::new();
+    schemes.try_reserve_exact(SCHEMES.len())?;
+    schemes.extend(SCHEMES.iter().filter(|scheme| (scheme.may_be)(config)));
+    let (groups, name) = (Groups::default(), Vec::new());
+    let mut finder = Finder { file, config, schemes, is_taken, groups, name };
     for at in 0..count {
         finder.look_by_codes(at)?;
     }
@@ -108,6 +114,12 @@ impl<'f> Finder<'f> {
         Some(object).filter(|_| self.is_taken.get(at) == Some(&false))
     }
 
+    /// One of the possible schemes, and the tensor that has its codes.
+    fn scheme(&self, at: usize) -> Option<(&'static Scheme, &'static Part)> {
+        let scheme = *self.schemes.get(at)?;
+        Some((scheme, scheme.parts.first()?))
+    }
+
     /// Looks for the weight whose codes a tensor has.
     fn look_by_codes(&mut self, at: usize) -> Result<()> {
         let Some(object) = self.tensor(at) else { return Ok(()) };
@@ -117,10 +129,12 @@ impl<'f> Finder<'f> {
             return Ok(());
         }
         let mut said = None;
-        for scheme in &SCHEMES {
-            let Some(codes) = scheme.parts.first() else { continue };
-            let is_possible = (scheme.codes)(dtype, logical) && (scheme.may_be)(self.config);
-            let Some(module) = before(name, codes.suffix).filter(|_| is_possible) else { continue };
+        for at_scheme in 0..self.schemes.len() {
+            let Some((scheme, codes)) = self.scheme(at_scheme) else { continue };
+            let Some(module) = before(name, codes.suffix) else { continue };
+            if !(scheme.codes)(dtype, logical) {
+                continue;
+            }
             let tensors = self.siblings(scheme, module, at)?;
             let found = self.found(scheme, module, &tensors);
             if (scheme.is_it)(&found) {
@@ -143,10 +157,10 @@ impl<'f> Finder<'f> {
         if name.ends_with(b".weight") || name.ends_with(b".bias") {
             return Ok(()); // most names, and no sure ones
         }
-        for scheme in &SCHEMES {
+        for at_scheme in 0..self.schemes.len() {
+            let Some((scheme, _)) = self.scheme(at_scheme) else { continue };
             for part in scheme.parts.iter().filter(|part| part.is_sure) {
-                let module = before(name, part.suffix).filter(|_| (scheme.may_be)(self.config));
-                let Some(module) = module else { continue };
+                let Some(module) = before(name, part.suffix) else { continue };
                 let tensors = self.siblings(scheme, module, at)?;
                 if (scheme.is_it)(&self.found(scheme, module, &tensors)) {
                     return self.add(scheme, module, &tensors, at);
@@ -170,17 +184,19 @@ impl<'f> Finder<'f> {
     /// The position of the object of that name, which is likely to be near a sibling.
     fn position(&mut self, module: &[u8], suffix: &str, near: usize) -> Result<Option<usize>> {
         const FAR: usize = 4;
-        let first = near.saturating_sub(FAR);
-        for at in first..near.saturating_add(FAR).saturating_add(1) {
-            let name = self.file.object(at).map(|object| object.name_bytes()).unwrap_or_default();
-            if name.strip_prefix(module).is_some_and(|rest| rest == suffix.as_bytes())
-                && !self.file.capabilities().duplicate_names
-            {
-                return Ok(Some(at));
+        let length = module.len().saturating_add(suffix.len());
+        if !self.file.capabilities().duplicate_names {
+            for distance in 0..=FAR {
+                for at in [near.saturating_add(distance), near.saturating_sub(distance)] {
+                    let name = self.file.object(at).map(|object| object.name_bytes()).unwrap_or_default();
+                    if name.len() == length && name.ends_with(suffix.as_bytes()) && name.starts_with(module) {
+                        return Ok(Some(at));
+                    }
+                }
             }
         }
         self.name.clear();
-        self.name.try_reserve(module.len().saturating_add(suffix.len()))?;
+        self.name.try_reserve(length)?;
         self.name.extend_from_slice(module);
         self.name.extend_from_slice(suffix.as_bytes());
         Ok(self.file.find_position(&self.name))
@@ -190,12 +206,12 @@ impl<'f> Finder<'f> {
         &self,
         scheme: &'static Scheme,
         module: &'n [u8],
-        tensors: &[Option<u32>; MAX_PARTS],
+        tensors: &'n [Option<u32>; MAX_PARTS],
     ) -> Found<'n>
     where
         'f: 'n,
     {
-        Found { parts: scheme.parts, module, tensors: tensors.map(|at| self.file.object(at? as usize)) }
+        Found { parts: scheme.parts, module, tensors, file: self.file }
     }
 
     fn add(

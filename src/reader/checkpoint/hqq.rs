@@ -2,7 +2,7 @@
 //! in the same bytes.
 
 use super::config::Config;
-use super::found::{Attribute, Description, Found};
+use super::found::{Description, Found};
 use super::plan::{is_float, Plan};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Steps, Zeros};
 use crate::error::{broken, fail, Result, Rule};
@@ -31,9 +31,10 @@ pub fn describe(found: &Found<'_>, _: &Config) -> Result<Description> {
     if axis > 1 {
         return Err(fail!(Unsupported, "its axis is {axis}, and 0 and 1 can be read"));
     }
-    let described = Description::of(&[rows, columns])?.with_number("bits", bits)?;
-    let described = described.with_number("group_size", group)?.with_number("axis", axis)?;
-    described.with("packing", Attribute::Text(packing))
+    let mut described = Description::of(&[rows, columns])?;
+    described.number("bits", bits)?.number("group_size", group)?;
+    described.number("axis", axis)?.text("packing", packing)?;
+    Ok(described)
 }
 
 pub fn plan(object: &Object<'_>) -> Result<Plan> {

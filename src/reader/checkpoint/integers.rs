@@ -1,7 +1,6 @@
 //! compressed-tensors: integers in rows, each with the zero and the scale of its group: `(q - z) * s`.
 
 use super::config::{Config, Form};
-use super::found::Attribute;
 use super::found::{Description, Found, Tensor};
 use super::plan::{is_float, steps, Plan};
 use crate::convert::scaled::{Form as Stored, Formula, Order, Packed, Zeros};
@@ -27,7 +26,9 @@ pub fn describe_bytes(found: &Found<'_>, config: &Config) -> Result<Description>
     if !config.forms.is_empty() && config.forms.iter().all(is_asymmetric) {
         found.required("zeros")?;
     }
-    Description::of(codes.shape())?.with_number("bits", 8)
+    let mut described = Description::of(codes.shape())?;
+    described.number("bits", 8)?;
+    Ok(described)
 }
 
 pub fn plan_bytes(object: &Object<'_>) -> Result<Plan> {
@@ -111,16 +112,13 @@ pub fn describe_packed(found: &Found<'_>, config: &Config) -> Result<Description
     if !form.is_symmetric {
         found.required("zeros")?;
     }
-    let described = Description::of(&[rows, columns])?.with_number("bits", form.bits)?;
-    let described = match order {
-        Order::Low => described.with("order", Attribute::Text("lsb_first"))?,
-        _ => described.with("order", Attribute::Text("lsb_first_in_words"))?,
-    };
-    let described = described.with_number("axis", 1)?;
-    match group < columns {
-        true => described.with_number("group_size", group),
-        false => Ok(described),
+    let mut described = Description::of(&[rows, columns])?;
+    let order = if order == Order::Low { "lsb_first" } else { "lsb_first_in_words" };
+    described.number("bits", form.bits)?.text("order", order)?.number("axis", 1)?;
+    if group < columns {
+        described.number("group_size", group)?;
     }
+    Ok(described)
 }
 
 pub fn plan_packed(object: &Object<'_>) -> Result<Plan> {

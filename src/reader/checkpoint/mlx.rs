@@ -1,7 +1,7 @@
 //! MLX: codes in rows, each `q * s + b`, or a small float times the scale of its group.
 
 use super::config::{Config, MlxMode};
-use super::found::{Attribute, Description, Found};
+use super::found::{Description, Found};
 use super::plan::{is_float, steps, Plan, Table};
 use crate::convert::scaled::{Form, Formula, Order, Packed, Zeros};
 use crate::error::{broken, fail, Result, Rule};
@@ -59,8 +59,10 @@ pub fn describe(found: &Found<'_>, config: &Config) -> Result<Description> {
     };
     place.copy_from_slice(shape);
     place.last_mut().into_iter().for_each(|last| *last = columns);
-    let described = Description::of(place)?.with_number("bits", bits)?.with_number("group_size", group)?;
-    described.with("mode", Attribute::Text(mode))?.with("order", Attribute::Text("lsb_first"))
+    let mut described = Description::of(place)?;
+    described.number("bits", bits)?.number("group_size", group)?;
+    described.text("mode", mode)?.text("order", "lsb_first")?;
+    Ok(described)
 }
 
 pub fn plan(object: &Object<'_>) -> Result<Plan> {

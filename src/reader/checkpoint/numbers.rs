@@ -2,7 +2,7 @@
 
 use super::plan::{Nested, Operation, Plan, Table};
 use crate::convert::scaled::{
-    swapped_words, table_of, to_floats, CodeBytes, Decoder, Elements, Factor, Scaling, FP4,
+    codebook_of, swapped_words, to_floats, CodeBytes, Codebook, Decoder, Elements, Factor, Scaling,
 };
 use crate::error::{broken, fail, Result, Rule};
 use crate::load::Part;
@@ -85,27 +85,23 @@ impl<'f> Object<'f> {
                 }
             }
         };
-        let stored_table = match plan.table {
+        let mut stored = [0f32; 256];
+        let codebook = match plan.table {
+            Table::None | Table::Fp4 => Codebook::Fp4,
+            Table::Float8(logical) => codebook_of(logical)
+                .ok_or_else(|| self.wrap(fail!(Internal, "{} is no float of 8 bits", logical.name())))?,
             Table::Stored(role) => {
                 let values = self.required(role)?.floats::<16>()?;
-                let mut table = [0f32; 256];
-                table.iter_mut().zip(values).for_each(|(place, value)| *place = value);
-                Some(table)
+                stored.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+                Codebook::Table(&stored)
             }
-            _ => None,
-        };
-        let table = match plan.table {
-            Table::None => None,
-            Table::Fp4 => Some(&FP4),
-            Table::Float8(logical) => table_of(logical),
-            Table::Stored(_) => stored_table.as_ref(),
         };
         let groups = match plan.has_groups {
             true => self.required("g_idx")?.groups_of_columns(plan)?,
             false => None,
         };
         let groups = groups.as_ref().map(Loaded::as_slice);
-        let scaling = Scaling { scales: elements, factor, zeros, groups, table };
+        let scaling = Scaling { scales: elements, factor, zeros, groups, codebook };
         let mut decoder = Decoder::new(plan.layout, scaling);
         let mut bytes =
             match codes.slice_for_call().is_none() && codes.is_raw() && plan.layout.codes.is_by_rows() {
