@@ -1,8 +1,8 @@
 //! Reads that are done when the call returns.
 //!
-//! [`run`] does many requests: their jobs in the order of the files, on some threads, and what the callbacks
-//! report meanwhile. [`run_one`] is a batch of one, on the caller's thread: each job is done when it is cut,
-//! so that no queue, no memory and no order of jobs is needed.
+//! [`run`] runs many requests on several threads: their jobs are sorted by file and offset, and callbacks
+//! report the progress. [`run_one`] runs one request on the caller's thread. It runs each job as soon as it
+//! is cut, so it needs neither a queue nor memory for jobs.
 
 use super::component::StoredComponent;
 use super::executor::{Executor, Listener};
@@ -22,8 +22,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Does all requests; `stats` is filled also on failure. The first failure stops the rest, unless the options
-/// say to keep going. Returns the first failure.
+/// Runs all requests and returns the first failure. The first failure stops the rest, unless the options say
+/// to keep going. `stats` is filled on failure, too.
 pub fn run(
     requests: &mut [Request<'_>],
     options: &BatchOptions,
@@ -58,7 +58,7 @@ fn run_untimed(
             added => added?,
         }
     }
-    // The disk likes them in its own order; so does the kernel's readahead.
+    // Disks and the kernel's readahead are fastest if the offsets ascend.
     sort_by_key(&mut jobs, |job| (job.source, job.offset, job.request));
     let total = jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
     executor.decide(&jobs, Job::span)?;
@@ -88,11 +88,11 @@ struct Batch<'r, 'b> {
     progress: &'r Progress<'r>,
 }
 
-/// What the callbacks have received so far; they are called by one thread at a time.
+/// What was reported to the callbacks so far. One thread at a time calls them.
 #[derive(Default)]
 struct Delivered {
     bytes: u64,
-    /// Bytes of jobs that are not done, or failed.
+    /// Bytes that were reported for jobs that are still running, or that failed.
     underway: u64,
     requests: u64,
     digests: u64,
@@ -113,7 +113,7 @@ impl Delivered {
 }
 
 impl Batch<'_, '_> {
-    /// One thread: jobs, until there are no more or one has failed.
+    /// The loop of one thread: runs jobs until none is left or the batch is stopped.
     fn work(&self) {
         let Some(mut scratch) = self.executor.scratch() else { return };
         let mut worker = Worker { batch: self, of_job: Cell::new(0) };
@@ -135,7 +135,7 @@ impl Batch<'_, '_> {
         delivered.failure.get_or_insert(error);
     }
 
-    /// Asks whether to go on.
+    /// Calls the progress callback. If it returns false, the batch is cancelled.
     #[inline]
     fn ask(&self, delivered: &mut Delivered) {
         let bytes = delivered.bytes.saturating_add(delivered.underway);
@@ -153,7 +153,7 @@ impl Batch<'_, '_> {
 /// A thread of a batch.
 struct Worker<'w, 'r, 'b> {
     batch: &'w Batch<'r, 'b>,
-    /// Bytes of the current job that were reported.
+    /// Bytes of the current job that were reported so far.
     of_job: Cell<u64>,
 }
 
@@ -165,7 +165,7 @@ impl Listener for Worker<'_, '_, '_> {
         self.batch.ask(&mut delivered);
     }
 
-    /// Books a job, and the request with its last one; calls the callbacks.
+    /// Counts a job that ended, and its request if this was the last job; calls the callbacks.
     #[inline]
     fn on_job_done(&mut self, _: u32, request: &Request<'_>, task: &Task, bytes: u64, outcome: Result<()>) {
         let batch = self.batch;
@@ -197,7 +197,7 @@ impl Listener for Worker<'_, '_, '_> {
     }
 }
 
-/// Through the page cache, in reads as long as they get.
+/// Options of one request: read through the page cache, in reads as long as possible.
 const ONE_REQUEST: BatchOptions = BatchOptions {
     threads: 1,
     direct: Direct::Never,
@@ -208,7 +208,7 @@ const ONE_REQUEST: BatchOptions = BatchOptions {
     keep_going: false,
 };
 
-/// Reads a part of a component into the front of `dst`, converted where a dtype is given.
+/// Reads a part of a component into the front of `dst`. If a dtype is given, converts it.
 #[inline]
 pub fn run_one(
     component: &StoredComponent<'_>,
@@ -223,11 +223,11 @@ pub fn run_one(
     component.unless_changed(outcome)
 }
 
-/// Where in the source the part begins, and the memory that it fills, if the fast path is for it.
+/// The part's offset in the source and the memory it fills, if the fast path can read it.
 ///
-/// Fast path: raw bytes, a whole component or a valid range, are read with one call to their destination. It
+/// Fast path: a whole raw component, or a valid range of one, is read by one call into its destination. That
 /// saves half of the instructions of a short read. It does not apply if bytes have to be swapped, checked,
-/// decoded, gathered or converted, or if they do not fit: then the jobs report the error.
+/// decoded, gathered or converted. If they do not fit in `dst`, the usual path reports the error.
 fn plain_range<'d>(
     component: &StoredComponent<'_>,
     part: &Part,

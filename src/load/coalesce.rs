@@ -1,5 +1,5 @@
-//! Coalesces short jobs that are near each other: which ones, and the one read that fetches the stored bytes
-//! of all.
+//! Coalesces short jobs that are near each other: chooses the jobs, and fetches the stored bytes of all of
+//! them with one read.
 
 use super::jobs::Job;
 use super::strategy::{Coalescing, ReadStrategy};
@@ -8,21 +8,21 @@ use crate::memory::take_front;
 use crate::source::direct::Bounce;
 use crate::source::{ReadMany, ReadRange};
 
-/// Jobs that are done together: how many, and what they read.
+/// The next jobs that run together: how many they are, and what has to be read for them.
 pub struct Extent {
     pub count: usize,
-    /// Where their stored bytes are in the source.
+    /// Where their stored bytes begin in the source.
     start: u64,
     end: u64,
-    /// Stored bytes of all of them.
+    /// The sum of their stored bytes.
     pub stored: u64,
-    /// Stored bytes that do not go to a destination, and need temporary memory.
+    /// The stored bytes that do not go to a destination and so need temporary memory.
     temporary: u64,
     read_many: ReadMany,
 }
 
 impl Extent {
-    /// A job that reads for itself.
+    /// The extent of a job that is not coalesced.
     pub fn of_one(offset: u64) -> Extent {
         Extent {
             count: 1,
@@ -35,7 +35,7 @@ impl Extent {
     }
 }
 
-/// Which of the jobs that come next, `first` and those behind it, may be done together.
+/// Counts the next jobs, beginning with `first`, that may run together.
 pub fn adjacent<'j, 'a: 'j>(
     first: &Job<'a>,
     next: impl Iterator<Item = &'j Job<'a>>,
@@ -61,7 +61,7 @@ pub fn adjacent<'j, 'a: 'j>(
                 ReadMany::Anywhere => all <= limits.max_total && temporary <= limits.max_temporary,
                 ReadMany::OneByOne | ReadMany::Adjacent => end.saturating_sub(start) <= limits.max_total,
             };
-        // The first job is taken in any case.
+        // The first job is always taken.
         if extent.count > 0 && (!fits || job.offset > extent.end.saturating_add(limits.max_gap)) {
             break;
         }
@@ -76,15 +76,15 @@ pub fn adjacent<'j, 'a: 'j>(
 
 /// Where the stored bytes of coalesced jobs are.
 pub enum Fetched {
-    /// In the bounce from `place` on, a copy of the source from `start` on.
+    /// In the bounce buffer: a copy of the source from offset `start` on, which begins at `place`.
     Contiguous { start: u64, place: usize },
-    /// In the destinations. Those of jobs that have no destination for stored bytes follow each other in the
-    /// bounce; the next begins there.
+    /// In the destinations. If a job's stored bytes do not go to its destination, they are in the bounce
+    /// buffer, one job after the other. The number is where the next of these jobs begins there.
     Scattered(usize),
 }
 
 impl Fetched {
-    /// The stored bytes of the next job, if they are not in its destination.
+    /// The stored bytes of the next job, or `None` if they are already in its destination.
     pub fn next<'b>(&mut self, job: &Job<'_>, bounce: &'b Bounce) -> Result<Option<&'b [u8]>> {
         let size = || usize::try_from(job.stored_bytes()).unwrap_or(usize::MAX);
         let from = match self {
@@ -132,7 +132,7 @@ pub fn fetch(
     Ok(Fetched::Contiguous { start, place })
 }
 
-/// The sum of the gaps between the jobs from `start` on; none if two jobs overlap.
+/// The sum of the gaps between the jobs from `start` on, or `None` if two jobs overlap.
 fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
     let mut at = start;
     jobs.iter().try_fold(0u64, |sum, job| {
@@ -142,8 +142,8 @@ fn gaps_between(jobs: &[Job<'_>], start: u64) -> Option<u64> {
     })
 }
 
-/// The ranges to read: stored bytes go to the jobs' destinations, or to the first `own` bytes of `memory`.
-/// With `start`, the gaps from there on are read, too, into the rest of `memory`.
+/// The ranges to read. Stored bytes go to the jobs' destinations, or to the first `own` bytes of `memory`. If
+/// `start` is given, the gaps from there on are read, too, into the rest of `memory`.
 fn scatter<'m>(
     jobs: &'m mut [Job<'_>],
     start: Option<u64>,
@@ -179,7 +179,7 @@ mod tests {
     use crate::load::jobs::{Finish, Work};
     use crate::model::manifest::Encoding;
 
-    /// How many of eight neighbours are done together: each 100 stored bytes that decode to `size`.
+    /// How many of eight neighbouring jobs run together, if each has 100 stored bytes that decode to `size`.
     fn together(size: usize, delivered: u64) -> usize {
         let mut memory = vec![0; 8 * size];
         let Some(Coding::Compressed(codec)) = Coding::of(Encoding::Zstd) else { panic!("it is a codec") };
@@ -202,8 +202,8 @@ mod tests {
         adjacent(&jobs[0], jobs.iter(), &limits).count
     }
 
-    /// Else one thread would decode them all: a page of stored bytes may be a hundred megabytes of decoded
-    /// ones.
+    /// If all ran together, one thread would decode them all: a page of stored bytes may decode to a hundred
+    /// megabytes.
     #[test]
     fn jobs_that_decode_to_many_bytes_are_not_coalesced() {
         assert_eq!(together(100, 2 << 20), 8);

@@ -1,5 +1,5 @@
-//! One component as the executor sees it: where its stored bytes are, and how they become decoded ones, at
-//! once or front to back.
+//! One component as the executor sees it: where its stored bytes are, and how they are decoded, at once or
+//! front to back.
 
 use super::slab::Taken;
 use crate::codec::{self, Array, Chunks, Codec, Decoding, FrameIndex, KnownSize, Seek};
@@ -21,38 +21,40 @@ use std::ops::Range;
 
 /// The file of a component.
 pub(crate) trait Owner: Sync {
-    /// An error, with the words that name the component.
+    /// Adds the component's name to an error.
     fn named(&self, component: &StoredComponent<'_>, error: Error) -> Error;
 
-    /// An error, with the words that name the file that has that source.
+    /// Adds to an error the name of the file that has this source.
     fn in_file(&self, source: &dyn ByteSource, error: Error) -> Error;
 
-    /// Fails if the file that has that source, whose size or time is another one now, has not only grown by
-    /// an append.
+    /// Called if the size or the time of a source's file changed. Fails unless the file has only grown by an
+    /// append.
     fn check_change(&self, source: &dyn ByteSource, change: Change) -> Result<()>;
 
-    /// What is called on each thread that is started.
+    /// The hooks that each started thread calls.
     fn thread_hooks(&self) -> ThreadHooks;
 
-    /// The digest of its stored bytes, as the file has it.
+    /// The digest of a component's stored bytes, as the file gives it.
     fn digest(&self, component: &StoredComponent<'_>) -> Option<&str>;
 
-    /// Where frames begin.
+    /// The cache of where frames begin.
     fn frame_indexes(&self) -> &FrameIndexCache;
 
-    /// The limit of what a compressed component may decode to, where one was set.
+    /// The limit for the decoded size of a compressed component, if one was set.
     fn max_decoded_size(&self) -> Option<u64>;
 
-    /// Stored bytes of all components of its object, and the memory that decoding its numbers takes.
+    /// The stored bytes of all components of this component's object, and the memory that decoding the
+    /// object's numbers takes.
     fn cost_of_numbers(&self, component: &StoredComponent<'_>) -> (u64, u64);
 
-    /// Whether a component of its object has a digest that can be checked.
+    /// Whether a component of this component's object has a digest that can be checked.
     fn object_has_digest(&self, component: &StoredComponent<'_>) -> Result<bool>;
 
-    /// Checks the digests of all components of its object.
+    /// Checks the digests of all components of this component's object.
     fn check_digests_of_object(&self, component: &StoredComponent<'_>) -> Result<()>;
 
-    /// Fills `dst` with numbers of its object as elements of `to`, and returns how many of them that loses.
+    /// Fills `dst` with numbers of the object, converted to `to`. Returns how many numbers the conversion
+    /// loses.
     fn read_numbers(
         &self,
         component: &StoredComponent<'_>,
@@ -61,8 +63,8 @@ pub(crate) trait Owner: Sync {
         dst: &mut [u8],
     ) -> Result<u64>;
 
-    /// How many of its object's numbers in a range are lost as elements of `to`. The range counts their
-    /// bytes.
+    /// How many of the object's numbers in a range the conversion to `to` loses. The range counts the bytes
+    /// of the numbers.
     fn count_lost_numbers(
         &self,
         component: &StoredComponent<'_>,
@@ -70,11 +72,11 @@ pub(crate) trait Owner: Sync {
         range: Range<u64>,
     ) -> Result<u64>;
 
-    /// How it is decoded, if its coding is [`Decoding::Array`].
+    /// The component's array, if its coding is [`Decoding::Array`].
     fn array<'f>(&'f self, component: &StoredComponent<'f>) -> Option<Array<'f>>;
 }
 
-/// Whether a failure may be one of a file that was changed while it was read.
+/// Whether the failure may come from a file that was changed while it was read.
 pub(crate) fn is_of_the_file(error: &Error) -> bool {
     matches!(error.cause(), Cause::Broken(_) | Cause::DigestMismatch | Cause::Io)
 }
@@ -86,19 +88,19 @@ pub(crate) struct StoredComponent<'f> {
     pub source: &'f dyn ByteSource,
     pub object: &'f Object,
     pub entry: &'f Component,
-    /// Among all components of the file.
+    /// Its position among all components of the file.
     pub index: usize,
     pub decoding: Decoding,
     /// Decoded bytes.
     pub size: u64,
-    /// Bools that are neither 0 nor 1 are refused.
+    /// Whether bools that are neither 0 nor 1 are refused.
     pub strict_bools: bool,
 }
 
-/// The headers of fewer stored bytes than this are walked each time, which takes next to no time.
+/// The headers of fewer stored bytes than this are walked each time, because that takes almost no time.
 const MIN_INDEXED: u64 = 128 << 10;
 
-/// Most bytes that `stored_size` bytes may decode to.
+/// The largest size that `stored_size` bytes may decode to.
 pub fn decoded_limit(stored_size: u64, limit: Option<u64>) -> u64 {
     const DEFAULT: u64 = 1 << 30;
     const RATIO: u64 = 256;
@@ -111,12 +113,12 @@ impl<'f> StoredComponent<'f> {
         StoredBytes { source: self.source, start: self.entry.offset, size: self.entry.stored_size }
     }
 
-    /// How it is decoded, where its coding is [`Decoding::Array`].
+    /// Its array. Only for components whose coding is [`Decoding::Array`].
     pub fn array(&self) -> Result<Array<'f>> {
         self.owner.array(self).ok_or_else(|| fail!(Internal, "an array has no layout"))
     }
 
-    /// Bytes that have to be taken together: elements, where they are byte-swapped or gathered.
+    /// The size of the units that must not be cut: an element, if elements are byte-swapped or gathered.
     pub fn unit(&self) -> u64 {
         let swapped = if self.swaps() { self.entry.width() as u64 } else { 1 };
         let gathered = match self.decoding {
@@ -127,12 +129,12 @@ impl<'f> StoredComponent<'f> {
         swapped.max(gathered)
     }
 
-    /// Whether decoded elements are in the other byte order than the host's.
+    /// Whether decoded elements have to be byte-swapped to the host's order.
     pub fn swaps(&self) -> bool {
         self.entry.swaps() && !matches!(self.decoding, Decoding::Numbers { .. })
     }
 
-    /// Bytes of an element, both parts of a complex one.
+    /// The size of an element. An element of a complex dtype has both parts.
     pub fn element_size(&self) -> u64 {
         match self.decoding {
             Decoding::Numbers { to, .. } => to.size() as u64,
@@ -140,7 +142,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// The stored bytes that a range of decoded bytes needs, counted from the first.
+    /// The stored bytes that a range of decoded bytes needs. Both ranges count from the component's first
+    /// byte.
     pub fn needed(&self, wanted: &Range<u64>) -> Result<Range<u64>> {
         match self.decoding {
             Decoding::Raw => Ok(wanted.clone()),
@@ -159,7 +162,7 @@ impl<'f> StoredComponent<'f> {
     }
 
     /// Fills `dst` with the decoded bytes of a component without frames, from `offset` on. `stored` are the
-    /// stored bytes that [`StoredComponent::needed`] gives for them, from `from` on.
+    /// stored bytes that [`StoredComponent::needed`] gives for them; the first one is at `from`.
     pub fn decode_range(&self, stored: &[u8], from: u64, offset: u64, dst: &mut [u8]) -> Result<()> {
         match self.decoding {
             Decoding::Raw => {
@@ -176,7 +179,7 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Stored bytes that need temporary memory to be looked at.
+    /// How many stored bytes need temporary memory before they can be examined.
     pub fn unborrowed_size(&self) -> u64 {
         match self.stored().borrow() {
             Some(_) => 0,
@@ -188,8 +191,8 @@ impl<'f> StoredComponent<'f> {
         self.owner.named(self, error)
     }
 
-    /// What reading gave; but an error if the file, which is read and not mapped, was changed since it was
-    /// opened.
+    /// Returns the outcome of a read. If the file is read rather than mapped, and was changed since it was
+    /// opened, returns that error instead.
     pub(super) fn unless_changed(&self, outcome: Result<()>) -> Result<()> {
         if outcome.as_ref().err().is_none_or(is_of_the_file) {
             if let Some(change) = change_since_open(self.source)? {
@@ -199,8 +202,8 @@ impl<'f> StoredComponent<'f> {
         outcome
     }
 
-    /// Whole elements are where they belong: swaps their bytes to the host's order, checks bools. `place`
-    /// says where in the component a byte of `piece` is.
+    /// Called when whole elements are in their destination: swaps their bytes to the host's order and checks
+    /// bools. `place` gives the position in the component of a byte of `piece`.
     pub fn finish(&self, piece: &mut [u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         if self.swaps() {
             swap_in_place(piece, self.entry.width());
@@ -208,7 +211,7 @@ impl<'f> StoredComponent<'f> {
         self.check_bools(piece, place)
     }
 
-    /// Refuses bools that are neither 0 nor 1, where that was asked for.
+    /// Refuses bools that are neither 0 nor 1, if the caller asked for this check.
     pub fn check_bools(&self, piece: &[u8], place: impl FnOnce(u64) -> u64) -> Result<()> {
         match self.strict_bools {
             true => check_bools(piece, place),
@@ -216,8 +219,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Before memory is allocated for all of it: can the stored bytes have that many decoded ones, and is it
-    /// allowed?
+    /// Checks, before memory is allocated for the whole component, that the stored bytes can have that many
+    /// decoded bytes and that the limit allows them.
     pub fn check_whole_size(&self) -> Result<()> {
         match self.decoding {
             Decoding::Raw => Ok(()),
@@ -227,8 +230,8 @@ impl<'f> StoredComponent<'f> {
         }
     }
 
-    /// Rejects this number of decoded bytes if an array cannot have it. For frames this is checked when they
-    /// are found.
+    /// Rejects a number of decoded bytes that an array cannot have. For frames, this is checked when the
+    /// frames are found.
     pub(super) fn check_array_size(&self, wanted: u64) -> Result<()> {
         let stored_size = self.entry.stored_size;
         let limit = decoded_limit(stored_size, self.owner.max_decoded_size());
@@ -256,8 +259,8 @@ impl<'f> StoredComponent<'f> {
         Ok(())
     }
 
-    /// Where to begin among its stored bytes for `length` decoded ones from `offset` on. All headers are
-    /// walked, if not now then before, and its frames can have its size.
+    /// Where to begin among the stored bytes to get `length` decoded bytes from `offset` on. The component's
+    /// headers have been walked, now or earlier, and its frames agree with its size.
     pub fn seek(&self, codec: Codec, offset: u64, length: u64) -> Result<Seek> {
         let cache = self.owner.frame_indexes();
         let start = match cache.seek(self.index, offset, length) {
@@ -275,7 +278,7 @@ impl<'f> StoredComponent<'f> {
         Ok(start)
     }
 
-    /// Whether all of its stored bytes are read for any range of it: so few that have to be read.
+    /// Whether every range of it reads all of its stored bytes, because they are so few.
     pub fn is_read_whole(&self) -> bool {
         self.entry.stored_size < MIN_INDEXED && self.stored().borrow().is_none()
     }
@@ -289,7 +292,7 @@ impl<'f> StoredComponent<'f> {
 }
 
 impl StoredComponent<'_> {
-    /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
+    /// Calls `body` with the decoded bytes front to back: whole elements, in the host's byte order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let swap = self.entry.swaps();
         let mut swapped = Vec::new();
@@ -309,7 +312,7 @@ impl StoredComponent<'_> {
         self.for_each_decoded_byte(&mut give)
     }
 
-    /// Gives `give` the decoded bytes front to back, whole elements at a time, in the order of the file.
+    /// Calls `give` with the decoded bytes front to back: whole elements, in the file's byte order.
     pub fn for_each_decoded_byte(&self, give: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let unit = in_memory(self.element_size())?;
         match self.decoding {
@@ -318,7 +321,8 @@ impl StoredComponent<'_> {
                 self.check_size(codec, codec.known_size(stored)?)?;
                 let step = whole_units(READ_CHUNK, unit);
                 let size = usize::try_from(self.size).unwrap_or(step).min(step);
-                let mut chunks = Chunks::new(size)?; // the decoder's pieces end anywhere, chunks at elements
+                // The decoder's pieces end anywhere, chunks end between elements.
+                let mut chunks = Chunks::new(size)?;
                 codec.decode_exactly(stored, self.size, &mut |piece| chunks.add(piece, give))?;
                 chunks.end(give)
             }),
@@ -331,8 +335,8 @@ impl StoredComponent<'_> {
         }
     }
 
-    /// [`StoredComponent::for_each_decoded`] for a range of whole elements, if the component is raw; else for
-    /// all of it.
+    /// Like [`StoredComponent::for_each_decoded`], but only for a range of whole elements if the component is
+    /// raw.
     pub fn for_each_in(&self, range: &Range<u64>, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let size = range.end.saturating_sub(range.start);
         let mut entry = *self.entry;
@@ -344,13 +348,13 @@ impl StoredComponent<'_> {
         StoredComponent { entry: &entry, size, ..*self }.for_each_decoded(body)
     }
 
-    /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
+    /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
     pub fn for_each_converted(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         self.for_each_converted_in(&(0..self.size), to, body)
     }
 
     fn for_each_converted_in(&self, range: &Range<u64>, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
-        /// Bytes of blocks become up to 64 times as many.
+        /// Small, because decoded blocks take up to 64 times as many bytes.
         const PIECE: usize = 64 << 10;
         let from = self.entry.element_type()?;
         let step = whole_units(PIECE, in_memory(self.element_size())?);
@@ -361,15 +365,15 @@ impl StoredComponent<'_> {
                 converted.clear();
                 converted.try_reserve(in_memory(size)?)?;
                 converted.resize(in_memory(size)?, 0);
-                // `converted` is used next, so it has to stay in the processor's cache: convert as if this
-                // piece were all.
+                // `converted` is used next, so it has to stay in the processor's cache. The size of this
+                // piece is passed as the whole size, so that the conversion does not bypass the cache.
                 let lost = convert::convert(piece, from, to, &mut converted, size)?;
                 body(piece, &converted, lost)
             })
         })
     }
 
-    /// How many numbers the conversion of a range to `to` loses.
+    /// How many numbers are lost if a range is converted to `to`.
     pub fn count_lost(&self, range: &Range<u64>, to: Dtype) -> Result<u64> {
         let mut lost = 0u64;
         self.for_each_converted_in(range, to, &mut |_, _, more| {
@@ -379,8 +383,8 @@ impl StoredComponent<'_> {
         Ok(lost)
     }
 
-    /// Gives `body` its floats as blocks. With `only_checks` it gives nothing, and only fails if one of the
-    /// numbers does not fit in such a block.
+    /// Calls `body` with its floats, converted to blocks. If `only_checks` is set, `body` is not called; this
+    /// only fails if a number does not fit in such a block.
     pub fn for_each_quantized(
         &self,
         to: Logical,
@@ -405,9 +409,9 @@ impl StoredComponent<'_> {
         body(&out)
     }
 
-    /// Fills `dst`, which has the bytes for it, with elements as `to`, as a part of `all` bytes: those in the
-    /// `range` of its decoded bytes, which is all of them unless these are stored as they are. Returns how
-    /// many numbers that loses.
+    /// Fills `dst` with the elements in `range`, converted to `to`; `dst` has exactly the size for them. If
+    /// the component is not raw, `range` has to be all of it. `all` is the size of the whole result; `dst`
+    /// may be a part of it. Returns how many numbers the conversion loses.
     pub fn convert_into(&self, range: &Range<u64>, to: Dtype, dst: &mut [u8], all: u64) -> Result<u64> {
         let (from, mut rest, mut lost) = (self.entry.element_type()?, dst, 0u64);
         self.for_each_in(range, &mut |chunk| {
@@ -420,7 +424,7 @@ impl StoredComponent<'_> {
     }
 }
 
-/// Receives decoded bytes, what they are as another dtype, and how many numbers of them that loses.
+/// Receives decoded bytes, the same elements converted to another dtype, and how many numbers that loses.
 pub type PairBody<'b> = dyn FnMut(&[u8], &[u8], u64) -> Result<()> + 'b;
 
 /// The data that the digest of a component covers.
@@ -431,7 +435,7 @@ pub fn digest_of(entry: &Component) -> DigestOf {
     }
 }
 
-/// Components whose index is cached, those walked last: up to 4 KiB each.
+/// How many components have a cached index: those walked last. An index takes up to 4 KiB.
 const MAX_CACHED: usize = 64;
 
 /// Frame indexes of components, by the position of the component.
@@ -440,21 +444,22 @@ pub(crate) struct FrameIndexCache(Mutex<KeptIndexes>);
 
 #[derive(Default)]
 struct KeptIndexes {
-    /// At most [`MAX_CACHED`]; on the heap, as an open file is moved about on the stack.
+    /// At most [`MAX_CACHED`] entries. It is on the heap to keep an open file small, which is moved on the
+    /// stack.
     list: Vec<(usize, FrameIndex)>,
-    /// The place that is taken next.
+    /// The place that the next insert overwrites.
     next: usize,
 }
 
 impl FrameIndexCache {
-    /// Where to begin for `length` bytes from `offset` on, if the component's index is here.
+    /// Where to begin for `length` bytes from `offset` on, if the component's index is cached.
     pub fn seek(&self, index: usize, offset: u64, length: u64) -> Option<Seek> {
         let entries = self.0.lock();
         let found = entries.list.iter().find(|(of, _)| *of == index);
         found.map(|(_, frames)| frames.seek(offset, length))
     }
 
-    /// Two threads may have walked the same component: the index of one is enough.
+    /// Caches the index. If two threads walked the same component, the index of one of them is enough.
     pub fn insert(&self, index: usize, frames: FrameIndex) {
         let mut entries = self.0.lock();
         let KeptIndexes { list, next } = &mut *entries;
@@ -472,7 +477,7 @@ impl FrameIndexCache {
     }
 }
 
-/// Read at a time where a call costs next to nothing.
+/// How much to read at a time from the page cache, where a call costs almost nothing.
 const SMALL_READ: usize = 4 << 10;
 
 /// Where the stored bytes of a component are.
@@ -488,40 +493,40 @@ impl<'s> StoredBytes<'s> {
         self.start..self.start.saturating_add(self.size)
     }
 
-    /// All of them where they are, if they can be borrowed.
+    /// All stored bytes, if they can be borrowed instead of read.
     pub fn borrow(&self) -> Option<&'s [u8]> {
         self.source.slice(self.range())
     }
 
-    /// Gives `body` all of them.
+    /// Calls `body` with all stored bytes.
     pub fn with_all<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         with_range(self.source, self.range(), body)
     }
 
-    /// Gives `body` all of them front to back.
+    /// Calls `body` with all stored bytes, front to back.
     pub fn for_each_chunk(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         for_each_chunk(self.source, self.range(), body)
     }
 
-    /// Whether they are in the page cache, as far as the system reports it, so that a look here and there
-    /// costs little.
+    /// Whether the system reports that the stored bytes are in the page cache. Reading a few bytes here and
+    /// there is cheap then.
     fn is_in_page_cache(&self) -> bool {
-        /// The system reads as much ahead and more, so that it is in memory as a whole or not at all.
+        /// The system reads ahead at least this much, so such a range is in memory as a whole or not at all.
         const READ_AT_ONCE: u64 = 64 << 10;
         let range = self.range();
         let here = |at| self.source.page_cache().and_then(|cache| cache.resident(at)) == Some(true);
         here(range.end.saturating_sub(1)) && (self.size <= READ_AT_ONCE || here(range.start))
     }
 
-    /// A look at the headers in them. What is cached is read a little here and there, all else in long reads,
-    /// as disks and networks like it.
+    /// A reader for the headers among the stored bytes. Cached bytes are read in small pieces. All others are
+    /// read in long reads, which are faster on disks and networks.
     pub fn reader(&self) -> Result<StoredReader<'s>> {
         let borrowed = self.borrow();
         let is_cheap = || self.size <= SMALL_READ as u64 || self.is_in_page_cache();
         self.read_in_steps(borrowed, if borrowed.is_some() || is_cheap() { SMALL_READ } else { READ_CHUNK })
     }
 
-    /// As [`StoredBytes::reader`]; none if a disk had to be waited for.
+    /// Like [`StoredBytes::reader`], but `None` if a read would have to wait for a disk.
     pub fn cached_reader(&self) -> Result<Option<StoredReader<'s>>> {
         let borrowed = self.borrow();
         let is_cached = borrowed.is_some() || self.is_in_page_cache();
@@ -536,18 +541,18 @@ impl<'s> StoredBytes<'s> {
     }
 }
 
-/// The stored bytes of a component for those who look at a few here and there, front to back.
+/// Reads a few of a component's stored bytes here and there, front to back.
 pub struct StoredReader<'s> {
     stored: StoredBytes<'s>,
     size: usize,
-    /// All of them, if they are in memory.
+    /// All stored bytes, if they are in memory.
     borrowed: Option<&'s [u8]>,
-    /// Those that were read last, and where the first of them is among all.
+    /// The bytes that were read last. `start` is the position of the first one among all stored bytes.
     bytes: Vec<u8>,
     start: usize,
 }
 
-/// Before the first read.
+/// The value of `start` before the first read.
 const UNREAD: usize = usize::MAX;
 
 impl codec::Stored for StoredReader<'_> {
@@ -564,7 +569,7 @@ impl codec::Stored for StoredReader<'_> {
             return Ok(None);
         }
         if at < self.start || end > self.start.saturating_add(self.bytes.len()) {
-            self.start = UNREAD; // for the read may fail
+            self.start = UNREAD; // the read may fail
             self.bytes.resize(self.bytes.capacity().min(left), 0); // within what was reserved
             self.stored.source.read_at(self.stored.start.saturating_add(at as u64), &mut self.bytes)?;
             self.start = at;

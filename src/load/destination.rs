@@ -1,5 +1,5 @@
-//! The memory that requests fill: bytes, rows with bytes between them that are another's, and the slots of a
-//! ring, which are filled, looked at and filled again.
+//! The memory that requests fill: bytes, rows with foreign bytes between them, and the slots of a ring, which
+//! are filled again after use.
 
 use crate::error::{fail, Result};
 use crate::memory::AlignedBuffer;
@@ -8,13 +8,13 @@ use std::ptr::NonNull;
 
 /// The memory that a request fills.
 pub enum Destination<'a> {
-    /// The front of these bytes.
+    /// The request fills the front of these bytes.
     Bytes(&'a mut [u8]),
     /// Evenly spaced rows.
     Rows(RowsMut<'a>),
 }
 
-/// Rows that are to be filled, one after the other.
+/// Rows that are filled one after the other.
 pub struct RowsMut<'a> {
     next: NonNull<u8>,
     left: usize,
@@ -23,17 +23,16 @@ pub struct RowsMut<'a> {
     _borrowed: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: lent bytes, as a mutable slice is.
+// SAFETY: the rows are borrowed bytes, like a mutable slice.
 unsafe impl Send for RowsMut<'_> {}
 // SAFETY: a shared reference gives sizes and addresses, never bytes.
 unsafe impl Sync for RowsMut<'_> {}
 
 impl<'a> RowsMut<'a> {
-    /// `count` rows of `length` bytes, each `stride` bytes behind the one before.
+    /// Makes `count` rows of `length` bytes. A row begins `stride` bytes behind the start of the row before.
     ///
     /// # Safety
-    /// The rows are memory that is initialised and lent for `'a`, no byte of them is another's, and
-    /// `stride >= length`.
+    /// For all of `'a`, the rows are initialised memory that nothing else accesses. `stride >= length`.
     pub unsafe fn new(base: NonNull<u8>, count: usize, length: usize, stride: usize) -> RowsMut<'a> {
         RowsMut { next: base, left: count, length, stride, _borrowed: PhantomData }
     }
@@ -48,17 +47,17 @@ impl<'a> RowsMut<'a> {
         self.stride
     }
 
-    /// How many are left.
+    /// How many rows are left.
     pub fn row_count(&self) -> usize {
         self.left
     }
 
-    /// Bytes of all that are left.
+    /// The size of all rows that are left.
     pub fn size(&self) -> u64 {
         (self.left as u64).saturating_mul(self.length as u64)
     }
 
-    /// Where the first of the rows that are left begins.
+    /// The address of the first row that is left.
     pub fn address(&self) -> usize {
         self.next.as_ptr().expose_provenance()
     }
@@ -74,12 +73,12 @@ impl<'a> Iterator for RowsMut<'a> {
             // SAFETY: the next row, which exists.
             self.next = unsafe { row.add(self.stride) };
         }
-        // SAFETY: a borrowed row, handed out once.
+        // SAFETY: the row is borrowed for `'a` and is returned only once.
         Some(unsafe { std::slice::from_raw_parts_mut(row.as_ptr(), self.length) })
     }
 }
 
-/// What a slot is a multiple of.
+/// The size of a slot is a multiple of this.
 pub(super) const PAGE: usize = 4096;
 
 /// The memory of all slots.
@@ -87,24 +86,23 @@ pub struct Ring<'a> {
     base: NonNull<u8>,
     slot_size: usize,
     slots: usize,
-    /// Their place in the ring's own memory; not used while `base` is set.
+    /// The slots, if the library allocated them. Unused as long as `base` is set.
     _own: Option<AlignedBuffer>,
     _given: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: bytes that are reached by `slice_mut` alone, whose callers see to it that each byte is one
-// thread's.
+// SAFETY: only `slice_mut` reaches the bytes, and its callers ensure that each byte is used by one thread.
 unsafe impl Send for Ring<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Ring<'_> {}
 
 impl<'a> Ring<'a> {
-    /// Bytes that alignment may cost one request.
+    /// How many bytes alignment may cost for each request.
     pub fn padding_per_request() -> u64 {
         PAGE as u64
     }
 
-    /// Slots in the library's memory.
+    /// A ring with slots that the library allocates.
     pub fn new(slot_size: usize, slots: usize) -> Result<Ring<'a>> {
         let too_large = || fail!(InvalidArgument, "{slots} slots of {slot_size} bytes do not fit in memory");
         let slot_size = slot_size.checked_next_multiple_of(PAGE).ok_or_else(too_large)?;
@@ -113,7 +111,7 @@ impl<'a> Ring<'a> {
         Ok(Ring { base, slot_size, slots, _own: Some(own), _given: PhantomData })
     }
 
-    /// Slots in memory of the caller's.
+    /// A ring with slots in the caller's memory.
     pub fn of(memory: &'a mut [u8], slot_size: usize) -> Ring<'a> {
         let slots = memory.len().checked_div(slot_size).unwrap_or(0);
         let base = NonNull::from(memory).cast();
@@ -130,7 +128,7 @@ impl<'a> Ring<'a> {
         self.slot_size
     }
 
-    /// The place of a byte of a slot, if it has `size` bytes.
+    /// The address of a byte of a slot, if `size` bytes from there on are in the slot.
     pub fn address(&self, slot: usize, at: usize, size: usize) -> Option<NonNull<u8>> {
         let end = at.checked_add(size)?;
         let start = slot.checked_mul(self.slot_size)?.checked_add(at)?;
@@ -138,15 +136,15 @@ impl<'a> Ring<'a> {
         (slot < self.slots && end <= self.slot_size).then(|| unsafe { self.base.add(start) })
     }
 
-    /// Some bytes of a slot, to be filled.
+    /// Some bytes of a slot, which the caller fills.
     ///
     /// # Safety
-    /// No other reference to any of these bytes exists as long as this slice, which is dropped before the
-    /// ring.
+    /// While this slice exists, there is no other reference to any of its bytes. The slice is dropped before
+    /// the ring.
     pub unsafe fn slice_mut(&self, slot: usize, at: usize, size: usize) -> Option<&'a mut [u8]> {
         let start = self.address(slot, at, size)?;
-        // SAFETY: that many bytes, initialised (what C gives counts as such), and no other's as the caller
-        // says.
+        // SAFETY: the memory has that many bytes from there on. It is initialised: memory from C counts as
+        // such. The caller ensures that there is no other reference.
         Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), size) })
     }
 }

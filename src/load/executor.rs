@@ -1,4 +1,4 @@
-//! The queue of jobs. A thread takes the next jobs and runs them. All reads but those of `run_one` use it.
+//! The queue of jobs. A thread takes the next jobs and runs them. All reads use it except `run_one`.
 
 use super::coalesce::{adjacent, fetch, Extent};
 use super::destination::Destination;
@@ -15,8 +15,8 @@ use crate::threads::ThreadHooks;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// Number of concurrent direct reads, if the caller does not set it: a disk needs more of them than there may
-/// be processors.
+/// The number of concurrent direct reads if the caller does not set it. It may exceed the number of
+/// processors, because a disk is only fast with several reads at a time.
 const MIN_DIRECT_THREADS: usize = 4;
 
 /// What the threads of one batch or load share.
@@ -29,7 +29,7 @@ pub struct Executor<'a> {
     /// Jobs that no thread has taken yet. The last one is taken first.
     queue: Mutex<Vec<Job<'a>>>,
     pub shared: Shared,
-    /// Requests that are copied to the slots of a ring piece by piece.
+    /// Requests that are made in temporary memory, then copied to the slots of a ring piece by piece.
     pub oversized: Vec<Oversized<'a>>,
 }
 
@@ -41,7 +41,7 @@ pub struct SourceStats {
     pub reason: &'static CStr,
 }
 
-/// Is called when a thread's jobs make progress.
+/// Is called when a thread's jobs make progress or end.
 pub trait Listener {
     /// This many more bytes of a running job were read.
     fn on_progress(&self, bytes: u64);
@@ -70,7 +70,7 @@ impl<'a> Executor<'a> {
             return Err(fail!(InvalidArgument, "a chunk of {} bytes is below {BLOCK}", options.chunk_size));
         }
         let (mut sources, tasks) = jobs::sources(requests)?;
-        // Whole blocks: a piece never cuts an element.
+        // A multiple of the block size, so that a piece never cuts an element.
         let chunk_size = options.chunk_size.checked_next_multiple_of(BLOCK).unwrap_or(options.chunk_size);
         let threads = sources.iter().map(|s| s.profile.threads(options.threads)).min().unwrap_or(1);
         let threads = match options.threads {
@@ -93,13 +93,13 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Decides how each source is read. `places` are all bytes that will be read, in the order of the
-    /// sources, and `span` says where each is.
+    /// Decides how each source is read. `places` are all stored bytes that will be read, sorted by source;
+    /// `span` gives the position of each.
     pub fn decide<T>(&mut self, places: &[T], span: impl Fn(&T) -> StoredSpan) -> Result<()> {
         self.strategies.try_reserve_exact(self.sources.len())?;
         let mut rest = places;
         for (number, source) in self.sources.iter().enumerate() {
-            // 0, if all that is read of it is empty.
+            // The count is 0 if everything that is read from this source is empty.
             let count = rest.partition_point(|place| span(place).source as usize <= number);
             let (of_source, others) = rest.split_at(count);
             rest = others;
@@ -109,7 +109,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// The number of reading threads if the caller wants `wanted`; 0 lets the library decide.
+    /// The number of reading threads if the caller asks for `wanted`. If that is 0, the library decides.
     pub fn threads(&self, wanted: usize) -> usize {
         match self.options.threads {
             few if wanted == 0
@@ -123,18 +123,18 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Whether a source may be read only by threads that call the library.
+    /// Whether there is a source that only threads of the caller may read.
     pub fn needs_calling_thread(&self) -> bool {
         self.sources.iter().any(|source| source.profile.callers_thread)
     }
 
-    /// What is called on the threads that are started.
+    /// The hooks that each started thread calls.
     pub fn thread_hooks(&self) -> ThreadHooks {
         self.sources.first().map(|source| source.owner.thread_hooks()).unwrap_or_default()
     }
 
-    /// Adds the jobs that fill `dst` for the request with this number. If this fails, they count as one
-    /// failing job.
+    /// Adds the jobs that fill `dst` for the request with this number. If they cannot be made, the request
+    /// counts as one job that failed.
     pub fn add_jobs(
         &self,
         jobs: &mut Vec<Job<'a>>,
@@ -163,7 +163,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Adds the job of a piece of an oversized request, by the request and its first byte.
+    /// Adds the job for a piece of an oversized request. `offset` is the piece's first byte in the request.
     pub fn add_piece(
         &self,
         jobs: &mut Vec<Job<'a>>,
@@ -181,13 +181,13 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Sets the jobs; the first one runs first.
+    /// Sets the jobs. They run in this order.
     pub fn set_jobs(&mut self, mut jobs: Vec<Job<'a>>) {
         jobs.reverse();
         self.queue = Mutex::new(jobs);
     }
 
-    /// Adds jobs that are done before all others.
+    /// Adds jobs that run before all others.
     pub fn push_front(&self, jobs: &mut Vec<Job<'a>>) -> Result<()> {
         let mut queue = self.queue.lock();
         queue.try_reserve(jobs.len())?;
@@ -200,18 +200,18 @@ impl<'a> Executor<'a> {
         self.queue.lock().last().map(|job| job.request)
     }
 
-    /// Whether to end: a job failed, or the caller asked for it.
+    /// Whether threads should end, because a job failed or the caller cancelled.
     pub fn is_stopped(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// Memory for a thread; none if there are no sources.
+    /// Memory for a thread, or `None` if there are no sources.
     pub fn scratch(&self) -> Option<Scratch<'a>> {
         let bounces = self.sources.iter().map(|source| bounce_of_thread(&self.options, &source.profile));
         bounces.max_by_key(Bounce::capacity).map(|bounce| Scratch { bounce, taken: Vec::new() })
     }
 
-    /// Runs the next job and those that may run with it; false if none is left. Calls `listener` for each.
+    /// Runs the next job, and the jobs coalesced with it; false if none is left. Calls `listener` for each.
     pub fn step(
         &self,
         requests: &[Request<'a>],
@@ -221,8 +221,8 @@ impl<'a> Executor<'a> {
         let Some((strategy, extent)) = self.take_next(scratch)? else { return Ok(false) };
         let Scratch { bounce, taken } = scratch;
         let mut fetched = if extent.count > 1 { fetch(strategy, taken, &extent, bounce).ok() } else { None };
-        // If the read for all of them failed, or the file was changed, each is read by itself, and says why
-        // that fails.
+        // If the coalesced read failed, or the file was changed, read each job by itself: then the error
+        // names the request that failed.
         let first = taken.first().and_then(|job| requests.get(job.request as usize));
         fetched =
             fetched.filter(|_| first.is_none_or(|first| first.component.unless_changed(Ok(())).is_ok()));
@@ -262,11 +262,11 @@ impl<'a> Executor<'a> {
                 break;
             }
         }
-        taken.clear(); // what they filled is another's now
+        taken.clear(); // after this, others may use the memory that the jobs filled
         Ok(true)
     }
 
-    /// Moves the next job, and those that may run with it, into `scratch`.
+    /// Moves the next job, and the jobs that run with it, into `scratch`.
     fn take_next(&self, scratch: &mut Scratch<'a>) -> Result<Option<(&ReadStrategy<'a>, Extent)>> {
         let mut queue = self.queue.lock();
         let Some(first) = queue.last() else { return Ok(None) };
@@ -281,8 +281,8 @@ impl<'a> Executor<'a> {
         Ok(Some((strategy, extent)))
     }
 
-    /// Whether reads bypassed the page cache, and why or why not. With several sources, the result of one
-    /// that did.
+    /// Whether reads bypassed the page cache, and the reason. If several sources were read, one that bypassed
+    /// it is preferred.
     pub fn route_taken(&self) -> (bool, &'static CStr) {
         let direct = self.strategies.iter().find(|s| s.went_direct());
         let reason = direct.or(self.strategies.first()).map_or(c"", ReadStrategy::reason);
@@ -294,7 +294,7 @@ impl<'a> Executor<'a> {
         self.strategies.iter().map(ReadStrategy::stored_bytes).fold(0, u64::saturating_add)
     }
 
-    /// What was read of the source of that number, and how.
+    /// How much was read from the source with this number, and how.
     pub fn source_stats(&self, number: usize) -> Option<SourceStats> {
         self.strategies.get(number).map(|strategy| SourceStats {
             stored_bytes: strategy.stored_bytes(),
@@ -304,25 +304,25 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// As many threads as have bounces within so much temporary memory.
+/// How many threads can have a bounce buffer within `in_flight` bytes of temporary memory.
 fn threads_within(in_flight: u64) -> usize {
     let bounce_and_its_half = 2 * MIN_BOUNCE_SIZE as u64;
     usize::try_from(in_flight / bounce_and_its_half).unwrap_or(usize::MAX).max(1)
 }
 
-/// Bytes of the bounces of all threads that count as temporary memory.
+/// How much temporary memory the bounce buffers of all threads take.
 fn bounces_size(options: &BatchOptions, profile: &Profile) -> u64 {
     match profile.gathers() {
         true => (bounce_of_thread(options, profile).size() as u64).saturating_mul(options.threads as u64),
-        false => 0, // a huge page each
+        false => 0, // a huge page each, which does not count
     }
 }
 
-/// The memory that a thread's reads go through: its share of what all may use.
+/// The bounce buffer of a thread. Its size is the thread's share of the temporary memory.
 fn bounce_of_thread(options: &BatchOptions, profile: &Profile) -> Bounce {
     let share = options.in_flight.checked_div(options.threads as u64).unwrap_or(0);
     match profile.gathers() {
-        // The other half is left for what compressed components need.
+        // The other half is for decoding compressed components.
         true => Bounce::new((share / 2).min(profile.largest_request), profile.largest_request),
         false => Bounce::new(share.min(options.chunk_size), 0),
     }

@@ -1,5 +1,5 @@
-//! What is left to do for a job whose stored bytes were read: they are hashed, decoded, taken apart,
-//! byte-swapped to the host's order and checked.
+//! The last step of a job whose stored bytes were read: hash, decode, gather blocks, swap bytes to the host's
+//! order, and check.
 
 use super::component::StoredComponent;
 use super::jobs::{frame_runs, Finish};
@@ -13,14 +13,14 @@ use crate::memory::{in_memory, take_front, zeroed};
 use crate::source::with_range;
 use std::ops::Range;
 
-/// Decoded between two steps.
+/// How many bytes are decoded between two calls of [`Step`].
 const DECODED_STEP: u64 = 4 << 20;
 
-/// Called with new bytes while a job runs; an error stops it.
+/// Called with the number of new bytes while a job runs. An error stops the job.
 pub type Step<'p> = dyn Fn(u64) -> Result<()> + 'p;
 
 impl Finish {
-    /// [`Request::extra_memory`], for a job whose stored bytes were read.
+    /// The [`Request::extra_memory`] that finishing a job takes after its stored bytes were read.
     pub fn extra_memory(&self, request: &Request<'_>) -> u64 {
         match self {
             Finish::Decode { .. } => request.extra_memory(),
@@ -29,7 +29,7 @@ impl Finish {
     }
 }
 
-/// What is left to do for a job whose stored bytes were read: they are `bytes`, or in their place.
+/// Finishes a job whose stored bytes were read. They are in `bytes`, or, if that is `None`, already in `dst`.
 pub fn finish(
     request: &Request<'_>,
     offset: u64,
@@ -74,7 +74,7 @@ pub fn finish(
                 }
                 (_, Decoding::Frames(codec)) => {
                     let seek = codec.index(stored)?.seek(request.covering().start, request.covering_size());
-                    component.check_size(codec, seek.size)?; // before memory is asked for
+                    component.check_size(codec, seek.size)?; // before memory is allocated
                     decode_part(request, dst, |offset, dst| {
                         codec.decode_range(seek.part_of(stored), seek, component.size, offset, dst)
                     })
@@ -87,7 +87,7 @@ pub fn finish(
     }
 }
 
-/// Decodes all of a component, some of its frames at a time where there are many.
+/// Decodes a whole component. If it has many frames, decodes some of them at a time.
 fn decode_all(
     component: &StoredComponent<'_>,
     codec: Codec,
@@ -111,7 +111,7 @@ fn decode_all(
     Ok(())
 }
 
-/// Gives `body` some entries of a component's seek table, if there is one.
+/// Calls `body` with some entries of a component's seek table, if it has one.
 pub fn with_entries<T>(
     component: &StoredComponent<'_>,
     entries: EntryRange,
@@ -125,7 +125,7 @@ pub fn with_entries<T>(
     with_range(component.source, start..end, |bytes| body(entries.read(bytes)))
 }
 
-/// The digest of checked stored bytes: the code that made the job has checked that it exists.
+/// The digest of a component. It exists: the code that made the job has checked that.
 pub fn declared_digest(component: &StoredComponent<'_>) -> Result<Digest> {
     let digest = component.expected_digest()?;
     digest.ok_or_else(|| fail!(Internal, "a request checks a digest that it does not have"))
@@ -138,7 +138,7 @@ fn check_digest(component: &StoredComponent<'_>, bytes: &[u8]) -> Result<()> {
     digest::check(&expected, &hasher.finish())
 }
 
-/// Takes evenly spaced blocks out of the bytes that cover them.
+/// Copies evenly spaced blocks out of the bytes that cover them.
 pub fn take_blocks(
     component: &StoredComponent<'_>,
     window: &StridedBlocks,
@@ -149,14 +149,14 @@ pub fn take_blocks(
     component.finish(dst, |at| window.place(at))
 }
 
-/// Decodes the request's part. `decode` fills its buffer with the decoded bytes from an offset on.
+/// Decodes the request's part. `decode` fills its buffer with decoded bytes from a given offset on.
 pub fn decode_part(
     request: &Request<'_>,
     dst: &mut [u8],
     decode: impl FnOnce(u64, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
     let (start, size) = (request.covering().start, request.covering_size());
-    request.component.check_array_size(size)?; // before memory is asked for
+    request.component.check_array_size(size)?; // before memory is allocated
     if !matches!(request.part, Part::Slab(_)) && dst.len() as u64 == size {
         decode(start, dst)?;
         return request.component.finish(dst, |at| start.saturating_add(at));
@@ -166,7 +166,7 @@ pub fn decode_part(
     take_part(request, start, &mut whole, dst)
 }
 
-/// Cuts the part from the decoded bytes that cover it; they begin at `start` of the component.
+/// Copies the part out of the decoded bytes that cover it. These begin at `start` of the component.
 fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut [u8]) -> Result<()> {
     let component = &request.component;
     let from = |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX);
@@ -185,7 +185,7 @@ fn take_part(request: &Request<'_>, start: u64, whole: &mut [u8], mut dst: &mut 
             });
         }
     };
-    // It may begin and end within an element: whole ones are swapped, then cut.
+    // The part may begin and end inside an element, so swap whole elements first, then cut.
     swap_in_place(whole, if component.swaps() { component.entry.width() } else { 1 });
     let wanted = whole.get(from(offset)..).and_then(|rest| rest.get(..dst.len()));
     dst.copy_from_slice(wanted.ok_or_else(|| fail!(Internal, "a range of whole elements is too short"))?);

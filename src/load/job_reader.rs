@@ -1,5 +1,5 @@
-//! One job that reads for itself: a range of stored bytes, all of a component, or what is made in temporary
-//! memory first, because it is converted in part or after a check, or goes to rows with gaps.
+//! Jobs whose reads are not coalesced: a long range of stored bytes, a whole component, or a part that needs
+//! temporary memory because it is converted in pieces, checked first, or goes to rows with gaps.
 
 use super::component::StoredComponent;
 use super::destination::RowsMut;
@@ -21,14 +21,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Condvar;
 
-/// Read and hashed at a time through the page cache, so that the bytes are hot when hashed.
+/// How many bytes are read and hashed at a time through the page cache. They are still in the processor's
+/// cache when they are hashed.
 const HASH_CHUNK: usize = 256 << 10;
 
-/// Unwanted bytes between two blocks that are in memory from which on it is a call for each: those bytes
-/// would be copied in the time that a call takes.
+/// If the gap between two blocks in memory has at least this many bytes, each block is read by a call of its
+/// own. Copying a gap of this size takes as long as a call.
 const MIN_SKIPPED_GAP: u64 = 8 << 10;
 
-/// By one thread, the check of the digest left to the request.
+/// Options for reads on one thread. The request says whether its digest is checked.
 const ONE_THREAD: BatchOptions = BatchOptions {
     threads: 1,
     direct: Direct::Auto,
@@ -39,20 +40,20 @@ const ONE_THREAD: BatchOptions = BatchOptions {
     keep_going: false,
 };
 
-/// Where a thread's jobs of one source get their bytes from.
+/// Reads the bytes of a thread's jobs from one source.
 pub struct JobReader<'p, 's> {
     pub strategy: &'p ReadStrategy<'s>,
     pub shared: &'p Shared,
     pub bounce: &'p mut Bounce,
     pub step: &'p Step<'p>,
-    /// Requests that are made whole before they are copied piece by piece.
+    /// Requests that are completed in temporary memory before their pieces are copied.
     pub oversized: &'p [Oversized<'s>],
-    /// A job of the request counts the numbers that all of them lose, and fails.
+    /// Set once a job of the request counts the numbers that the whole request loses. That job fails.
     pub is_counted: &'p AtomicBool,
 }
 
 impl JobReader<'_, '_> {
-    /// Does a job that reads for itself.
+    /// Runs a job that does its own reads.
     pub fn read(&mut self, job: &mut Job<'_>, request: &Request<'_>) -> Result<()> {
         let Job { offset, dst, work, .. } = job;
         match work {
@@ -136,7 +137,7 @@ impl JobReader<'_, '_> {
         self.refuse_loss(request, to, lost, is_part, || component.count_lost(&request.covering(), to))
     }
 
-    /// Decodes numbers of an object: the request's part, or those from `offset` on.
+    /// Decodes numbers of an object: the request's part, or the numbers from `offset` on.
     fn read_numbers(
         &mut self,
         request: &Request<'_>,
@@ -153,7 +154,7 @@ impl JobReader<'_, '_> {
         let (stored, memory) = component.owner.cost_of_numbers(component);
         let _reservation = self.shared.budget.reserve(memory);
         if first == start {
-            self.strategy.count_stored(stored); // once for a request
+            self.strategy.count_stored(stored); // counted once for a request
         }
         if has_digest {
             component.owner.check_digests_of_object(component)?;
@@ -169,8 +170,8 @@ impl JobReader<'_, '_> {
         })
     }
 
-    /// Refuses what loses numbers, unless that is accepted. The first job of a request that loses some counts
-    /// those of the whole request, for the message, and fails. The other jobs succeed.
+    /// Refuses a conversion that loses numbers, unless the request accepts that. The first job that loses
+    /// some counts the losses of the whole request for the error message, and fails. The other jobs succeed.
     fn refuse_loss(
         &self,
         request: &Request<'_>,
@@ -186,7 +187,7 @@ impl JobReader<'_, '_> {
         }
     }
 
-    /// Fills `dst` and compares the digest of what it gets, a little at a time.
+    /// Fills `dst` in small reads, hashes what was read, and compares the digest.
     fn read_hashed(&mut self, component: &StoredComponent<'_>, dst: &mut [u8]) -> Result<()> {
         let (offset, expected) = (component.entry.offset, declared_digest(component)?);
         self.strategy.count_stored(dst.len() as u64);
@@ -205,7 +206,8 @@ impl JobReader<'_, '_> {
         digest::check(&expected, &hasher.finish())
     }
 
-    /// Evenly spaced blocks: out of the source's memory, or read with what is between them and taken apart.
+    /// Reads evenly spaced blocks. If the source's bytes are in memory, copies the blocks; else reads them
+    /// with the gaps between them, then copies the blocks.
     fn read_strided(
         &mut self,
         window: &StridedBlocks,
@@ -218,8 +220,8 @@ impl JobReader<'_, '_> {
             self.strategy.count_stored(window.dest_size());
             return take_blocks(component, window, bytes, dst);
         }
-        // Bytes from memory are taken apart in small pieces, while the processor's cache has them. Blocks
-        // that are far apart in memory are read one by one.
+        // Bytes in memory are gathered in small pieces that stay in the processor's cache. Blocks that are
+        // far apart in memory are read one by one.
         let at_once = self.strategy.worth_a_read(route, HASH_CHUNK) as u64;
         let piece_limit = if route.is_direct() { window.source_size() } else { at_once };
         let gap = if route.in_memory { MIN_SKIPPED_GAP } else { u64::MAX };
@@ -238,8 +240,8 @@ impl JobReader<'_, '_> {
         Ok(())
     }
 
-    /// Gives `body` some of a component's stored bytes, in place or in temporary memory. `body` itself needs
-    /// `extra_memory` more bytes.
+    /// Calls `body` with some of a component's stored bytes, borrowed or in temporary memory. `body` itself
+    /// needs `extra_memory` more bytes.
     fn with_stored<T>(
         &mut self,
         component: &StoredComponent<'_>,
@@ -256,7 +258,8 @@ impl JobReader<'_, '_> {
         }
         let count = in_memory(size)?;
         let is_small = count <= self.bounce.capacity();
-        // At once: who waits for more holds nothing that another waits for.
+        // Reserve both at once. A thread that waits for memory must not hold some that another thread waits
+        // for.
         let _reservation =
             self.shared.budget.reserve(extra_memory.saturating_add(if is_small { 0 } else { size }));
         let route = self.strategy.route(offset, size);
@@ -268,7 +271,7 @@ impl JobReader<'_, '_> {
         body(bytes.as_slice())
     }
 
-    /// All blocks of a slab, piece by piece.
+    /// Reads all blocks of a slab, piece by piece.
     fn read_blocks(&mut self, request: &Request<'_>, mut dst: &mut [u8]) -> Result<()> {
         let Part::Slab(slab) = &request.part else { return Err(fail!(Internal, "blocks of no slab")) };
         let limit = self.bounce.capacity() as u64;
@@ -278,7 +281,7 @@ impl JobReader<'_, '_> {
         })
     }
 
-    /// Finds the frames that the request's part is in, reads and decodes them.
+    /// Finds the frames that have the request's part, reads and decodes them.
     fn seek_and_decode(&mut self, request: &Request<'_>, codec: Codec, dst: &mut [u8]) -> Result<()> {
         let (component, covering) = (&request.component, request.covering());
         let seek = component.seek(codec, covering.start, covering.end.saturating_sub(covering.start))?;
@@ -294,7 +297,7 @@ impl JobReader<'_, '_> {
         })
     }
 
-    /// Fills the rows, or `dst` without rows.
+    /// Reads into temporary memory, then fills the rows, or `dst` if there are no rows.
     fn read_temporary(
         &mut self,
         request: &Request<'_>,
@@ -333,12 +336,13 @@ impl JobReader<'_, '_> {
         }
     }
 
-    /// Fills `dst` with the decoded bytes of a request, one after the other, on this thread.
+    /// Fills `dst` with the request's decoded bytes without gaps, on this thread.
     fn read_packed(&mut self, request: &Request<'_>, dst: &mut [u8], has_digest: bool) -> Result<()> {
-        // The caller has reserved the memory for what is not asked for.
+        // The caller has reserved the memory for bytes that were not requested, so nothing needs to wait
+        // here.
         let (shared, capacity) = (Shared::new(ONE_THREAD.in_flight), self.bounce.capacity());
         let (outer, strategy, oversized) = (self.step, self.strategy, self.oversized);
-        // Nothing of it is where it belongs before all is.
+        // Report 0 bytes: none is at its destination before all are decoded.
         let step = |_| outer(0);
         let (bounce, is_counted) = (&mut *self.bounce, self.is_counted);
         let mut inner = JobReader { strategy, shared: &shared, bounce, step: &step, oversized, is_counted };
@@ -350,8 +354,8 @@ impl JobReader<'_, '_> {
     }
 }
 
-/// A request of a load that is larger than a slot and cannot be read slot by slot: what is compressed,
-/// checked, converted or strided. It is made whole in temporary memory, and copied out of it piece by piece.
+/// A request of a load that is larger than a slot and cannot be read slot by slot, because it is compressed,
+/// checked, converted or strided. It is completed in temporary memory, then copied piece by piece.
 pub struct Oversized<'a> {
     request: Request<'a>,
     state: Mutex<WholeBytes>,
@@ -361,7 +365,7 @@ struct WholeBytes {
     bytes: Option<AlignedBuffer>,
     /// Pieces that have not been copied.
     left: usize,
-    /// Why there are no bytes, which is the failure of each piece, whichever is taken first.
+    /// Why the bytes could not be made. Every piece fails with this error.
     failure: Option<Error>,
 }
 
@@ -370,7 +374,7 @@ impl<'a> Oversized<'a> {
         Oversized { request, state: Mutex::new(WholeBytes { bytes: None, left: pieces, failure: None }) }
     }
 
-    /// All of its bytes; they count as long as they exist.
+    /// Makes all of its bytes. They count as temporary memory until they are dropped.
     fn make(&self, reader: &mut JobReader<'_, '_>) -> Result<AlignedBuffer> {
         let size = self.request.size();
         let mut bytes = AlignedBuffer::zeroed(in_memory(size)?)?;
@@ -382,8 +386,8 @@ impl<'a> Oversized<'a> {
         outcome.map(|()| bytes)
     }
 
-    /// Fills `dst` with its bytes from `offset` on. The first piece makes all of them, and no other waits for
-    /// anything else.
+    /// Fills `dst` with its bytes from `offset` on. The first piece makes all bytes; the other pieces wait
+    /// for it.
     pub fn fill(&self, reader: &mut JobReader<'_, '_>, offset: u64, dst: &mut [u8]) -> Result<()> {
         let (mut state, size) = (self.state.lock(), self.request.size());
         if let Some(error) = &state.failure {
@@ -406,8 +410,8 @@ impl<'a> Oversized<'a> {
     }
 }
 
-/// Copies or converts decoded bytes to their place, of `all` that the request delivers. Returns how many
-/// numbers are lost.
+/// Copies or converts decoded bytes to their destination. `all` is the size of the whole result. Returns how
+/// many numbers the conversion loses.
 fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Result<u64> {
     match request.wanted.convert {
         Some(to) => convert(decoded, request.component.entry.element_type()?, to, dst, all),
@@ -422,7 +426,7 @@ fn store(request: &Request<'_>, decoded: &[u8], dst: &mut [u8], all: u64) -> Res
 /// What all jobs of a batch share.
 pub struct Shared {
     pub budget: Budget,
-    /// No job is begun any more, and those that go on for long end.
+    /// Set to stop: no job is started any more, and long jobs end early.
     pub stop: AtomicBool,
 }
 
@@ -432,7 +436,7 @@ impl Shared {
     }
 }
 
-/// Temporary memory: one job may always have what it alone needs.
+/// Limits temporary memory. A single job may exceed the limit if no other job uses any.
 pub struct Budget {
     pub limit: u64,
     used: Mutex<Used>,
@@ -441,7 +445,7 @@ pub struct Budget {
 
 struct Used {
     by_jobs: u64,
-    /// By what is handed out piece by piece, which no job may wait for.
+    /// Memory of oversized requests, which outlives a job. No job may wait for it.
     held: u64,
     /// Waiting jobs. If no job waits, nobody is notified, because a notification is always a system call.
     waiting: usize,
@@ -453,7 +457,7 @@ impl Budget {
         Budget { limit, used: Mutex::new(used), freed: Condvar::new() }
     }
 
-    /// Waits until this many bytes may be used; 0 returns at once.
+    /// Waits until `bytes` more may be used. Returns at once if that is 0.
     #[inline]
     pub fn reserve(&self, bytes: u64) -> Option<Reservation<'_>> {
         (bytes > 0).then(|| self.wait_for(bytes))
@@ -483,7 +487,7 @@ impl Budget {
         self.notify(&used);
     }
 
-    /// Has those that wait look again.
+    /// Wakes the jobs that wait, if there are any.
     fn notify(&self, used: &MutexGuard<'_, Used>) {
         if used.waiting > 0 {
             self.freed.notify_all();
@@ -491,7 +495,7 @@ impl Budget {
     }
 }
 
-/// Bytes that may be used until it is dropped.
+/// Reserved bytes. Dropping this releases them.
 pub(super) struct Reservation<'a> {
     budget: &'a Budget,
     bytes: u64,

@@ -1,5 +1,5 @@
-//! The jobs that requests are cut into, and the progress of a request. All that a manifest can say of a
-//! request is checked here, before anything is read.
+//! The jobs that requests are cut into, and the progress of a request. Everything that can be checked with
+//! the manifest alone is checked here, before anything is read.
 
 use super::component::{Owner, StoredComponent};
 use super::destination::{Destination, RowsMut};
@@ -24,22 +24,22 @@ pub struct Task {
     left: AtomicUsize,
     failed: AtomicBool,
     has_digest: AtomicBool,
-    /// A job counts the numbers that all jobs lose, and will fail.
+    /// Set once a job counts the numbers that the whole request loses. That job will fail.
     pub is_counted: AtomicBool,
 }
 
-/// Three lines of a processor's cache, with its request: a batch may have a great many.
+/// Together with its request at most three cache lines, because a batch may have many.
 const _: () = assert!(size_of::<Request<'_>>() + size_of::<Task>() <= 192);
 
-/// What the end of a job is for its request.
+/// What the end of a job means for its request.
 pub struct JobEnd {
-    /// It was the last job.
+    /// The job was the request's last one.
     pub is_last: bool,
-    /// It is the first one that failed.
+    /// The job is the request's first one that failed.
     pub is_first_failure: bool,
-    /// It failed, or another one did.
+    /// A job of the request failed.
     pub is_failed: bool,
-    /// The digest of the request is checked.
+    /// The jobs check the request's digest.
     pub has_digest: bool,
 }
 
@@ -59,7 +59,7 @@ impl Task {
     /// Counts a job that ended.
     #[inline]
     pub fn job_ended(&self, outcome: &Result<()>) -> JobEnd {
-        // The failure comes before the count: the thread with the last job has to see it.
+        // Set `failed` before the count goes down: the thread that ends the last job has to see it.
         let is_first_failure = outcome.is_err() && !self.failed.swap(true, Ordering::Relaxed);
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
         let is_failed = self.failed.load(Ordering::Relaxed);
@@ -68,9 +68,9 @@ impl Task {
     }
 }
 
-/// Some bytes of a request. Small, as a batch may have a great many.
+/// A job reads some bytes of a request. Small, because a batch may have many jobs.
 pub struct Job<'a> {
-    /// Which of the sources of the batch the stored bytes are in, and where: what jobs are sorted by.
+    /// The source that has the stored bytes. Jobs are sorted by source and offset.
     pub source: u32,
     /// Position of the request.
     pub request: u32,
@@ -81,43 +81,44 @@ pub struct Job<'a> {
 }
 
 pub enum Work<'a> {
-    /// The executor reads a range of stored bytes, perhaps with those of other jobs, and finishes them.
+    /// The executor reads a range of stored bytes, perhaps coalesced with those of other jobs, and finishes
+    /// them.
     Range(Finish),
-    /// The job reads for itself.
+    /// The job does its own reads.
     Own(OwnWork<'a>),
 }
 
-/// What stored bytes that were read become.
+/// What is done with the stored bytes after they were read.
 pub enum Finish {
-    /// Unchanged decoded bytes.
+    /// Nothing more: they are the decoded bytes.
     Copy,
-    /// A whole raw component whose digest is checked.
+    /// They are a whole raw component. Its digest is checked.
     Hash,
-    /// Evenly spaced blocks that are read together and taken apart.
+    /// They have evenly spaced blocks, which are copied out.
     Strided(StridedBlocks),
-    /// The decoded bytes of some frames of a compressed component: its stored bytes, and their rows of the
-    /// table.
+    /// They are some frames of a compressed component, which are decoded. `stored` is their size, `entries`
+    /// are their rows in the seek table.
     Frames { codec: Codec, stored: u64, entries: EntryRange, decoded_start: u64, borrowed: bool },
-    /// The request's part, which is decoded from these stored bytes; and whether their digest is checked.
+    /// They are decoded to the request's part. `has_digest`: their digest is checked.
     Decode { stored: u64, borrowed: bool, has_digest: bool },
 }
 
 pub enum OwnWork<'a> {
-    /// The blocks of a slab, which are very many pieces.
+    /// Reads the blocks of a slab that has too many pieces for jobs.
     Blocks,
-    /// A part of a compressed component, whose frames have to be looked for.
+    /// Finds the frames for a part of a compressed component.
     Seek(Codec),
-    /// A component, converted on the way: this range of its decoded bytes, or all of them.
+    /// Converts a range of the decoded bytes, or all of them.
     Convert { to: Dtype, range: Range<u64> },
-    /// Numbers of an object: the part of the request, or those from that byte on.
+    /// Decodes numbers of an object: the request's part, or the numbers from byte `offset` on.
     Numbers { offset: Option<u64>, has_digest: bool },
-    /// Reads into temporary memory, then converts or copies to rows, or to `dst` without rows.
+    /// Reads into temporary memory, then converts, or copies to rows or `dst`.
     Temporary { rows: Option<RowsMut<'a>>, has_digest: bool },
-    /// From that byte on, of the request of that number which is made whole in temporary memory first.
+    /// Copies a piece of oversized request number `of`, from byte `offset` on.
     Piece { of: u32, offset: u64 },
 }
 
-/// Stored bytes that will be read: in which source of the batch, where, and how many.
+/// Stored bytes that will be read: the source's number in the batch, the offset, and the size.
 #[derive(Clone, Copy)]
 pub struct StoredSpan {
     pub source: u32,
@@ -125,11 +126,11 @@ pub struct StoredSpan {
     pub size: u64,
 }
 
-/// Receives jobs: where their stored bytes are, what they fill, and how.
+/// Receives each job: the offset of its stored bytes, the memory it fills, and the work.
 pub type Push<'p, 'a> = dyn FnMut(u64, &'a mut [u8], Work<'a>) -> Result<()> + 'p;
 
 impl Job<'_> {
-    /// Bytes that it delivers.
+    /// How many bytes the job delivers.
     pub fn bytes(&self) -> u64 {
         match &self.work {
             Work::Own(OwnWork::Temporary { rows: Some(rows), .. }) => rows.size(),
@@ -137,7 +138,7 @@ impl Job<'_> {
         }
     }
 
-    /// How many stored bytes the executor reads for it from its place on.
+    /// How many stored bytes the executor reads for the job from `offset` on.
     pub fn stored_bytes(&self) -> u64 {
         match &self.work {
             Work::Range(Finish::Copy | Finish::Hash) => self.dst.len() as u64,
@@ -148,17 +149,18 @@ impl Job<'_> {
         }
     }
 
-    /// Those stored bytes.
+    /// The stored bytes that the executor reads for the job.
     pub fn span(&self) -> StoredSpan {
         StoredSpan { source: self.source, offset: self.offset, size: self.stored_bytes() }
     }
 
-    /// Whether the stored bytes are what `dst` receives.
+    /// Whether `dst` receives the stored bytes.
     pub fn is_in_place(&self) -> bool {
         matches!(self.work, Work::Range(Finish::Copy | Finish::Hash))
     }
 
-    /// Its stored bytes, if they are at most `most` and may be read together with its neighbours.
+    /// The size of the job's stored bytes, if it is at most `most` and they may be read together with other
+    /// jobs'.
     pub fn coalescable(&self, most: u64) -> Option<u64> {
         let alone = match &self.work {
             Work::Own(_) => true,
@@ -170,14 +172,14 @@ impl Job<'_> {
     }
 }
 
-/// A read of so few bytes is not shared by threads, and may be done together with its neighbours: past the
-/// page cache longer ones may, too.
+/// A read of at most this size is not split among threads, and may be coalesced with its neighbours. Reads
+/// that bypass the page cache may be coalesced above this size, too.
 pub(super) const MAX_SHORT_READ: usize = 64 << 10;
 
-/// More pieces than this of one slab are left to one thread.
+/// If a slab has more pieces than this, one thread reads them all.
 const MAX_PIECES: u64 = 1 << 14;
 
-/// Unwanted bytes between two blocks that are rather read than skipped.
+/// A gap of at most this size between two blocks is read rather than skipped.
 pub(super) const MAX_READ_GAP: u64 = 64 << 10;
 
 /// A source of a batch.
@@ -185,11 +187,11 @@ pub struct Source<'s> {
     pub bytes: &'s dyn ByteSource,
     pub owner: &'s dyn Owner,
     pub profile: Profile,
-    /// Bytes that are read together at most.
+    /// The size of the bounce buffer: reads of several blocks or frames are at most this long.
     pub capacity: usize,
 }
 
-/// The sources of the requests, and a task for each request, which has the number of its source.
+/// The sources of the requests, and for each request a task with the number of its source.
 pub fn sources<'a>(requests: &[Request<'a>]) -> Result<(Vec<Source<'a>>, Vec<Task>)> {
     let (mut sources, mut tasks): (Vec<Source<'a>>, Vec<Task>) = (Vec::new(), Vec::new());
     tasks.try_reserve_exact(requests.len())?;
@@ -211,7 +213,7 @@ pub fn sources<'a>(requests: &[Request<'a>]) -> Result<(Vec<Source<'a>>, Vec<Tas
     Ok((sources, tasks))
 }
 
-/// Addresses, numbered from 0 in the order in which they first come.
+/// Gives addresses numbers from 0, in the order in which they first appear.
 struct SourceNumbers {
     last: Option<(usize, u32)>,
     all: HashMap<usize, u32, SeedableRandomState>,
@@ -224,7 +226,7 @@ impl SourceNumbers {
 
     fn number_of(&mut self, address: usize) -> Result<u32> {
         match self.last {
-            // Requests of one file mostly follow each other.
+            // Most requests have the file of the request before.
             Some((last, number)) if last == address => return Ok(number),
             _ => self.all.try_reserve(1).map_err(|_| fail!(OutOfMemory, "could not allocate memory"))?,
         }
@@ -236,8 +238,8 @@ impl SourceNumbers {
     }
 }
 
-/// Cuts a request into the jobs that fill `dst`; whether they check its digest. What is read together
-/// and taken apart has at most `capacity` bytes.
+/// Cuts a request into the jobs that fill `dst`. Returns whether they check its digest. Reads that are
+/// gathered from have at most `capacity` bytes.
 pub fn split<'a>(
     request: &Request<'a>,
     dst: Destination<'a>,
@@ -268,7 +270,7 @@ pub fn split<'a>(
     Ok(has_digest)
 }
 
-/// Whether a digest is checked with a request.
+/// Whether the request's digest is checked.
 pub fn checks_digest(request: &Request<'_>, options: &BatchOptions) -> Result<bool> {
     match &request.part {
         Part::Whole if options.verify || request.wanted.verify => match request.component.decoding {
@@ -285,7 +287,8 @@ fn is_plain(request: &Request<'_>) -> bool {
     request.component.decoding == Decoding::Raw
 }
 
-/// Whether it is converted while it is read: a whole component, or a range of a component that is stored raw.
+/// Whether the request is converted while it is read. This holds for a whole component and for a range of a
+/// raw component.
 fn converts_while_read(request: &Request<'_>) -> bool {
     match request.part {
         Part::Whole => true,
@@ -294,12 +297,12 @@ fn converts_while_read(request: &Request<'_>) -> bool {
     }
 }
 
-/// Whether ranges of its elements are converted by themselves.
+/// Whether ranges of the request's elements can be converted independently.
 pub(super) fn is_divisible(request: &Request<'_>) -> bool {
     is_plain(request) && !request.component.strict_bools
 }
 
-/// Ranges of whole elements, which several threads convert.
+/// Makes jobs that convert ranges of whole elements, for several threads.
 fn convert_jobs<'a>(
     request: &Request<'a>,
     to: Dtype,
@@ -324,7 +327,7 @@ fn convert_jobs<'a>(
     }
 }
 
-/// Each row separately: reads of nearby rows are joined later.
+/// Makes one job for each row. Reads of nearby rows are coalesced later.
 fn row_jobs<'a>(
     request: &Request<'a>,
     rows: RowsMut<'a>,
@@ -343,7 +346,7 @@ fn row_jobs<'a>(
     Ok(())
 }
 
-/// As [`split`], without conversion and rows.
+/// Like [`split`], for requests without conversion and rows.
 pub fn split_packed<'a>(
     request: &Request<'_>,
     dst: &'a mut [u8],
@@ -368,8 +371,8 @@ pub fn split_packed<'a>(
             let needed = component.needed(&request.covering())?;
             let (start, end) = (start.saturating_add(needed.start), start.saturating_add(needed.end));
             let stored = end.saturating_sub(start);
-            // Bytes that are only swapped are read, not taken from a mapping: a file that is cut short
-            // meanwhile then gives an error.
+            // Bytes that only need a swap are read, not copied from a mapping. If the file is truncated
+            // meanwhile, a read returns an error.
             let borrowed =
                 component.decoding != Decoding::Raw && component.source.slice(start..end).is_some();
             push(start, dst, Work::Range(Finish::Decode { stored, borrowed, has_digest }))?;
@@ -383,7 +386,7 @@ pub fn split_packed<'a>(
             let Some(mut offset) = first.filter(|_| !dst.is_empty()) else {
                 return push(start, dst, Work::Own(OwnWork::Numbers { offset: None, has_digest }));
             };
-            // Each piece needs all scales: one for each thread.
+            // Each piece needs all scales, so make only one piece for each thread.
             let threads = crate::threads::count(options.threads).max(1);
             let step = dst.len().div_ceil(threads).max(chunk(options));
             let unit = in_memory(component.element_size())?;
@@ -399,11 +402,12 @@ pub fn split_packed<'a>(
             let borrowed = component.stored().borrow().is_some();
             let headers = match part {
                 Part::Whole if !has_digest && codec.has_table() => Some(component.stored().reader()?),
-                // What would have to be read for the headers alone is rather read once, by one thread.
+                // If the headers are not in memory, finding them would read everything twice. One thread
+                // decodes all then.
                 Part::Whole if !has_digest => component.stored().cached_reader()?,
                 Part::Whole | Part::Range { .. } | Part::Slab(_) => None,
             };
-            // What is read of a run mostly fits a thread's bounce: fresh memory for each took a sixth of the
+            // A run should fit a thread's bounce buffer: allocating memory for each run took a sixth of the
             // time.
             let most = if borrowed { u64::MAX } else { capacity as u64 };
             let runs = match headers {
@@ -435,8 +439,9 @@ fn copy_jobs<'a>(
     if dst.len() <= MAX_SHORT_READ.min(chunk(options)) {
         return push(start, dst, Work::Range(Finish::Copy));
     }
-    // Past the page cache, no block of the disk is read for two pieces. Through it, no huge page of fresh
-    // memory is filled by two: one of the threads would wait for the other to clear it.
+    // If reads bypass the page cache, cut at multiples of the file offset, so that no disk block is read
+    // twice. Else cut at multiples of the address, so that two threads do not share a huge page of fresh
+    // memory: one would wait until the other has cleared it.
     let counted_from = match options.direct {
         Direct::Never => dst.as_ptr().addr() as u64,
         Direct::Auto | Direct::Always => start,
@@ -445,14 +450,15 @@ fn copy_jobs<'a>(
         .try_for_each(|(offset, dst)| push(offset, dst, Work::Range(Finish::Copy)))
 }
 
-/// Into how many pieces a slab is cut; all of its windows have as many, so the first is counted.
+/// How many pieces a slab is cut into. All of its windows have equally many, so the first is counted.
 fn piece_count(slab: &Slab, capacity: usize) -> u64 {
     let of_one =
         slab.windows().next().map_or(0, |window| window.pieces(capacity as u64, MAX_READ_GAP).size_hint().0);
     slab.window_count().saturating_mul(of_one as u64)
 }
 
-/// A slab, window by window: blocks that lie together are copies, the rest is read with what is between.
+/// Makes jobs for a slab, window by window. Contiguous blocks are copied; others are read with the gaps
+/// between them.
 fn strided_jobs<'a>(
     start: u64,
     slab: &Slab,
@@ -475,9 +481,9 @@ fn strided_jobs<'a>(
     Ok(())
 }
 
-/// Cuts what is read from `offset` on at multiples of `size`, where its first byte counts as `origin`: the
-/// file's offset, or the memory's address. Elements stay whole, as both are multiples of theirs; where one is
-/// not, pieces are counted from the first byte.
+/// Cuts a read from `offset` on at multiples of `size`. `origin` is the position of its first byte for this:
+/// the file offset, or the memory address. Elements stay whole, because `origin` and `size` are multiples of
+/// the element size. If `origin` is not, pieces are counted from the first byte.
 pub fn aligned_chunks(
     origin: u64,
     mut offset: u64,
@@ -497,7 +503,7 @@ pub fn aligned_chunks(
     })
 }
 
-/// A job for each run of frames.
+/// Makes a job for each run of frames.
 pub fn frame_jobs<'a>(
     component: &StoredComponent<'_>,
     codec: Codec,
@@ -517,13 +523,13 @@ pub fn frame_jobs<'a>(
     Ok(())
 }
 
-/// The frames of a compressed component in runs of some decoded bytes, if there are several.
+/// Splits the frames of a compressed component into runs of about `size` decoded bytes, if there are several.
 ///
-/// Fast path: a whole compressed component is read and decoded by all threads; each takes some of
-/// its frames. Two threads took 1.13 to 1.19 of the time of two threads of libzstd, and 1.69 where one read
-/// all before. It is not for a component of one frame or of fewer bytes than a chunk, nor where its digest is
-/// checked, where frames do not say their sizes, or where the headers are not in memory and no table says
-/// where frames are: to find them would read everything twice.
+/// Fast path: all threads together read and decode a whole compressed component; each takes some of its
+/// frames. Two threads take 1.13 to 1.19 times as long as two threads of libzstd; if one thread reads
+/// everything first, it is 1.69 times. It does not apply to a component with one frame or less than a chunk,
+/// if its digest is checked, or if frames do not give their sizes. It also does not apply if the headers are
+/// not in memory and there is no seek table: finding the frames would read everything twice.
 pub fn frame_runs(
     component: &StoredComponent<'_>,
     codec: Codec,
@@ -537,7 +543,7 @@ pub fn frame_runs(
     let (known, runs) = codec.runs(stored, least, size)?;
     component.check_size(codec, known)?;
     let several = matches!(known.check(codec, size)?, KnownSize::Exact(_)) && runs.len() > 1;
-    // Where elements have to be byte-swapped, a run must not cut one.
+    // If elements have to be byte-swapped, a run must not cut one.
     let width = component.entry.width() as u64;
     let splits_element =
         component.entry.swaps() && runs.iter().any(|run| run.decoded.end.checked_rem(width) != Some(0));
@@ -548,7 +554,7 @@ pub fn frame_runs(
 mod tests {
     use super::{aligned_chunks, SourceNumbers};
 
-    /// Each source comes twice. A linear search through this many would take minutes.
+    /// There are many sources, and each comes twice. A linear search would take minutes.
     #[test]
     fn sources_are_numbered_in_the_order_in_which_they_come() {
         const SOURCES: usize = 300_000;

@@ -10,30 +10,30 @@ use crate::error::{fail, Error, Result};
 use crate::lock::Mutex;
 use std::collections::VecDeque;
 
-/// Bytes of a request, or its failure.
+/// Bytes of a request that are ready, or its failure.
 pub struct Event {
     /// The caller's name for the request.
     pub tag: u64,
-    /// The error, if there are no bytes.
+    /// An error if there are no bytes.
     pub outcome: Result<()>,
-    /// Their address.
+    /// The address of the bytes.
     pub address: usize,
-    /// How many.
+    /// How many bytes there are.
     pub size: usize,
-    /// The first one, counted in the request.
+    /// The position of the first byte in the request.
     pub offset: u64,
     /// Whether this is the last event of the request.
     pub last: bool,
-    /// The slot that they are in; none in memory of the request's own.
+    /// The slot that has the bytes; `None` if the request has its own memory.
     pub slot: Option<u32>,
-    /// What [`Pending::release`] takes.
+    /// The piece, for [`Pending::release`].
     pub piece: u32,
 }
 
 /// A piece that has a place in the ring.
 pub struct Placed {
     pub piece: u32,
-    /// Of a request that is made whole first: its number, and the piece's first byte.
+    /// If the piece is copied from an oversized request: that request's number, and the piece's offset in it.
     pub oversized: Option<(u32, u64)>,
     pub slot: u32,
     pub at: usize,
@@ -42,26 +42,26 @@ pub struct Placed {
 /// The state of a load that changes while it runs.
 pub struct Pending {
     pieces: Vec<Piece>,
-    /// The pieces that go into the ring, in the order in which they are started, and how many were.
+    /// The pieces that go into the ring, in the order in which they are started.
     order: Vec<u32>,
     started: usize,
     /// For each slot, how many of its pieces were not given back.
     slots: Vec<usize>,
     free: Vec<u32>,
-    /// The slot that gets the next pieces, and how many of its bytes are taken.
+    /// The slot that gets the next pieces, and how many of its bytes are used.
     open: Option<(u32, usize)>,
-    /// The first piece of the oversized request that is in temporary memory now: there is one at a time.
+    /// The first piece of the oversized request that uses the temporary memory. There is only one at a time.
     oversized_request: Option<u32>,
-    /// How many threads are making jobs of pieces now.
+    /// How many threads are making jobs for pieces at the moment.
     staging: usize,
-    /// Events that no consumer has taken: a piece, and its failure if it has one.
+    /// Events that no consumer has taken: a piece's number, and its error if it failed.
     events: VecDeque<(u32, Option<Error>)>,
-    /// Pieces that are not done.
+    /// How many pieces are not done.
     undone: usize,
     failure: Option<Error>,
-    /// Whether an event was taken.
+    /// Whether a consumer has taken an event.
     is_event_taken: bool,
-    /// Nothing is reported any more.
+    /// Whether the load has ended and no event is added any more.
     is_closed: bool,
     /// The number of working threads; if it is 0, the consumers work.
     pub threads: usize,
@@ -92,7 +92,7 @@ impl Pending {
         pending.slots.resize(slots, 0);
         pending.free.try_reserve_exact(slots)?;
         pending.free.extend((0..slots).rev().filter_map(|slot| u32::try_from(slot).ok()));
-        // A piece has one event: its bytes, or its failure.
+        // Each piece has exactly one event.
         pending.events.try_reserve_exact(pending.pieces.len())?;
         Ok(pending)
     }
@@ -102,19 +102,19 @@ impl Pending {
         self.is_closed || self.undone == 0
     }
 
-    /// How it ended, or the first failure so far.
+    /// How the load ended, or its first failure so far.
     pub fn outcome(&self) -> Result<()> {
         self.failure.as_ref().map_or(Ok(()), |error| Err(error.again()))
     }
 
-    /// Stops with a failure that is no request's.
+    /// Stops the load with a failure that belongs to no request.
     pub fn fail(&mut self, error: Error) {
         self.failure.get_or_insert(error);
         self.is_closed = true;
     }
 
-    /// Stops the load, and returns whether there was something to stop. Events that were not taken count,
-    /// unless the load is `ending`.
+    /// Stops the load. Returns whether there was something to stop. Events that were not taken count, unless
+    /// the load is `ending`.
     pub fn cancel(&mut self, ending: bool) -> bool {
         let stops = !self.is_done() || (!ending && !self.events.is_empty());
         if stops {
@@ -125,7 +125,7 @@ impl Pending {
         stops
     }
 
-    /// Whether the jobs of all pieces were made.
+    /// Whether jobs were made for all pieces.
     pub fn are_all_started(&self) -> bool {
         self.started == self.order.len() && self.staging == 0
     }
@@ -137,7 +137,8 @@ impl Pending {
             .is_some_and(|next| !self.free.is_empty() || self.place_in_open_slot(ring, next).is_some())
     }
 
-    /// Whether the next piece belongs to an oversized request while another one uses the temporary memory.
+    /// Whether the next piece belongs to an oversized request, but another oversized request uses the
+    /// temporary memory.
     fn waits_for_oversized(&self) -> bool {
         let next = self.order.get(self.started).and_then(|piece| self.pieces.get(*piece as usize));
         next.filter(|next| next.oversized.is_some())
@@ -149,8 +150,8 @@ impl Pending {
         place_in_slot(ring, slot as usize, used, request).map(|at| (slot, at))
     }
 
-    /// Gives the next pieces a place in the ring: as many as there is space for and as fit the capacity of
-    /// `placed`. False if no piece fits. The caller makes their jobs, and calls [`Pending::staging_ended`].
+    /// Gives the next pieces a place in the ring, as many as the ring and the capacity of `placed` allow.
+    /// Returns false if no piece fits. The caller makes their jobs, then calls [`Pending::staging_ended`].
     pub fn give_places(
         &mut self,
         ring: &Ring<'_>,
@@ -190,17 +191,17 @@ impl Pending {
         true
     }
 
-    /// The jobs of the pieces were made.
+    /// Is called when the jobs of the placed pieces were made.
     pub fn staging_ended(&mut self) {
         self.staging = self.staging.saturating_sub(1);
     }
 
-    /// A place in a free slot, which becomes the open one.
+    /// A place in the next slot if that is free; it becomes the open slot.
     fn place_in_next_slot(&mut self, ring: &Ring<'_>, request: &Request<'_>) -> Option<(u32, usize)> {
         let slot = self.free.last().copied()?;
         let at = place_in_slot(ring, slot as usize, 0, request)?;
         self.free.pop();
-        // The slot that was open has pieces: an empty one would have had space.
+        // The slot that was open has pieces: an empty slot would have had space.
         self.open = Some((slot, 0));
         Some((slot, at))
     }
@@ -228,7 +229,7 @@ impl Pending {
         })
     }
 
-    /// The consumer gives back a piece that is in that slot. Returns whether a thread may wait for the space.
+    /// The consumer gives back a piece in that slot. Returns whether a thread may be waiting for the space.
     pub fn release(&mut self, piece: u32, slot: u32) -> bool {
         let piece = self.pieces.get_mut(piece as usize);
         let Some(piece) = piece.filter(|piece| piece.is_held && piece.slot == Some(slot)) else {
@@ -241,7 +242,7 @@ impl Pending {
         }
     }
 
-    /// Takes one piece off the count of a slot. Returns whether a thread may wait for the space.
+    /// Lowers the piece count of a slot by one. Returns whether a thread may be waiting for the space.
     fn leave_slot(&mut self, slot: u32) -> bool {
         let Some(pieces) = self.slots.get_mut(slot as usize) else { return false };
         *pieces = pieces.saturating_sub(1);
@@ -249,7 +250,7 @@ impl Pending {
             return false;
         }
         match self.open {
-            Some((open, _)) if open == slot => self.open = Some((slot, 0)), // filled from its start again
+            Some((open, _)) if open == slot => self.open = Some((slot, 0)), // the slot is empty again
             _ => self.free.push(slot),                                      // within what was reserved
         }
         self.started < self.order.len()
@@ -283,7 +284,8 @@ impl Pending {
         }
         if of_request.failed || end.is_failed {
             notifications.has_freed |= slot.is_some_and(|slot| self.leave_slot(slot));
-            notifications.events = notifications.events.saturating_add(1); // it may have been the last
+            // This may have been the last event.
+            notifications.events = notifications.events.saturating_add(1);
             return;
         }
         if is_whole {
@@ -304,7 +306,7 @@ pub struct Report<'p> {
     notifications: Notifications,
 }
 
-/// A job that failed, or the last one of its piece.
+/// A job that failed, or the last job of a piece.
 struct Done {
     piece: u32,
     end: JobEnd,
@@ -312,16 +314,16 @@ struct Done {
     failure: Option<Error>,
 }
 
-/// Whom to wake after a report.
+/// Which threads to wake after a report.
 #[derive(Clone, Copy, Default)]
 pub struct Notifications {
-    /// How many consumers have something to take: an event, or the end.
+    /// How many consumers to wake: for an event, or for the end.
     pub events: usize,
-    /// No more jobs are to be done.
+    /// No more jobs will run.
     pub is_stopped: bool,
     /// Space in the ring became free.
     pub has_freed: bool,
-    /// Nothing is left to be done: every consumer has to be woken.
+    /// Nothing is left to do, so every consumer has to be woken.
     pub is_last: bool,
     /// No consumer has taken an event yet.
     pub no_event_taken: bool,
@@ -332,7 +334,7 @@ impl<'p> Report<'p> {
         Report { pending, keep_going, bytes: 0, done: Vec::new(), notifications: Notifications::default() }
     }
 
-    /// Records all of it.
+    /// Records everything that was collected.
     pub fn deliver(mut self) -> Notifications {
         if self.bytes > 0 || !self.done.is_empty() {
             let mut pending = self.pending.lock();

@@ -1,4 +1,4 @@
-//! What is asked of the executor, and what it reports.
+//! Requests to the executor, their options, and the statistics it returns.
 
 use super::component::StoredComponent;
 use super::destination::Destination;
@@ -10,35 +10,34 @@ use crate::model::dtype::{Dtype, Logical};
 use std::ffi::CStr;
 use std::ops::Range;
 
-/// Whether to go past the page cache.
+/// Whether to bypass the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direct {
     /// The library decides.
     #[default]
     Auto,
-    /// Through the page cache.
+    /// Read through the page cache.
     Never,
-    /// Past the page cache.
+    /// Bypass the page cache.
     Always,
 }
 
 /// How to read a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchOptions {
-    /// Threads; 0 for one per processor.
+    /// The number of threads; 0 for one per processor.
     pub threads: usize,
-    /// Whether to go past the page cache.
+    /// Whether to bypass the page cache.
     pub direct: Direct,
-    /// Bytes that a thread reads at a time.
+    /// How many bytes a thread reads at a time.
     pub chunk_size: u64,
-    /// Most bytes of temporary memory at once.
+    /// The limit for temporary memory.
     pub in_flight: u64,
     /// Check the digests of components that are read whole.
     pub verify: bool,
-    /// The destinations are pinned and contiguous: no read past the page cache needs a bounce for their
-    /// pages' sake.
+    /// The destinations are pinned and contiguous, so direct reads into them need no bounce buffer.
     pub pinned: bool,
-    /// A request that fails is reported, and the others go on.
+    /// If a request fails, report it and continue with the others.
     pub keep_going: bool,
 }
 
@@ -56,7 +55,7 @@ impl Default for BatchOptions {
     }
 }
 
-/// Called with the bytes done and in all; false stops the batch.
+/// Called with the bytes done and the total. If it returns false, the batch stops.
 pub type Progress<'a> = dyn Fn(u64, u64) -> bool + Sync + 'a;
 /// Called for each request that is done.
 pub type OnDone<'a> = dyn Fn(u64, &Result<()>) + Sync + 'a;
@@ -72,19 +71,19 @@ pub struct BatchStats {
     pub requests: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Digests that agree.
+    /// Digests that were checked and agree.
     pub digests_verified: u64,
-    /// Time.
+    /// Elapsed time.
     pub nanoseconds: u64,
     /// Threads used.
     pub threads: u32,
-    /// Reads went past the page cache.
+    /// Whether reads bypassed the page cache.
     pub direct: bool,
-    /// Why reads went past the page cache or through it.
+    /// Why reads bypassed the page cache or not.
     pub reason: &'static CStr,
 }
 
-/// What of a component is read.
+/// The part of a component that is read.
 pub(crate) enum Part {
     /// All of it.
     Whole,
@@ -100,7 +99,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Decoded bytes that it has.
+    /// How many decoded bytes the part has.
     fn size(&self, component: &StoredComponent<'_>) -> u64 {
         match self {
             Part::Whole => component.size,
@@ -109,7 +108,7 @@ impl Part {
         }
     }
 
-    /// What has to be a multiple of an element's size, where elements are taken whole.
+    /// Offsets and sizes of the part that must be multiples of the element size, if elements must not be cut.
     fn units(&self) -> [u64; 3] {
         match self {
             Part::Whole => [0; 3],
@@ -126,21 +125,22 @@ impl Part {
 pub struct Wanted {
     /// Converts the elements to this dtype.
     pub convert: Option<Dtype>,
-    /// The conversion may lose numbers: finite ones become infinite, integers the nearest one that the type
-    /// has.
+    /// The conversion may lose numbers: finite numbers become infinite, integers become the nearest value of
+    /// the type.
     pub lossy: bool,
-    /// Checks the digest, even if the options do not; only for a whole component.
+    /// Checks the digest even if the batch options do not. Only for a whole component.
     pub verify: bool,
     /// The caller's name for it.
     pub tag: u64,
 }
 
-/// One read: what is wanted. A task has its progress.
+/// One read. Its progress is in a [`Task`](super::jobs::Task).
 pub struct Request<'a> {
     pub(crate) component: StoredComponent<'a>,
     pub(crate) part: Part,
     size: u64,
-    /// Receives the bytes; empty once the executor has taken it, and for bytes that go into a ring.
+    /// The memory that receives the bytes. Empty once the executor has taken it, and if the bytes go into a
+    /// ring.
     pub dst: Destination<'a>,
     pub(crate) wanted: Wanted,
     /// Its bytes go into the ring of a load.
@@ -148,7 +148,8 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A part that the component has, and the bytes that it fills, converted where a dtype is given.
+    /// Checks that the component has this part. Returns the part and the number of bytes it fills, after
+    /// conversion if a dtype is given.
     #[inline]
     pub(crate) fn checked(
         component: &StoredComponent<'_>,
@@ -164,7 +165,7 @@ impl<'a> Request<'a> {
                         component.size
                     ));
                 }
-                // A range of all is all of it, and has a digest that can be checked.
+                // A range that covers everything is the whole component: then its digest can be checked.
                 if length == component.size {
                     Part::Whole
                 } else {
@@ -187,7 +188,7 @@ impl<'a> Request<'a> {
         Ok((part, convert::converted_size(decoded, from, to)?))
     }
 
-    /// A request for a part that the component has, converted where a dtype is given.
+    /// Makes a request for a part that the component has. If a dtype is given, the elements are converted.
     pub(crate) fn new(
         component: StoredComponent<'a>,
         part: Part,
@@ -211,13 +212,13 @@ impl<'a> Request<'a> {
         Request { component, part, size, dst: Destination::Bytes(dst), wanted, in_ring: false }
     }
 
-    /// A piece of `size` bytes of a request whose bytes are made whole first.
+    /// A piece of `size` bytes of an oversized request.
     pub(super) fn piece(whole: &Request<'a>, size: u64) -> Request<'a> {
         let wanted = Wanted { convert: None, ..whole.wanted };
         Request { in_ring: true, ..Request::of(whole.component, Part::Whole, size, wanted, &mut []) }
     }
 
-    /// Returns the memory that it fills: rows, or as many bytes as it has.
+    /// Takes the memory that the request fills: rows, or exactly as many bytes as it needs.
     pub(super) fn take_destination(&mut self) -> Result<Destination<'a>> {
         match std::mem::replace(&mut self.dst, Destination::Bytes(&mut [])) {
             Destination::Bytes(dst) => {
@@ -231,7 +232,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The memory that it fills, each as its address and size.
+    /// The address and size of each piece of memory that the request fills.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let (first, size, count, stride) = match &self.dst {
             Destination::Bytes(dst) => (dst.as_ptr().addr(), dst.len(), 1, 0),
@@ -241,7 +242,7 @@ impl<'a> Request<'a> {
         (0..count).map(move |place| (first.saturating_add(place.saturating_mul(stride)), size))
     }
 
-    /// Where its bytes begin.
+    /// The address of the first byte that the request fills.
     pub fn address(&self) -> usize {
         match &self.dst {
             Destination::Bytes(dst) => dst.as_ptr().expose_provenance(),
@@ -249,7 +250,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// How many [`Request::places`] are.
+    /// The length of [`Request::places`].
     pub fn place_count(&self) -> usize {
         match &self.dst {
             Destination::Bytes(_) => 1,
@@ -257,38 +258,38 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Decoded bytes that it takes.
+    /// How many decoded bytes the request needs.
     pub(super) fn decoded_size(&self) -> u64 {
         self.part.size(&self.component)
     }
 
-    /// Bytes that it fills.
+    /// How many bytes the request fills.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether it begins and ends where elements do that are byte-swapped or gathered.
+    /// Whether the request begins and ends between elements, if elements are byte-swapped or gathered.
     pub(super) fn has_whole_units(&self) -> bool {
         self.covering_size() == self.decoded_size()
     }
 
-    /// How many [`Request::covering`] are.
+    /// The length of [`Request::covering`].
     pub(super) fn covering_size(&self) -> u64 {
         let Range { start, end } = self.covering();
         end.saturating_sub(start)
     }
 
-    /// Bytes of memory that it takes beside what it delivers, where all stored bytes are read.
+    /// How much memory the request takes besides its destination, if all stored bytes are read.
     pub(super) fn whole_memory(&self) -> u64 {
         self.component.unborrowed_size().saturating_add(self.extra_memory())
     }
 
-    /// Bytes of memory for what is decoded and not asked for: between the rows of a slab, or all of an array
-    /// whose elements are gathered.
+    /// How much memory is needed for decoded bytes that were not requested: between the rows of a slab, or a
+    /// whole array if its elements are gathered.
     pub(super) fn extra_memory(&self) -> u64 {
         let (is_slab, covering) = (matches!(self.part, Part::Slab(_)), self.covering_size());
         match self.component.decoding {
-            Decoding::Raw if is_slab => return 0, // taken apart in a bounce
+            Decoding::Raw if is_slab => return 0, // gathered from a bounce buffer
             Decoding::Numbers { .. } => return self.component.decoding_memory(),
             Decoding::Raw | Decoding::Frames(_) | Decoding::Array => {}
         }
@@ -296,8 +297,8 @@ impl<'a> Request<'a> {
         self.component.decoding_memory().saturating_add(if is_direct { 0 } else { covering })
     }
 
-    /// The decoded bytes that the part is in, from its first one to its last; whole elements where they have
-    /// to be byte-swapped.
+    /// The range of decoded bytes from the first to the last byte of the part. It is extended to whole
+    /// elements if these have to be byte-swapped.
     pub(super) fn covering(&self) -> Range<u64> {
         match &self.part {
             Part::Whole => 0..self.component.size,

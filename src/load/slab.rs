@@ -1,8 +1,8 @@
-//! Hyperslabs: which bytes of a row-major array a slice takes, and where they go.
+//! Hyperslabs: which bytes of a row-major array a slice has, and where they go.
 //!
-//! A slab is brought to its shortest form: bytes that lie together are one block, dimensions that
-//! step evenly into one another are one dimension. What is left is an odometer over few dimensions;
-//! a position in it is computed from its number, so that any part can be asked for at any time.
+//! A slab is stored in its shortest form. Contiguous bytes are one block, and dimensions that continue each
+//! other evenly are merged. What remains is a counter over few dimensions. A position is computed from its
+//! number, so any part can be read at any time.
 
 #![cfg_attr(
     not(test),
@@ -21,39 +21,39 @@
 use crate::error::{fail, Result};
 use std::ops::Range;
 
-/// One dimension that the shortest form still has.
+/// A dimension of the shortest form.
 #[derive(Clone, Copy, Debug)]
 struct Dim {
-    /// How many positions are taken; at least 2.
+    /// How many positions the slice has; at least 2.
     count: u64,
-    /// Bytes from one taken position to the next in the source.
+    /// Distance in bytes between two neighbouring positions in the source.
     stride: u64,
 }
 
 /// A checked slice of an array.
 #[derive(Debug)]
 pub(crate) struct Slab {
-    /// Outermost first; without the innermost one, which is `inner`.
+    /// All dimensions but the innermost, outermost first.
     outer: Vec<Dim>,
-    /// The innermost dimension that is not contiguous; count 1 where everything is.
+    /// The innermost dimension that is not contiguous. Its count is 1 if everything is contiguous.
     inner: Dim,
-    /// Where the first taken byte is.
+    /// The offset of the first byte in the source.
     base: u64,
-    /// Bytes that lie together.
+    /// How many bytes are contiguous.
     block: u64,
     /// Bytes of the result.
     size: u64,
 }
 
 impl Slab {
-    /// The source's bytes from the first that is taken to the last; none where none is.
+    /// The source's bytes from the first to the last that the slice has; `None` if it is empty.
     pub(crate) fn covering(&self) -> Option<Range<u64>> {
         let ends = self.windows().map(|w| w.source_offset..w.source_offset.saturating_add(w.source_size()));
         ends.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
     }
 
-    /// Checks a slice against its array: `count[i]` positions of dimension `i` from `start[i]`, every
-    /// `step[i]`th.
+    /// Makes the slab of a slice: `count[i]` positions of dimension `i`, from `start[i]` on, each
+    /// `step[i]`th. Checks it against the array's shape.
     #[allow(clippy::arithmetic_side_effects, reason = "only on what the checked products below bound")]
     pub(crate) fn new(
         shape: &[u64],
@@ -88,14 +88,14 @@ impl Slab {
             size: if empty { 0 } else { element_size },
         };
         if empty {
-            return Ok(slab); // the array may be too large to count: no byte of it is needed
+            return Ok(slab); // the array may be too large to count, but no byte of it is needed
         }
         slab.outer.try_reserve_exact(rank)?;
-        let mut stride = element_size; // bytes from one position of this dimension to the next
-        let mut merged = true; // whether the dimensions so far are one block
+        let mut stride = element_size; // distance in bytes between positions of this dimension
+        let mut merged = true; // whether the dimensions so far are one contiguous block
         for (dimension, ((&extent, &start), &count)) in shape.iter().zip(start).zip(count).enumerate().rev() {
             let step = step_of(step, dimension);
-            // No product below can overflow where this one does not: each index is less than its extent.
+            // If this product does not overflow, no product below does: each index is less than its extent.
             let Some(next) = stride.checked_mul(extent) else {
                 return Err(fail!(
                     InvalidArgument,
@@ -113,8 +113,8 @@ impl Slab {
         Ok(slab)
     }
 
-    /// Rows of a row-major array of bytes: `rows` of them, `row_length` bytes each, every `row_stride` from
-    /// `offset` on.
+    /// The slab of `rows` rows of `row_length` bytes in an array of bytes. The first begins at `offset`, each
+    /// next one `row_stride` bytes later.
     pub(crate) fn rows(offset: u64, rows: u64, row_length: u64, row_stride: u64, size: u64) -> Result<Slab> {
         let last = rows.checked_sub(1).and_then(|last| last.checked_mul(row_stride));
         let end = last.and_then(|last| last.checked_add(offset)?.checked_add(row_length));
@@ -128,7 +128,7 @@ impl Slab {
             ));
         }
         let inner = Dim { count: rows, stride: row_stride };
-        let taken = rows.saturating_mul(row_length); // at most `end`
+        let taken = rows.saturating_mul(row_length); // at most `end`, so it does not saturate
         Ok(Slab { outer: Vec::new(), inner, base: offset, block: row_length, size: taken })
     }
 
@@ -153,7 +153,7 @@ impl Slab {
         }
     }
 
-    /// Bytes of the result.
+    /// The size of the result in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -168,7 +168,7 @@ impl Slab {
         }
     }
 
-    /// The window of this number; windows are in the order of the result.
+    /// The window with this number. Windows are in the order of the result.
     #[allow(clippy::arithmetic_side_effects, reason = "counts are not 0, and offsets lie in the array")]
     pub(crate) fn window(&self, index: u64) -> Option<StridedBlocks> {
         if index >= self.window_count() {
@@ -190,7 +190,7 @@ impl Slab {
         })
     }
 
-    /// Where in the result a byte of the array is, if it is taken.
+    /// The position in the result of a byte of the array, if the slice has that byte.
     fn place_of(&self, byte: u64) -> Option<u64> {
         if self.size == 0 {
             return None;
@@ -208,22 +208,23 @@ impl Slab {
         place.checked_mul(self.block)?.checked_add(rest).filter(|_| rest < self.block)
     }
 
-    /// Evenly spaced blocks, as many as possible in each: a reader fetches them with the gaps or without.
+    /// The slab as windows of evenly spaced blocks, each with as many blocks as possible. A reader reads them
+    /// with or without the gaps.
     pub(crate) fn windows(&self) -> impl Iterator<Item = StridedBlocks> + '_ {
         (0..self.window_count()).map_while(|index| self.window(index))
     }
 }
 
-/// Bytes of an array that are taken.
+/// Which bytes of an array are wanted.
 pub(crate) enum Taken<'s> {
-    /// Those from this one on.
+    /// All bytes from this one on.
     From(u64),
-    /// Those of a slab.
+    /// The bytes of a slab.
     Slab(&'s Slab),
 }
 
 impl Taken<'_> {
-    /// Where a byte of the array goes, if it is not before the first that is taken, or between two of them.
+    /// The position in the result of a byte of the array, if the byte is wanted.
     pub(crate) fn place_of(&self, byte: u64) -> Option<u64> {
         match self {
             Taken::From(first) => byte.checked_sub(*first),
@@ -232,12 +233,12 @@ impl Taken<'_> {
     }
 }
 
-/// The step of a dimension: 1 where none is given.
+/// The step of a dimension; 1 if no steps are given.
 fn step_of(step: Option<&[u64]>, dimension: usize) -> u64 {
     step.and_then(|step| step.get(dimension)).copied().unwrap_or(1)
 }
 
-/// Whether `count` positions from `start`, every `step`th, lie within `extent`.
+/// Checks that `count` positions from `start` on, each `step`th, are within `extent`.
 fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: u64) -> Result<()> {
     if step == 0 {
         return Err(fail!(InvalidArgument, "dimension {dimension}: step 0"));
@@ -257,38 +258,37 @@ fn check_dimension(dimension: usize, extent: u64, start: u64, count: u64, step: 
     ))
 }
 
-/// Evenly spaced blocks of the source that lie together in the result.
+/// Evenly spaced blocks of the source that are contiguous in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StridedBlocks {
-    /// Where the first block is in the whole array.
+    /// The offset of the first block in the array.
     pub source_offset: u64,
-    /// Where the first block goes in the result; the others follow without gaps.
+    /// The offset of the first block in the result; the others follow without gaps.
     pub dest_offset: u64,
-    /// How many blocks; at least 1.
+    /// The number of blocks, at least 1.
     pub count: u64,
-    /// Bytes from the start of one block to the start of the next in the source; at least `block`.
+    /// Distance between the starts of two neighbouring blocks in the source; at least `block`.
     pub stride: u64,
-    /// Bytes of a block.
+    /// The size of a block.
     pub block: u64,
 }
 
 #[allow(clippy::arithmetic_side_effects, reason = "a window lies within the array and the result")]
 impl StridedBlocks {
-    /// Bytes from the first block's start to the last block's end in the source.
+    /// The distance in the source from the first block's start to the last block's end.
     pub(crate) fn source_size(&self) -> u64 {
         (self.count - 1) * self.stride + self.block
     }
 
-    /// Bytes of the result that it gives.
+    /// The size of all blocks together.
     pub(crate) fn dest_size(&self) -> u64 {
         self.count * self.block
     }
 
     /// Splits the blocks into pieces that a reader fetches with one call each.
     ///
-    /// A piece covers at most `limit` bytes of the source, or is one single block (which may be longer
-    /// and needs no gathering). Blocks with more than `gap` unwanted bytes between them are not
-    /// fetched together.
+    /// A piece covers at most `limit` bytes of the source, or is a single block, which may be longer and
+    /// needs no gathering. Blocks with a gap of more than `gap` bytes are not in one piece.
     pub(crate) fn pieces(self, limit: u64, gap: u64) -> impl Iterator<Item = StridedBlocks> {
         let per_piece = if self.stride - self.block > gap {
             1
@@ -306,12 +306,12 @@ impl StridedBlocks {
         })
     }
 
-    /// Where in the whole array a byte of its blocks is, by its place among these.
+    /// The offset in the array of byte `at` of the blocks.
     pub(crate) fn place(&self, at: u64) -> u64 {
         self.source_offset + at / self.block * self.stride + at % self.block
     }
 
-    /// Copies the blocks from the bytes that cover them; `source` begins at `source_offset`.
+    /// Copies the blocks out of the bytes that cover them. `source` begins at `source_offset`.
     ///
     /// `dst` has exactly `dest_size` bytes, `source` at least `source_size`.
     pub(crate) fn gather(&self, source: &[u8], dst: &mut [u8]) -> Result<()> {
@@ -331,7 +331,8 @@ impl StridedBlocks {
                 dst.len()
             ));
         };
-        // Both fit where the sizes fit, but for the stride of a lone block, which is not used.
+        // `block` and `stride` fit, because the sizes do. Only the stride of a single block may not fit; it
+        // is not used.
         let block = usize::try_from(self.block).unwrap_or(usize::MAX);
         let stride = usize::try_from(self.stride).unwrap_or(usize::MAX);
         match block {
@@ -343,7 +344,8 @@ impl StridedBlocks {
             16 => spaced::<16>(source, stride, dst),
             _ => {
                 for (to, from) in dst.chunks_exact_mut(block).zip(source.chunks(stride)) {
-                    to.copy_from_slice(from.get(..block).unwrap_or_default()); // the last chunk is one block
+                    // The last chunk is just one block.
+                    to.copy_from_slice(from.get(..block).unwrap_or_default());
                 }
             }
         }
@@ -351,7 +353,7 @@ impl StridedBlocks {
     }
 }
 
-/// Blocks of `N` bytes, one each `stride` bytes.
+/// Copies blocks of `N` bytes. A block begins `stride` bytes behind the start of the block before.
 fn spaced<const N: usize>(source: &[u8], stride: usize, dst: &mut [u8]) {
     for (to, from) in dst.chunks_exact_mut(N).zip(source.chunks(stride)) {
         if let (Ok(to), Some(from)) = (<&mut [u8; N]>::try_from(to), from.first_chunk::<N>()) {

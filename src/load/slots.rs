@@ -16,7 +16,7 @@ use std::ops::Range;
 /// The order in which requests are started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As disks like it: by file, and by place in it.
+    /// By file, then by offset: the fastest order for disks.
     #[default]
     Position,
     /// In the given order.
@@ -25,14 +25,14 @@ pub enum Order {
     Largest,
 }
 
-/// A request, or a part of one that fits a slot: where its bytes are in the request, and in memory.
+/// A request, or a part of one that fits a slot: its position in the request and in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Piece {
-    /// The number of the first piece of its request, in which the request's state is kept.
+    /// The number of the request's first piece. That piece has the state of the request.
     pub first: u32,
-    /// The first byte, counted in the request.
+    /// The position of the first byte in the request.
     pub offset: u64,
-    /// The number of the request that is made whole first, if that is where it comes from.
+    /// The number of the oversized request that this piece is copied from, if any.
     pub oversized: Option<u32>,
     /// The slot, once it has one.
     pub slot: Option<u32>,
@@ -40,28 +40,28 @@ pub struct Piece {
     pub address: usize,
     /// Whether the consumer has it, and has not given it back.
     pub is_held: bool,
-    /// Of a first piece: how many pieces of the request are not done, and how many had no event that was
-    /// taken.
+    /// Only in a request's first piece: how many pieces of the request are not done.
     pub undone: u32,
+    /// Only in a request's first piece: for how many pieces no consumer has taken an event yet.
     pub unreported: u32,
-    /// Of a first piece: the request failed, and its failure is an event.
+    /// Only in a request's first piece: the request failed, and there is an event with the error.
     pub failed: bool,
 }
 
-/// Requests from this size on are placed so that whole blocks of the disk fall on whole pages of memory.
+/// Requests from this size on are placed so that whole disk blocks are read into whole pages.
 const MIN_ALIGNED: u64 = 64 << 10;
 
-/// Pieces are no smaller than this, or than the slots.
+/// Pieces are not smaller than this, unless the slots are.
 const MIN_PIECE: u64 = 64 << 10;
 
-/// The largest first piece; each next one is about as large as all before it. The consumer is idle until the
-/// first one is ready.
+/// The size of the largest first piece. Each following piece is about as large as all before it. Small pieces
+/// come first, because the consumer is idle until the first one is ready.
 const FIRST_PIECE: u64 = 512 << 10;
 
 /// Pieces of an oversized request begin at multiples of this in its temporary memory.
 const ALIGNMENT: u64 = 64;
 
-/// Splits the requests that do not fit a slot.
+/// Splits the requests that do not fit in a slot.
 pub fn split_requests<'a>(
     originals: Vec<Request<'a>>,
     slot_size: usize,
@@ -86,7 +86,7 @@ pub fn split_requests<'a>(
         let (first, count) = (u32::try_from(first).map_err(too_many)?, of_this.len());
         u32::try_from(requests.len()).map_err(too_many)?;
         pieces.try_reserve(count)?;
-        // Within 2^32, as the pieces are.
+        // Fits in 32 bits, because the number of pieces does.
         let oversized = (oversized.len() > before).then(|| u32::try_from(before).unwrap_or(u32::MAX));
         let mut offset = 0u64;
         for request in of_this {
@@ -101,16 +101,16 @@ pub fn split_requests<'a>(
     Ok(SplitRequests { requests, pieces, oversized })
 }
 
-/// The requests of a load, split to pieces. Each piece is a separate request with its state in `pieces`.
-/// `oversized` requests are first read completely into temporary memory.
+/// The requests of a load, split into pieces. Each piece is a request of its own; `pieces` has its state. The
+/// requests in `oversized` are first completed in temporary memory.
 pub struct SplitRequests<'a> {
     pub requests: Vec<Request<'a>>,
     pub pieces: Vec<Piece>,
     pub oversized: Vec<Oversized<'a>>,
 }
 
-/// Splits a request to parts that each fit a slot and are read by one thread. All but the first begin where a
-/// block of the disk does.
+/// Splits a request into parts that each fit in a slot and are read by one thread. All parts but the first
+/// begin at a disk block.
 fn split_to_slots<'a>(
     whole: Request<'a>,
     slot_size: usize,
@@ -136,8 +136,8 @@ fn split_to_slots<'a>(
         }
     };
     let page = PAGE as u64;
-    // A piece is what one thread reads at a time, so that it is still in the processor's cache when it is
-    // copied.
+    // A piece is at most as large as one read of a thread, so that it is still in the processor's cache when
+    // it is copied.
     let most = (slot_size.saturating_sub(PAGE) as u64).min(options.chunk_size.max(MIN_PIECE));
     let most = (most / page).max(1).saturating_mul(page);
     let end = start.saturating_add(whole.size());
@@ -158,7 +158,7 @@ fn split_to_slots<'a>(
     Ok(())
 }
 
-/// Splits a request that is converted to parts that each fit a slot: whole elements, or whole blocks.
+/// Splits a request that is converted into parts of whole elements or blocks that each fit in a slot.
 fn convert_in_slots<'a>(
     whole: &Request<'a>,
     to: Dtype,
@@ -188,12 +188,12 @@ fn convert_in_slots<'a>(
     Ok(())
 }
 
-/// The bytes of a slot that a piece has wherever it begins at a multiple of [`ALIGNMENT`].
+/// How many bytes of a slot a piece can use, wherever it begins at a multiple of [`ALIGNMENT`].
 fn usable(slot_size: usize) -> u64 {
     (slot_size as u64).next_multiple_of(ALIGNMENT).saturating_sub(ALIGNMENT).max(ALIGNMENT)
 }
 
-/// Adds the pieces of a request that is read whole into temporary memory, which has to be within `in_flight`.
+/// Adds the pieces of a request that is completed in temporary memory. It has to fit in `in_flight`.
 fn add_oversized<'a>(
     whole: Request<'a>,
     slot_size: usize,
@@ -209,7 +209,7 @@ fn add_oversized<'a>(
              allows"
         ));
     }
-    // Whole elements of any kind.
+    // A multiple of every element size.
     let step = usable(slot_size);
     let count = usize::try_from(size.div_ceil(step)).unwrap_or(usize::MAX);
     requests.try_reserve(count)?;
@@ -224,7 +224,7 @@ fn add_oversized<'a>(
     Ok(())
 }
 
-/// The offset in a slot, at `used` or behind it, at which a request's bytes go; none if they do not fit.
+/// The offset in the slot, `used` or more, where the request's bytes go; `None` if they do not fit.
 pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Request<'_>) -> Option<usize> {
     let size = usize::try_from(request.size()).ok()?;
     let next = ring.address(slot, used, 0)?.as_ptr().addr();
@@ -245,10 +245,11 @@ pub fn place_in_slot(ring: &Ring<'_>, slot: usize, used: usize, request: &Reques
     })
 }
 
-/// Bytes from an address to the next one that has the remainder of `place` by `unit`, a power of two.
+/// How many bytes to add to `address` so that it has the same remainder by `unit` as `place`. `unit` is a
+/// power of two.
 fn bytes_to_phase(address: usize, unit: usize, place: u64) -> usize {
     let mask = unit.saturating_sub(1);
-    let phase = usize::try_from(place & mask as u64).unwrap_or(0); // less than the unit
+    let phase = usize::try_from(place & mask as u64).unwrap_or(0); // less than `unit`
     phase.wrapping_sub(address) & mask
 }
 
@@ -296,7 +297,7 @@ pub fn ring_order(
     Ok(sorted)
 }
 
-/// Bytes of all pieces of a request.
+/// The size of a request: all of its pieces together.
 fn whole_size(requests: &[Request<'_>], pieces: &[Piece], first: u32) -> u64 {
     let count = pieces.get(first as usize).map_or(0, |piece| piece.undone);
     let last = first.saturating_add(count).saturating_sub(1) as usize;
@@ -307,7 +308,7 @@ fn whole_size(requests: &[Request<'_>], pieces: &[Piece], first: u32) -> u64 {
 /// A piece that could not be cut into jobs, and why.
 pub type Refused = (u32, Error);
 
-/// The jobs of the requests that have memory of their own, in the order in which they are started.
+/// The jobs of the requests that have their own memory, in the order in which they are started.
 pub fn own_jobs<'a>(
     requests: &mut [Request<'a>],
     executor: &Executor<'a>,
@@ -335,7 +336,7 @@ pub fn own_jobs<'a>(
 mod tests {
     use super::{bytes_to_phase, PAGE};
 
-    /// Also for places beyond 32 bits.
+    /// Tests places above 32 bits, too.
     #[test]
     fn an_address_is_moved_to_the_remainder_of_a_place() {
         for place in [0, 64, 4095, 4096, u64::from(u32::MAX), (5 << 32) + 1000, u64::MAX] {

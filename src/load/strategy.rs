@@ -1,8 +1,9 @@
-//! Decides whether a read goes through the page cache, or past it because the bytes are not in memory.
+//! Decides whether a read goes through the page cache or bypasses it. It bypasses the cache if the bytes are
+//! not there.
 //!
-//! Fast path: direct reads of what is not in memory. 2.05 GiB that were evicted take 1.25 s, by buffered
-//! reads 2.88 s. They are not for batches of less than 16 MiB, for short reads, for bytes that are in memory,
-//! nor for file systems that do not report that they have them; then all goes through the page cache.
+//! Fast path: bytes that are not in the page cache are read directly. 2.05 GiB that were evicted take 1.25 s,
+//! with buffered reads 2.88 s. Direct reads are not used for batches below 16 MiB, for short reads, for bytes
+//! that are in memory, or if the file system does not report what is in memory.
 
 use super::jobs::StoredSpan;
 use super::jobs::MAX_SHORT_READ;
@@ -16,34 +17,35 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A batch of fewer stored bytes is not worth the second handle; it is also more likely to be read again.
+/// For a smaller batch, opening a second handle does not pay. Also, a small batch is more likely to be read
+/// again.
 const MIN_DIRECT_BATCH: u64 = 16 << 20;
 
 /// Shorter reads than this go through the page cache.
 const MIN_DIRECT_READ: u64 = 128 << 10;
 
-/// Most short reads that are coalesced: with the gaps between them, as many ranges as one call of Linux
-/// takes.
+/// The most short reads that are coalesced. With the gaps between them, these are as many ranges as one
+/// system call of Linux takes.
 const MAX_COALESCED: usize = 512;
 
-/// Most short reads that are coalesced for a slow source: there a request takes longer than checking this
+/// The most short reads that are coalesced for a slow source, where a request takes longer than checking this
 /// many jobs.
 const MAX_COALESCED_SLOW: usize = 4096;
 
-/// How many places of a large batch are sampled to estimate how much of it is in memory. Of a small batch it
-/// is one in each mebibyte.
+/// How many places of a large batch are sampled to estimate how much of it is in memory. In a small batch,
+/// one place in each mebibyte is sampled.
 const RESIDENCY_SAMPLES: u64 = 48;
 
-/// How much of a batch is in memory, by the sample.
+/// How much of a batch is in memory, as estimated from the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Residency {
-    /// Next to nothing.
+    /// Almost nothing.
     Nothing,
-    /// Some: each read has to be sampled.
+    /// A part, so each read is sampled.
     Some,
-    /// Next to everything.
+    /// Almost everything.
     All,
-    /// Not sampled, or not reported by the system.
+    /// Not sampled, or the system does not report it.
     Unknown,
 }
 
@@ -59,11 +61,11 @@ pub struct ReadStrategy<'a> {
     stored_bytes: AtomicU64,
     direct_bytes: AtomicU64,
     cached_bytes: AtomicU64,
-    /// Why no direct read was tried.
+    /// Why no direct read is tried.
     no_direct_reason: &'static CStr,
 }
 
-/// The handle for direct reads, and the random state that chooses the places to sample.
+/// The handle for direct reads, and the state of the random numbers that choose where to sample.
 struct DirectReads {
     file: DirectFile,
     random: SeedableRandomState,
@@ -72,25 +74,25 @@ struct DirectReads {
 /// The limits of reads that are coalesced.
 #[derive(Clone, Copy, Debug)]
 pub struct Coalescing {
-    /// Bytes of the longest read that is done with others.
+    /// The longest read that is coalesced, in bytes.
     pub max_short: u64,
-    /// Bytes of the largest gap between two of them that is read rather than skipped.
+    /// The largest gap between two reads that is read rather than skipped.
     pub max_gap: u64,
-    /// Bytes of all of them together, with the gaps if these are read, too.
+    /// The limit for the sum of all reads, including the gaps if they are read.
     pub max_total: u64,
-    /// Bytes that go to temporary memory instead of a destination.
+    /// The limit for bytes that go to temporary memory instead of a destination.
     pub max_temporary: u64,
-    /// Bytes that all of them deliver: decoding may take longer than the read, and is better done by several
-    /// threads.
+    /// The limit for the bytes that all of them deliver. Decoding may take longer than reading, and should be
+    /// left to several threads.
     pub max_delivered: u64,
-    /// How many reads.
+    /// The limit for the number of reads.
     pub max_count: usize,
-    /// How the source reads several ranges.
+    /// How the source reads several ranges at a time.
     pub read_many: ReadMany,
 }
 
 impl<'a> ReadStrategy<'a> {
-    /// Through the page cache.
+    /// A strategy that always reads through the page cache.
     pub fn cached(source: &'a dyn ByteSource) -> ReadStrategy<'a> {
         ReadStrategy {
             source,
@@ -106,7 +108,7 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// The strategy for these reads, which are all that the batch reads of the source.
+    /// The strategy for these reads. They are all reads of the batch from this source.
     pub fn new<T>(
         source: &'a dyn ByteSource,
         options: &BatchOptions,
@@ -154,7 +156,7 @@ impl<'a> ReadStrategy<'a> {
         Ok(ReadStrategy { direct, always, pinned: options.pinned, in_memory, ..via_cache(no_direct_reason) })
     }
 
-    /// The limits for coalesced reads by one of this many threads, with a bounce buffer of `capacity` bytes.
+    /// The limits for coalesced reads by one of `threads` threads, with a bounce buffer of `capacity` bytes.
     /// `None` if coalescing does not help.
     pub fn coalescing(&self, capacity: usize, threads: usize) -> Option<Coalescing> {
         let profile = self.source.profile();
@@ -173,10 +175,10 @@ impl<'a> ReadStrategy<'a> {
         let slow = Coalescing { max_delivered: u64::MAX, max_count: MAX_COALESCED_SLOW, ..usual };
         Some(match read_many {
             _ if largest_request == 0 => return None,
-            // Longer reads pay on a disk than in memory, and most direct reads go through the bounce buffer
-            // anyway.
+            // Coalescing also helps longer reads here: a disk is slower than memory, and most direct reads go
+            // through the bounce buffer anyway.
             _ if self.may_go_direct() => Coalescing { max_short: 1 << 20, ..usual },
-            // A longer read takes hardly more time alone.
+            // A longer read takes almost as long alone.
             _ if profile.gathers() && read_many != ReadMany::Anywhere => {
                 Coalescing { max_short: max_total / 4, ..slow }
             }
@@ -188,27 +190,27 @@ impl<'a> ReadStrategy<'a> {
         })
     }
 
-    /// Whether reads may go past the page cache.
+    /// Whether reads may bypass the page cache.
     pub fn may_go_direct(&self) -> bool {
         self.direct.is_some()
     }
 
-    /// Whether reads went past the page cache.
+    /// Whether a read has bypassed the page cache.
     pub fn went_direct(&self) -> bool {
         self.direct_bytes() > 0 || (self.always && !self.refused.load(Ordering::Relaxed))
     }
 
-    /// Counts stored bytes that are read for a job.
+    /// Adds to the count of stored bytes that are read.
     pub fn count_stored(&self, bytes: u64) {
         self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The stored bytes that were counted.
+    /// The count of stored bytes that are read.
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were read past the page cache.
+    /// How many bytes were read directly.
     pub fn direct_bytes(&self) -> u64 {
         self.direct_bytes.load(Ordering::Relaxed)
     }
@@ -229,8 +231,8 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// Decides whether a job's bytes are read directly or through the page cache. To be called once for each
-    /// job, as it samples what is in memory, and counts.
+    /// Decides whether a job's bytes are read directly or through the page cache. Call it once for each job,
+    /// because it samples what is in memory and counts.
     pub fn route(&self, offset: u64, size: u64) -> Route<'_> {
         let direct = self.direct.as_ref().filter(|_| !self.refused.load(Ordering::Relaxed));
         let via_cache = |in_memory| Route { direct: None, in_memory };
@@ -249,13 +251,14 @@ impl<'a> ReadStrategy<'a> {
         }
     }
 
-    /// Samples three places of a range. True unless two or more are known not to be in memory.
+    /// Samples three places of a range. Returns false only if at least two of them are known not to be in
+    /// memory.
     fn seems_resident(&self, direct: &DirectReads, offset: u64, size: u64) -> bool {
         let places = (0..3).map(|k| random_offset(offset, size, direct.random.hash_one((offset, k))));
         places.filter(|at| self.resident(*at) == Some(false)).count() < 2
     }
 
-    /// The handle of a direct route. Once a direct read was refused, no other is tried.
+    /// The handle of a direct route. After a direct read was refused, no other is tried.
     fn direct_handle<'w>(&self, route: Route<'w>) -> Option<&'w DirectFile> {
         route.direct.filter(|_| !self.refused.load(Ordering::Relaxed))
     }
@@ -280,8 +283,8 @@ impl<'a> ReadStrategy<'a> {
         self.source.read_at(offset, dst)
     }
 
-    /// How many bytes of a long component are read at a time: `hot`, so that they are in the processor's
-    /// cache when they are used, unless the source takes as long for a read of few bytes as for one of many.
+    /// How many bytes of a long component to read at a time: `hot`, which stay in the processor's cache until
+    /// they are used. If a short read from the source takes as long as a long one, it is more.
     pub fn worth_a_read(&self, route: Route<'_>, hot: usize) -> usize {
         match self.source.profile() {
             _ if route.is_direct() => BOUNCE_SIZE,
@@ -299,9 +302,9 @@ impl<'a> ReadStrategy<'a> {
         self.source.page_cache().and_then(|cache| cache.resident(offset))
     }
 
-    /// The bytes from `offset` on, lent, if they are in memory: a caller who needs a few bytes of each page
-    /// needs no call for them, and no copy of the rest. The last byte is always asked for: a mapped file that
-    /// was cut short while it was open has it no more (see [`crate::source::map`]).
+    /// Borrows the bytes from `offset` on if they are in memory. This saves a caller that needs a few bytes
+    /// of each page a call and a copy. The last byte is always checked: if the mapped file was truncated, it
+    /// does not exist any more (see [`crate::source::map`]).
     pub fn borrow_resident(&self, route: Route<'_>, offset: u64, size: u64) -> Option<&'a [u8]> {
         let end = offset.checked_add(size)?;
         let bytes = self.source.slice(offset..end)?;
@@ -311,7 +314,7 @@ impl<'a> ReadStrategy<'a> {
         (self.source.page_cache().is_none() || in_memory()).then_some(bytes)
     }
 
-    /// The bytes from `offset` on, in the bounce, whose [`Bounce::capacity`] they fit.
+    /// Reads the bytes from `offset` on into the bounce buffer, where they fit ([`Bounce::capacity`]).
     pub fn fetch<'b>(
         &self,
         route: Route<'_>,
@@ -323,8 +326,7 @@ impl<'a> ReadStrategy<'a> {
         bounce.part(place)
     }
 
-    /// Reads bytes from `offset` on into the bounce buffer; they fit its [`Bounce::capacity`]. Returns where
-    /// they are in it.
+    /// Like `fetch`, but returns the position of the bytes in the bounce buffer.
     pub fn fetch_place(
         &self,
         route: Route<'_>,
@@ -344,32 +346,33 @@ impl<'a> ReadStrategy<'a> {
     }
 }
 
-/// What [`ReadStrategy::route`] decided for some bytes.
+/// How [`ReadStrategy::route`] decided to read some bytes.
 #[derive(Clone, Copy)]
 pub struct Route<'r> {
     direct: Option<&'r DirectFile>,
-    /// Whether they were found to be in memory.
+    /// Whether the sample found the bytes in memory.
     pub in_memory: bool,
 }
 
 impl Route<'_> {
-    /// Whether it goes past the page cache.
+    /// Whether the read bypasses the page cache.
     pub fn is_direct(self) -> bool {
         self.direct.is_some()
     }
 }
 
-/// A random offset in a range. It is random because asking for a page may make the kernel read it.
+/// A random offset in a range. A fixed one would not do: asking whether a page is in memory may make the
+/// kernel read it.
 fn random_offset(offset: u64, size: u64, random: u64) -> u64 {
     offset.saturating_add(random.checked_rem(size).unwrap_or(0))
 }
 
-/// Stored bytes that are read.
+/// The sum of the stored bytes that are read.
 fn stored_bytes<T>(places: &[T], span: &dyn Fn(&T) -> StoredSpan) -> u64 {
     places.iter().map(|place| span(place).size).fold(0, u64::saturating_add)
 }
 
-/// Estimates by evenly spaced samples how much of these bytes is in memory; none if the system does not
+/// Estimates how much of these bytes is in memory from evenly spaced samples; `None` if the system does not
 /// report it.
 fn sample<T>(
     cache: Option<&dyn PageCache>,

@@ -1,6 +1,6 @@
-//! A load: requests whose bytes are delivered while others are read, to memory of their own or in the slots
-//! of a ring. A slot is filled again only when the consumer has given it back, so that a slow consumer takes
-//! no more memory than the ring.
+//! A load delivers requests while others are still being read, to their own memory or in the slots of a ring.
+//! A slot is filled again only after the consumer has given it back. So a slow consumer needs no more memory
+//! than the ring.
 
 use super::destination::{Destination, Ring};
 use super::executor::{Executor, Listener, Scratch, SourceStats};
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Condvar;
 use std::time::{Duration, Instant};
 
-/// How many requests get a place in the ring at a time: their reads may be coalesced.
+/// How many requests get a place in the ring at a time, so that their reads may be coalesced.
 const MAX_STAGED: usize = 512;
 
 /// How to load.
@@ -30,15 +30,15 @@ pub struct LoadOptions {
 
 /// What [`Load::next`] returns.
 pub enum Next {
-    /// The bytes of a request, or its failure.
+    /// Bytes of a request that are ready, or its failure.
     Event(Event),
-    /// There was no event within the time.
+    /// No event came within the timeout.
     TimedOut,
     /// There will be no more events.
     Done(Result<()>),
 }
 
-/// Requests that are being read. Its owner runs [`Load::work`] on some threads.
+/// Requests that are being read. The owner runs [`Load::work`] on some threads.
 pub struct Load<'a> {
     // Declared before the ring, so that it is dropped first: its jobs point into the ring's memory.
     executor: Executor<'a>,
@@ -54,17 +54,17 @@ pub struct Load<'a> {
     started: Instant,
 }
 
-/// What a step did.
+/// The result of a worker's step.
 enum Step {
     Worked,
-    /// There is nothing to do now.
+    /// There is nothing to do at the moment.
     Idle,
-    /// There will be nothing to do.
+    /// There will be nothing to do any more.
     Finished,
 }
 
 impl<'a> Load<'a> {
-    /// Checks the requests as far as manifests allow. Nothing is read before [`Load::work`].
+    /// Checks the requests as far as the manifests allow. Nothing is read before [`Load::work`] is called.
     pub fn new(
         requests: Vec<Request<'a>>,
         ring: Option<Ring<'a>>,
@@ -102,7 +102,7 @@ impl<'a> Load<'a> {
         Ok(load)
     }
 
-    /// How many threads should run [`Load::work`]; 0 if a source may be read only by the consumers.
+    /// How many threads should run [`Load::work`]. 0 if only the consumers may read a source.
     pub fn threads(&self) -> usize {
         match self.executor.needs_calling_thread() || self.requests.is_empty() {
             true => 0,
@@ -110,18 +110,18 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// What is called on the threads that are started, unless the options say otherwise.
+    /// The hooks that each started thread calls, unless the options say otherwise.
     pub fn thread_hooks(&self) -> ThreadHooks {
         self.executor.thread_hooks()
     }
 
-    /// Sets how many threads work; if none do, [`Load::next`] does.
+    /// Sets how many threads work. If it is 0, [`Load::next`] does the work.
     pub fn set_threads(&self, threads: usize) {
         self.pending.lock().threads = threads;
         self.consumers.notify_all();
     }
 
-    /// The loop of one thread, until there is nothing left to do.
+    /// The loop of a worker, until nothing is left to do.
     pub fn work(&self) {
         let guard = PanicGuard(self);
         if let Some(mut scratch) = self.executor.scratch() {
@@ -141,7 +141,7 @@ impl<'a> Load<'a> {
         std::mem::forget(guard);
     }
 
-    /// The next event; waits for it no longer than `timeout`. Any number of threads may wait.
+    /// Waits for the next event, at most for `timeout`. Any number of threads may wait.
     pub fn next(&self, timeout: Option<Duration>) -> Next {
         let started = Instant::now();
         let (mut scratch, mut has_worked) = (None, false);
@@ -182,16 +182,16 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Called when a consumer that did jobs returns: if there are no workers, another consumer that waits
-    /// takes over.
+    /// Called when a consumer that ran jobs returns. If there are no workers, another waiting consumer takes
+    /// over.
     fn hand_over_work(&self, pending: &Pending) {
         if pending.threads == 0 && self.is_workable(pending) {
             self.consumers.notify_one();
         }
     }
 
-    /// Gives a piece back: its memory, in that slot, may be filled again. A piece that was given back or was
-    /// never lent is ignored.
+    /// Gives a piece back, so that its memory in that slot may be filled again. A piece that is not in use is
+    /// ignored.
     pub fn release(&self, piece: u32, slot: u32) {
         let mut pending = self.pending.lock();
         let wakes = pending.release(piece, slot);
@@ -205,12 +205,13 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Stops: no job is started any more, and all that wait are woken. What is done stays valid.
+    /// Stops the load: no job is started any more, and all waiting threads are woken. Finished pieces stay
+    /// valid.
     pub fn cancel(&self) {
         self.stop(false);
     }
 
-    /// Stops when the load is dropped: it does not count as cancelled if events were not taken.
+    /// Stops because the load is dropped. Events that were not taken do not make it count as cancelled.
     pub fn end(&self) {
         self.stop(true);
     }
@@ -222,7 +223,7 @@ impl<'a> Load<'a> {
         self.wake_all();
     }
 
-    /// What was done so far, and how it ended.
+    /// The statistics so far, and how the load ended.
     pub fn report(&self, stats: &mut BatchStats) -> Result<()> {
         let pending = self.pending.lock();
         *stats = pending.stats;
@@ -233,12 +234,12 @@ impl<'a> Load<'a> {
         pending.outcome()
     }
 
-    /// What is read, numbered from 0.
+    /// The sources that are read; the first has number 0.
     pub fn sources(&self) -> impl Iterator<Item = &'a dyn ByteSource> + '_ {
         self.executor.sources.iter().map(|source| source.bytes)
     }
 
-    /// How the source of that number was read so far.
+    /// How the source with this number was read so far.
     pub fn source_stats(&self, number: usize) -> Option<SourceStats> {
         self.executor.source_stats(number)
     }
@@ -248,15 +249,15 @@ impl<'a> Load<'a> {
         self.consumers.notify_all();
     }
 
-    /// Stops with a failure that is no request's.
+    /// Stops the load with a failure that belongs to no request.
     fn fail(&self, error: Error) {
         self.executor.shared.stop.store(true, Ordering::Relaxed);
         self.pending.lock().fail(error);
         self.wake_all();
     }
 
-    /// Whether no job is left to be taken, and none will be made. The caller holds the lock of `pending`: a
-    /// stop changes the state under that lock before it wakes those that wait.
+    /// Whether no job is left, and none will be made. The caller holds the lock of `pending`, because a stop
+    /// changes the state under that lock before it wakes the waiting threads.
     fn is_finished(&self, pending: &Pending) -> bool {
         pending.is_done()
             || self.executor.is_stopped()
@@ -273,7 +274,7 @@ impl<'a> Load<'a> {
         if self.executor.is_stopped() {
             return Step::Finished;
         }
-        // Pieces for the ring come first: all others can be read while the ring waits for its consumer.
+        // Start pieces for the ring first: all other jobs can run while the ring waits for its consumer.
         let next = self.executor.next_request().and_then(|next| self.requests.get(next as usize));
         let staged = match &self.ring {
             Some(ring) if next.is_none_or(|next| !next.in_ring) => self.stage(ring),
@@ -297,7 +298,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Makes jobs of the next pieces that fit in the ring; false if none does.
+    /// Makes jobs for the next pieces that fit in the ring; false if none fits.
     fn stage(&self, ring: &Ring<'a>) -> Result<bool> {
         let mut placed = Vec::new();
         placed.try_reserve_exact(MAX_STAGED.min(self.requests.len()))?;
@@ -317,8 +318,8 @@ impl<'a> Load<'a> {
             for Placed { piece, oversized, slot, at } in placed {
                 let Some((request, task)) = self.piece(*piece) else { continue };
                 let size = usize::try_from(request.size()).unwrap_or(usize::MAX);
-                // SAFETY: a place that was given to this piece alone, in a slot that is not filled again
-                // before the piece is given back, which is after all of its jobs are done.
+                // SAFETY: this place was given to this piece alone. The slot is filled again only after the
+                // piece was given back, which is after all of its jobs are done.
                 let dst = unsafe { ring.slice_mut(*slot as usize, *at, size) };
                 let Some(dst) = dst else {
                     outcome = Err(fail!(Internal, "a piece is in no slot"));
@@ -341,14 +342,14 @@ impl<'a> Load<'a> {
         self.requests.get(number as usize).zip(self.executor.tasks.get(number as usize))
     }
 
-    /// Reports that a piece could not be cut into jobs.
+    /// Reports a piece that could not be cut into jobs.
     fn refuse(&self, report: &mut Report<'_>, piece: u32, error: Error) {
         if let Some((request, task)) = self.piece(piece) {
             report.on_job_done(piece, request, task, 0, Err(error));
         }
     }
 
-    /// Records what `body` reports, and wakes the consumers and workers that it concerns.
+    /// Records the report that `body` makes, and wakes the consumers and workers that it concerns.
     fn report_to(&self, body: impl FnOnce(&mut Report<'_>)) {
         let mut report = Report::new(&self.pending, self.executor.options.keep_going);
         body(&mut report);
@@ -364,15 +365,15 @@ impl<'a> Load<'a> {
             1 => self.consumers.notify_one(),
             _ => self.consumers.notify_all(),
         }
-        // If every processor is busy with reads, the consumer that was woken would wait for the end of a time
-        // slice.
+        // If every processor is busy with reads, the woken consumer would otherwise wait for the end of a
+        // time slice.
         if notifications.events > 0 && notifications.no_event_taken && !notifications.is_last {
             std::thread::yield_now();
         }
     }
 }
 
-/// Fails the load if a thread panics, so that no other thread waits for its jobs.
+/// Fails the load if a thread panics, so that no other thread waits for that thread's jobs.
 struct PanicGuard<'l, 'a>(&'l Load<'a>);
 
 impl Drop for PanicGuard<'_, '_> {

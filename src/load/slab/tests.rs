@@ -1,22 +1,22 @@
-//! Slices against a naive loop, and the arguments that are refused.
+//! Slices compared with a naive loop, and arguments that are refused.
 
 use super::*;
 use crate::error::Cause;
 use crate::memory::take_front;
 
-/// What only tests ask.
+/// Functions for tests only.
 impl Slab {
-    /// Whether the result is one run of bytes of the array.
+    /// Whether the result is one contiguous run of the array's bytes.
     fn is_contiguous(&self) -> bool {
         self.inner.count == 1
     }
 
-    /// The contiguous runs in the order of the result. Dimensions that are taken whole are within one run.
+    /// The contiguous runs in the order of the result. Whole dimensions are part of a run.
     fn runs(&self) -> impl Iterator<Item = ContiguousRun> + '_ {
         self.windows().flat_map(|window| window.runs())
     }
 
-    /// Takes the slice out of the whole array into `dst`, which has exactly `size` bytes.
+    /// Copies the slice out of the whole array into `dst`, which has exactly `size` bytes.
     fn gather(&self, source: &[u8], mut dst: &mut [u8]) {
         for window in self.windows() {
             let to = take_front(&mut dst, window.dest_size()).unwrap();
@@ -26,12 +26,12 @@ impl Slab {
     }
 }
 
-/// Bytes that lie together both in the source and in the result.
+/// Bytes that are contiguous both in the source and in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ContiguousRun {
-    /// Where they are in the whole array.
+    /// Their offset in the array.
     source_offset: u64,
-    /// Where they go in the result.
+    /// Their offset in the result.
     dest_offset: u64,
     /// How many.
     length: u64,
@@ -48,7 +48,7 @@ impl StridedBlocks {
     }
 }
 
-/// A small generator of our own: same cases in every run.
+/// A small generator of random numbers: the same cases in every run.
 struct Lcg(u64);
 
 impl Lcg {
@@ -58,7 +58,7 @@ impl Lcg {
     }
 }
 
-/// Element by element, dimension by dimension, by recursion.
+/// The slice by plain recursion: dimension by dimension, element by element.
 fn naive(
     source: &[u8],
     shape: &[u64],
@@ -88,7 +88,7 @@ fn naive(
     out
 }
 
-/// One case through every function.
+/// Tests all functions with one slice.
 fn compare(shape: &[u64], start: &[u64], count: &[u64], step: &[u64], element: usize) {
     let said = format!("shape {shape:?} start {start:?} count {count:?} step {step:?} element {element}");
     let total = shape.iter().product::<u64>() as usize * element;
@@ -138,7 +138,7 @@ fn random_slices_equal_the_naive_loop() {
         let (mut shape, mut start, mut count, mut step) = (vec![], vec![], vec![], vec![]);
         for _ in 0..rank {
             let extent = random.below(widest) + u64::from(random.below(20) != 0);
-            // Half of the dimensions whole: merging is what has to be right.
+            // Take half of the dimensions whole, because merging dimensions is the difficult part.
             if random.below(2) == 0 {
                 shape.push(extent);
                 start.push(0);
@@ -179,7 +179,7 @@ fn a_wide_step_is_few_pieces() {
     let pieces: Vec<_> = slab.windows().flat_map(|window| window.pieces(4 << 20, 4096)).collect();
     assert!(pieces.len() < 100, "{}", pieces.len());
     assert_eq!(pieces.iter().map(StridedBlocks::dest_size).sum::<u64>(), slab.size());
-    // One column of a huge matrix: never its gaps.
+    // One column of a huge matrix. The gaps are never read.
     let slab = Slab::new(&[1000, 1 << 40], &[0, 3], &[1000, 1], None, 4).unwrap();
     assert_eq!(slab.windows().flat_map(|window| window.pieces(1 << 20, 4096)).count(), 1000);
 }
@@ -203,10 +203,10 @@ fn refused() {
     refused(&[10], &[1], &[2], Some(&[u64::MAX]), 4, "dimension 0");
     refused(&[1 << 32, 1 << 32], &[0, 0], &[1, 1], None, 1, "more than 2^64");
     refused(&[1], &[0], &[1], None, 0, "0 bytes");
-    // Nothing is taken: the array need not be countable.
+    // The slice is empty, so the size of the array may overflow.
     let slab = Slab::new(&[1 << 40, 1 << 40], &[0, 0], &[1, 0], None, 8).unwrap();
     assert_eq!((slab.size(), slab.runs().count()), (0, 0));
-    // The largest array that counts.
+    // The largest array whose size does not overflow.
     let slab = Slab::new(&[u64::MAX], &[u64::MAX - 1], &[1], None, 1).unwrap();
     assert_eq!(slab.runs().next().unwrap().source_offset, u64::MAX - 1);
 }
