@@ -1,5 +1,5 @@
 //! The entry of a slice that is queued, is being read, or is in a slot; the table of all entries, by key; and
-//! the lists that entries are in.
+//! the lists of entries.
 
 use super::slice::Key;
 use crate::error::{Error, Result};
@@ -9,15 +9,15 @@ use std::hash::BuildHasher;
 
 /// The state of an entry.
 pub enum Phase {
-    /// It is free.
+    /// The entry is free.
     Unused,
-    /// It waits for a thread that reads it.
+    /// The slice waits for a thread that reads it.
     Queued,
-    /// A thread reads it.
+    /// A thread is reading the slice.
     Reading,
-    /// Its slot has its bytes.
+    /// The slot has the slice's bytes.
     Ready,
-    /// It could not be read. The entry stays as long as a thread waits for it.
+    /// The read failed. The entry stays until no thread waits for it.
     Failed(Error),
 }
 
@@ -26,23 +26,23 @@ pub struct Entry<S> {
     hash: u64,
     next_of_bucket: u32,
     links: Links,
-    /// Whether it is found by its key.
+    /// Whether a lookup of its key finds the entry.
     pub has_key: bool,
     pub phase: Phase,
-    /// None while it is read: the thread that reads has it.
+    /// `None` while the slice is being read: the reading thread has it.
     pub slice: Option<S>,
     /// Its slot, while it is ready.
     pub slot: Option<Slot>,
     pub pins: u64,
-    /// Threads that wait until it is read; each gets a pin then.
+    /// How many threads wait until it is read. Each of them gets a pin then.
     pub waiters: u32,
-    /// Distinguishes pins of this entry from those of earlier entries in its place.
+    /// Distinguishes pins of this slice from pins of slices that used this entry earlier.
     pub generation: u32,
-    /// It was read ahead, and not got since.
+    /// It was prefetched, and no caller has got it since.
     pub is_prefetched: bool,
-    /// How often it was got since it was read.
+    /// How often callers got it since it was read.
     pub uses: u64,
-    /// It is ready without a pin, and slices that are not protected are evicted before it.
+    /// It is ready, has no pin, and is protected: unprotected slices are evicted first.
     pub is_protected: bool,
 }
 
@@ -86,7 +86,7 @@ impl<S> Entries<S> {
         Ok(Entries { all, buckets, hasher: crate::hash::state() })
     }
 
-    /// Bytes that it takes for `count` entries, at most.
+    /// The largest number of bytes that `count` entries take.
     pub const fn memory(count: usize) -> usize {
         count * (size_of::<Entry<S>>() + 2 * size_of::<u32>())
     }
@@ -103,7 +103,7 @@ impl<S> Entries<S> {
         &mut self.all[at as usize]
     }
 
-    /// The entry at a position that comes from outside and may be invalid.
+    /// The entry at a position that a caller passed and that may be invalid.
     pub fn checked(&self, at: u64) -> Option<&Entry<S>> {
         self.all.get(usize::try_from(at).ok()?)
     }
@@ -126,7 +126,7 @@ impl<S> Entries<S> {
         None
     }
 
-    /// Gives the entry a key, which no other entry has.
+    /// Sets the key of an entry. No other entry may have this key.
     pub fn insert_key(&mut self, at: u32, key: &Key) {
         let hash = self.hasher.hash_one(key.words());
         let next = std::mem::replace(self.bucket(hash), at);
@@ -134,7 +134,7 @@ impl<S> Entries<S> {
         (entry.key, entry.hash, entry.next_of_bucket, entry.has_key) = (*key, hash, next, true);
     }
 
-    /// Takes its key from the entry, so that it is not found any more.
+    /// Removes the key of an entry, so that lookups do not find it any more.
     pub fn remove_key(&mut self, at: u32) {
         let entry = self.get_mut(at);
         if !std::mem::replace(&mut entry.has_key, false) {
@@ -153,7 +153,7 @@ impl<S> Entries<S> {
     }
 }
 
-/// No position.
+/// Not a position.
 pub const NONE: u32 = u32::MAX;
 
 /// The neighbours of an entry in its list.
@@ -168,7 +168,7 @@ impl Links {
     pub const NOWHERE: Links = Links { before: NONE, after: NONE };
 }
 
-/// The ends of a list, and how many are in it. An entry is in one list at a time.
+/// The ends of a list, and its length. An entry is in one list at a time.
 #[derive(Clone, Copy)]
 pub struct List {
     pub first: u32,
@@ -179,7 +179,7 @@ pub struct List {
 impl List {
     pub const EMPTY: List = List { first: NONE, last: NONE, count: 0 };
 
-    /// Inserts an entry after another one, or first if `before` is [`NONE`].
+    /// Inserts an entry after `before`, or at the front if that is [`NONE`].
     pub fn insert_after<S>(&mut self, entries: &mut Entries<S>, before: u32, at: u32) {
         let after = match before {
             NONE => std::mem::replace(&mut self.first, at),
@@ -193,12 +193,12 @@ impl List {
         self.count += 1;
     }
 
-    /// Puts an entry behind all.
+    /// Adds an entry at the end.
     pub fn push<S>(&mut self, entries: &mut Entries<S>, at: u32) {
         self.insert_after(entries, self.last, at);
     }
 
-    /// Takes an entry out.
+    /// Removes an entry from the list.
     pub fn remove<S>(&mut self, entries: &mut Entries<S>, at: u32) {
         let Links { before, after } = std::mem::replace(&mut entries.get_mut(at).links, Links::NOWHERE);
         match before {

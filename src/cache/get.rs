@@ -1,4 +1,4 @@
-//! Getting a slice: it is ready, or it is read, or another thread reads it.
+//! Getting a slice: it is ready, or the caller reads it, or another thread reads it.
 
 use super::entry::Phase;
 use super::shared::Shared;
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 /// What a thread that gets a slice does next.
 pub enum Step<S> {
-    /// Take it: it is ready, and pinned.
+    /// Use the slice: it is ready, and pinned.
     Ready(u32),
-    /// Read it into this slot.
+    /// Read the slice into this slot.
     Read(u32, Claim<S>),
-    /// Wait for another thread that reads it.
+    /// Wait for another thread that reads the slice.
     Join(u32),
     /// Make the slice, and ask again.
     Make,
-    /// Drop this prefetch, which had to leave the queue, and ask again.
+    /// Drop this prefetched slice, which was removed from the queue, and ask again.
     Drop(S),
     /// Wait for a slot.
     Full,
 }
 
 impl<S: Slice> Table<S> {
-    /// What the calling thread does to get a slice. `made` is the slice, if it was made. `caller_reads`: the
-    /// calling thread reads the slice if it has to be read.
+    /// Returns what the calling thread has to do to get a slice. `made` is the slice, if it was made.
+    /// `caller_reads` means that the calling thread reads the slice if it is not ready.
     pub fn step(&mut self, key: &Key, made: &mut Option<S>, caller_reads: bool) -> Step<S> {
         if let Some(at) = self.pin_if_ready(key) {
             return Step::Ready(at);
@@ -34,7 +34,7 @@ impl<S: Slice> Table<S> {
         if let Some(at) = self.entries.find(key) {
             let entry = self.entries.get(at);
             let is_queued = matches!(entry.phase, Phase::Queued);
-            let is_miss = is_queued && entry.waiters == 0; // nobody else got it before
+            let is_miss = is_queued && entry.waiters == 0; // no other caller waits for it
             let step = if is_queued && caller_reads {
                 let Some(claim) = self.claim() else { return Step::Full };
                 Step::Read(at, claim)
@@ -70,17 +70,17 @@ impl<S: Slice> Table<S> {
 #[derive(Clone, Copy)]
 struct Deadline {
     timeout: Option<Duration>,
-    /// None to wait for ever.
+    /// `None` to wait without a limit.
     end: Option<Instant>,
 }
 
 impl Deadline {
-    /// From now on.
+    /// The deadline `timeout` from now.
     fn after(timeout: Option<Duration>) -> Deadline {
         Deadline { timeout, end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
     }
 
-    /// The time that is left; none to wait for ever.
+    /// The time that is left; `None` to wait without a limit.
     fn left(&self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
@@ -117,17 +117,17 @@ impl<S: Slice> Shared<S> {
         has_threads: bool,
         make: &mut dyn FnMut() -> Result<S>,
     ) -> Result<Pinned> {
-        let mut made: Option<S> = None; // declared first, to be dropped without the lock
+        let mut made: Option<S> = None; // declared first, so that it is dropped after the lock is released
         let mut table = self.table.lock();
         loop {
-            // The caller reads if it waits for ever anyway, or if no thread of the cache can.
+            // The caller reads if there is no timeout, or if the threads of the cache cannot.
             let only_caller_may = made.as_ref().is_some_and(Slice::is_callers_thread);
             let caller_reads = deadline.end.is_none() || !has_threads || only_caller_may;
             match table.step(key, &mut made, caller_reads) {
                 Step::Ready(at) => return table.pinned(at, &self.memory),
                 Step::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
-                    self.unlock(table); // there may be a place in the queue now
+                    self.unlock(table); // there may be space in the queue now
                     let pinned = reading.run(1)?;
                     return pinned.ok_or_else(|| fail!(Internal, "the slice that was read is missing"));
                 }
@@ -147,8 +147,8 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Waits for an entry that is queued or being read, and returns a pin. [`Table::start_waiting`] was
-    /// called.
+    /// Waits for an entry that is queued or being read, and returns a pin. The caller has called
+    /// [`Table::start_waiting`].
     fn wait_until_read<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,
@@ -188,7 +188,7 @@ impl<S: Slice> Shared<S> {
         let (mut table, is_late) = self.wait(table, deadline);
         table.starving -= 1;
         if table.starving == 0 && table.has_queued() {
-            self.work.notify_all(); // prefetches waited until no thread needed a slot
+            self.work.notify_all(); // prefetches can continue once no thread waits for a slot
         }
         match is_late {
             true => {
@@ -199,7 +199,7 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Waits for a change, or until the deadline; true if the deadline has passed.
+    /// Waits for a change or for the deadline. Returns true if the deadline has passed.
     fn wait<'l>(
         &'l self,
         mut table: MutexGuard<'l, Table<S>>,

@@ -1,5 +1,5 @@
-//! Slices of models that are larger than memory, in slots of one size: pinned while they are used, read
-//! ahead, evicted for others.
+//! Keeps slices of models that are larger than memory, in slots of one size. Slices are pinned while they are
+//! used, prefetched, and evicted for others.
 //!
 //! ```text
 //! get        a slice is ready, or read by the caller, or waited for      get.rs
@@ -35,21 +35,21 @@ use table::Table;
 pub enum Memory {
     /// The library's memory: at most this many bytes for slots and tables together.
     Budget(u64),
-    /// The caller's, with these slots.
+    /// The caller's memory, with these slots.
     OfCaller(SlotMemory, Vec<Slot>),
 }
 
-/// Slices in slots, and the threads that read ahead.
+/// Slices in slots, and the threads that prefetch.
 pub struct Cache<S: Slice>(ThreadGroup<Shared<S>>);
 
 /// Most slots: their numbers have 32 bits.
 const MAX_SLOTS: u64 = 1 << 24;
 
-/// What a cache takes beside its slots and their tables, at most.
+/// The most memory that a cache takes besides its slots and tables.
 const FIXED_OVERHEAD: u64 = 4096;
 
 impl<S: Slice> Cache<S> {
-    /// A cache with slots of `slot_size` bytes and this many threads that read ahead.
+    /// Makes a cache with slots of `slot_size` bytes and `threads` threads that prefetch.
     pub fn new(
         memory: Memory,
         slot_size: usize,
@@ -93,9 +93,9 @@ impl<S: Slice> Cache<S> {
         self.0.threads() > 0
     }
 
-    /// Pins a slice. If it is not ready, `make` makes it, and it is read: by a thread of the cache if there
-    /// is a `timeout`, which limits the wait, else by the calling thread. If another thread reads it already,
-    /// the call waits for that.
+    /// Pins a slice. If it is not ready, `make` makes it, and it is read. With a `timeout`, which limits the
+    /// wait, a thread of the cache reads it; otherwise the calling thread does. If another thread is reading
+    /// it already, the call waits for that thread.
     pub fn get(
         &self,
         key: &Key,
@@ -105,8 +105,8 @@ impl<S: Slice> Cache<S> {
         self.shared().get(key, timeout, self.has_threads(), make)
     }
 
-    /// Queues a slice to be read by a thread of the cache, unless there is no place for it. A slice that is
-    /// ready becomes the most recently used one.
+    /// Queues a slice to be read by a thread of the cache, if the queue has space. A slice that is ready
+    /// becomes the most recently used one.
     pub fn prefetch(&self, key: &Key, make: impl FnOnce() -> Result<S>) -> Result<()> {
         if self.shared().table.lock().touch(key) {
             return Ok(());
@@ -136,7 +136,7 @@ impl<S: Slice> Cache<S> {
         Ok(())
     }
 
-    /// Drops a slice: now, or when its last pin is given back.
+    /// Drops a slice: at once, or when its last pin is given back.
     pub fn forget(&self, key: &Key) {
         let mut table = self.shared().table.lock();
         let dropped = table.entries.find(key).and_then(|at| table.forget(at));
@@ -144,7 +144,7 @@ impl<S: Slice> Cache<S> {
         drop(dropped);
     }
 
-    /// Drops all slices that are not pinned, and what is queued.
+    /// Drops all slices that are not pinned, and all that are queued.
     pub fn forget_all(&self) {
         self.drop_each(Table::forget_one);
     }
@@ -154,7 +154,7 @@ impl<S: Slice> Cache<S> {
         self.drop_each(Table::cancel_one);
     }
 
-    /// Drops what `next` takes out until there is no more.
+    /// Drops each slice that `next` returns, outside the lock.
     fn drop_each(&self, next: impl Fn(&mut Table<S>) -> Option<S>) {
         loop {
             let mut table = self.shared().table.lock();
@@ -166,7 +166,7 @@ impl<S: Slice> Cache<S> {
         }
     }
 
-    /// What it has done, and what it has now.
+    /// Returns what the cache has done so far, and its state.
     pub fn stats(&self) -> Stats {
         self.shared().table.lock().stats()
     }

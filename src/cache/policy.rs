@@ -1,21 +1,22 @@
-//! Which slice goes when another needs its slot.
+//! The rules of eviction: which slice gives its slot to another.
 
 use super::entry::{Entries, List, NONE};
 
-/// A rule of eviction. Slices that were used often are protected; what is not protected goes first, and of
-/// either kind what was unpinned longest ago.
+/// A rule of eviction. Slices that were used often are protected. Unprotected slices are evicted first; among
+/// equals, the one that was unpinned longest ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// A slice is protected once it was got so often since it was read.
+    /// How often a slice has to be got after its read to be protected.
     uses: u64,
-    /// At most this many of five slots have protected slices: others need a chance to become protected.
+    /// At most this many fifths of the slots have protected slices, so that others get a chance to become
+    /// protected.
     fifths: usize,
 }
 
 impl Policy {
-    /// What was not used for the longest time goes.
+    /// Evicts the least recently used slice.
     pub const LRU: Policy = Policy { uses: u64::MAX, fifths: 0 };
-    /// Segmented: a scan does not evict what is used again and again.
+    /// Segmented LRU: a scan does not evict slices that are used again and again.
     pub const SLRU: Policy = Policy { uses: 2, fifths: 4 };
 }
 
@@ -23,7 +24,8 @@ impl Policy {
 pub struct Unpinned {
     policy: Policy,
     most_protected: usize,
-    /// What goes first; in each list the least recently used one is in front.
+    /// Slices without protection, which are evicted first. Both lists begin with the least recently used
+    /// slice.
     probation: List,
     protected: List,
 }
@@ -38,7 +40,7 @@ impl Unpinned {
         self.probation.count + self.protected.count
     }
 
-    /// The slice that goes next.
+    /// The slice that is evicted next.
     pub fn first(&self) -> Option<u32> {
         [self.probation.first, self.protected.first].into_iter().find(|at| *at != NONE)
     }

@@ -1,4 +1,5 @@
-//! The table and its lock, a read that ends even if its thread panics, and the loop of the cache's threads.
+//! The table and its lock, a read that is recorded even if its thread panics, and the loop of the cache's
+//! threads.
 
 use super::slice::{Key, Pinned, Slice};
 use super::table::{Claim, Table};
@@ -11,14 +12,14 @@ use std::sync::Condvar;
 pub enum Next<S> {
     /// Read this entry.
     Read(u32, Claim<S>),
-    /// Drop this prefetch, for which there is no slot, and ask again.
+    /// Drop this prefetch, because there is no slot for it, and ask again.
     Dropped(S),
     /// Wait.
     Wait,
 }
 
 impl<S: Slice> Table<S> {
-    /// What a thread of the cache does next.
+    /// Returns what a thread of the cache has to do next.
     pub fn next(&mut self) -> Next<S> {
         let Some((at, is_prefetch)) = self.first_queued() else { return Next::Wait };
         if is_prefetch && self.starving > 0 {
@@ -41,9 +42,9 @@ pub struct Shared<S> {
     pub table: Mutex<Table<S>>,
     pub memory: SlotMemory,
     slot_size: usize,
-    /// Threads that get a slice wait here: a slice is ready or has failed, or there may be a slot.
+    /// Callers wait here until a slice is ready or has failed, or there may be a slot.
     pub changed: Condvar,
-    /// The threads of the cache wait here: a slice is queued, there may be a slot, or they are to end.
+    /// The threads of the cache wait here until a slice is queued, there may be a slot, or they have to end.
     pub work: Condvar,
 }
 
@@ -62,7 +63,7 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Unlocks the table after a change, and wakes the threads that may go on.
+    /// Unlocks the table after a change, and wakes the threads that the change concerns.
     pub fn unlock(&self, table: MutexGuard<'_, Table<S>>) {
         let (is_awaited, has_work) = (table.waiting > 0, table.has_queued());
         drop(table);
@@ -95,10 +96,11 @@ impl<S: Slice> Shared<S> {
                 }
                 Next::Read(at, claim) => {
                     let reading = self.begin(&mut table, at, claim);
-                    self.unlock(table); // another thread may take the next
-                    drop(reading.run(0)); // a failure is for those that wait for it
+                    self.unlock(table); // another thread may take the next slice
+                    drop(reading.run(0)); // a failure is reported to the threads that wait for the slice
 
-                    // Where every processor reads, who was woken would wait for the end of a time slice.
+                    // If every processor is busy with reads, the woken thread would otherwise wait for the
+                    // end of a time slice.
                     std::thread::yield_now();
                 }
             }
@@ -106,14 +108,15 @@ impl<S: Slice> Shared<S> {
         }
     }
 
-    /// Ends the threads of the cache, each after its read.
+    /// Ends the threads of the cache. Each finishes its current read first.
     pub fn stop(&self) {
         self.table.lock().is_stopped = true;
         self.work.notify_all();
     }
 }
 
-/// A read that was started. It is recorded as failed when this is dropped without a result, as in a panic.
+/// A read that was started. If it is dropped without a result, for example by a panic, it is recorded as
+/// failed.
 pub struct PendingRead<'c, S: Slice> {
     shared: &'c Shared<S>,
     at: u32,
@@ -124,7 +127,7 @@ pub struct PendingRead<'c, S: Slice> {
 }
 
 impl<S: Slice> PendingRead<'_, S> {
-    /// Reads, and pins the slice `pins` times; returns one of the pins, if there are any.
+    /// Reads the slice, and pins it `pins` times. Returns one of these pins, if there are any.
     pub fn run(mut self, pins: u64) -> Result<Option<Pinned>> {
         drop(self.evicted.take());
         let outcome = match (&mut self.slot, &self.slice) {

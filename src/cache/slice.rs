@@ -3,10 +3,10 @@
 use crate::error::{fail, Result};
 use std::ptr::NonNull;
 
-/// Most numbers of a key: of a hyperslab, three for each dimension.
+/// The most numbers in a key. A hyperslab needs three for each dimension.
 const MAX_WORDS: usize = 40;
 
-/// A key has a fixed size, so that a lookup allocates nothing, and a cache nothing after it was made.
+/// Identifies a slice. It has a fixed size, so lookups and the cache's tables do not allocate.
 #[derive(Clone, Copy)]
 pub struct Key {
     words: [u64; MAX_WORDS],
@@ -14,7 +14,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key of no numbers.
+    /// A key without numbers.
     pub fn new() -> Key {
         Key { words: [0; MAX_WORDS], count: 0 }
     }
@@ -42,22 +42,22 @@ impl Key {
 
 /// Bytes that a slot can hold, and how they are read.
 pub trait Slice: Send + 'static {
-    /// Bytes of it.
+    /// The size in bytes.
     fn size(&self) -> usize;
 
-    /// Whether only threads that call the library may read it.
+    /// Whether only threads of the caller may read it.
     fn is_callers_thread(&self) -> bool;
 
-    /// Fills all of `dst`, which has its size.
+    /// Fills `dst`, which has exactly the size of the slice.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()>;
 }
 
-/// A slice that stays where it is until it is unpinned.
+/// A slice that stays in memory until it is unpinned.
 pub struct Pinned {
-    /// Where its bytes are.
+    /// The address of its bytes.
     pub data: NonNull<u8>,
-    /// How many.
+    /// The number of bytes.
     pub size: usize,
-    /// The number to give to `Cache::unpin`.
+    /// The number for `Cache::unpin`.
     pub number: u64,
 }

@@ -7,32 +7,32 @@ use super::slice::{Key, Pinned, Slice};
 use crate::error::{fail, Error, Result};
 use crate::memory::{Slot, SlotMemory};
 
-/// What a cache did since it was made, and what it has now.
+/// What a cache has done since it was made, and its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Slots that there are.
+    /// Number of slots.
     pub slots: u64,
-    /// Slots that have a slice, or are being read into.
+    /// Slots that have a slice or are being filled.
     pub used: u64,
-    /// Slots of slices that are pinned, or being read.
+    /// Slots whose slice is pinned or being read.
     pub pinned: u64,
-    /// Slices that wait to be read.
+    /// Slices that are queued.
     pub queued: u64,
     /// Bytes of the tables that keep track of the slices.
     pub overhead: u64,
-    /// Slices that were there when they were asked for.
+    /// Requested slices that were ready.
     pub hits: u64,
-    /// Slices that others had asked for already, and that were not there yet.
+    /// Requested slices that another caller had already requested and that were not ready yet.
     pub joined: u64,
-    /// Slices that were read because they were asked for.
+    /// Slices that were read because they were requested.
     pub misses: u64,
-    /// Slices that were read ahead.
+    /// Slices that were prefetched.
     pub prefetches: u64,
-    /// Prefetched slices that were asked for later.
+    /// Prefetched slices that were requested later.
     pub prefetches_used: u64,
-    /// Slices that were to be read ahead and were not: cancelled, or for want of a slot.
+    /// Slices that were queued for prefetching but not read: cancelled, or dropped because there was no slot.
     pub prefetches_dropped: u64,
-    /// Slices that went for others.
+    /// Slices that were evicted.
     pub evictions: u64,
     /// Reads that failed.
     pub failures: u64,
@@ -40,7 +40,7 @@ pub struct Stats {
     pub bytes_read: u64,
 }
 
-/// A slot for a read, and the slice that was in it, which is dropped without the lock.
+/// A slot for a read, and the slice that was evicted from it. The caller drops that slice outside the lock.
 pub struct Claim<S> {
     pub slot: Slot,
     pub evicted: Option<S>,
@@ -50,29 +50,30 @@ pub struct Table<S> {
     pub entries: Entries<S>,
     /// Free entries.
     unused: List,
-    /// Queued slices that threads wait for; they are read first.
+    /// Queued slices that callers wait for. They are read first.
     waited: List,
-    /// Queued slices without a waiting thread.
+    /// Queued slices that no caller waits for.
     prefetches: List,
     unpinned: Unpinned,
     free_slots: Vec<Slot>,
     slot_count: usize,
     pub stats: Stats,
-    /// How many threads wait for a slot. Prefetches get none before them.
+    /// How many callers wait for a slot. Prefetches get a slot only if none waits.
     pub starving: usize,
-    /// Threads that wait for anything.
+    /// How many threads wait for anything.
     pub waiting: usize,
-    /// The threads of the cache are to end.
+    /// Whether the threads of the cache have to end.
     pub is_stopped: bool,
 }
 
 impl<S: Slice> Table<S> {
-    /// Bytes of tables for each slot: entries for the slice in it and for one in the queue.
+    /// Bytes of tables for each slot: entries for the slice in it and for a queued one.
     pub const OVERHEAD: usize = Entries::<S>::memory(2) + 4 * size_of::<u32>() + size_of::<Slot>();
 
     pub fn new(slots: Vec<Slot>, policy: Policy) -> Result<Table<S>> {
         let slot_count = slots.len();
-        // One for each slot, one for each place of the queue, and one for a slice that evicts another.
+        // One for each slot, one for each place in the queue, and one for a slice that is read into the slot
+        // of another.
         let mut entries = Entries::new(slot_count.saturating_mul(2).saturating_add(1))?;
         let mut unused = List::EMPTY;
         (0..entries.count()).for_each(|at| unused.push(&mut entries, at));
@@ -100,7 +101,7 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// The pin of a pinned slice, for a caller.
+    /// The pin of a pinned slice, as callers get it.
     pub fn pinned(&self, at: u32, memory: &SlotMemory) -> Result<Pinned> {
         let entry = self.entries.get(at);
         let (Some(slot), Some(slice)) = (&entry.slot, &entry.slice) else {
@@ -126,7 +127,7 @@ impl<S: Slice> Table<S> {
         Some(at)
     }
 
-    /// Gives a pin back. Returns the slice if it leaves the cache.
+    /// Gives a pin back. Returns the slice if it is removed from the cache.
     pub fn unpin(&mut self, number: u64) -> Result<Option<S>> {
         let at = (number & u64::from(u32::MAX)).wrapping_sub(1);
         let found = self.entries.checked(at);
@@ -138,7 +139,8 @@ impl<S: Slice> Table<S> {
         Ok(self.keep_or_free(at as u32))
     }
 
-    /// A ready slice without a pin may be evicted from now on, or is freed if it was dropped.
+    /// Called when a ready slice has no pin any more: it may be evicted from now on. If it was dropped
+    /// meanwhile, it is freed.
     fn keep_or_free(&mut self, at: u32) -> Option<S> {
         let entry = self.entries.get(at);
         match (entry.pins, entry.has_key) {
@@ -156,7 +158,7 @@ impl<S: Slice> Table<S> {
         (self.unused.first != NONE).then_some(self.unused.first)
     }
 
-    /// Gives a free entry to a slice.
+    /// Uses a free entry for a slice.
     pub fn add(&mut self, at: u32, key: &Key, slice: Option<S>) {
         self.unused.remove(&mut self.entries, at);
         self.entries.insert_key(at, key);
@@ -176,7 +178,7 @@ impl<S: Slice> Table<S> {
         Some(Claim { slot, evicted: self.free(victim) })
     }
 
-    /// Frees an entry that is in no list. Returns its slice.
+    /// Frees an entry that is in no list, and returns its slice.
     fn free(&mut self, at: u32) -> Option<S> {
         self.entries.remove_key(at);
         let entry = self.entries.get_mut(at);
@@ -184,7 +186,7 @@ impl<S: Slice> Table<S> {
         entry.generation = entry.generation.wrapping_add(1);
         let slice = entry.slice.take();
         let slot = entry.slot.take();
-        self.free_slots.extend(slot); // within what it had at first
+        self.free_slots.extend(slot); // within its initial capacity
         self.unused.push(&mut self.entries, at);
         slice
     }
@@ -199,13 +201,13 @@ impl<S: Slice> Table<S> {
         (key, slice)
     }
 
-    /// Ends a read: pins the slice once for each thread that waits and `pins` times more, or keeps the
-    /// failure for them. Returns the slice if it leaves the cache.
+    /// Ends a read. On success, pins the slice once for each waiting thread and `pins` times more; on
+    /// failure, keeps the error for them. Returns the slice if it is removed from the cache.
     pub fn finish(&mut self, at: u32, slot: Slot, slice: S, outcome: &Result<()>, pins: u64) -> Option<S> {
         let waiters = self.entries.get(at).waiters;
         if let Err(error) = outcome {
             self.stats.failures += 1;
-            self.free_slots.push(slot); // it came from there
+            self.free_slots.push(slot); // the slot was taken from there
             self.entries.remove_key(at);
             self.entries.get_mut(at).phase = Phase::Failed(error.again());
             if waiters == 0 {
@@ -220,7 +222,7 @@ impl<S: Slice> Table<S> {
         self.keep_or_free(at)
     }
 
-    /// Gives the failure of an entry to one of the threads that waited.
+    /// Returns the error of an entry to one of the threads that waited for it.
     pub fn take_failure(&mut self, at: u32) -> Error {
         let entry = self.entries.get_mut(at);
         let error = match &entry.phase {
@@ -234,8 +236,8 @@ impl<S: Slice> Table<S> {
         error
     }
 
-    /// Drops a slice, or takes its key if it is pinned, read or waited for, so that it is dropped after that.
-    /// Returns the slice if it leaves the cache now.
+    /// Drops a slice. If it is pinned, being read or waited for, only removes its key: it is dropped later.
+    /// Returns the slice if it is removed from the cache now.
     pub fn forget(&mut self, at: u32) -> Option<S> {
         let entry = self.entries.get(at);
         match entry.phase {
@@ -251,7 +253,7 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// Drops one slice that is not pinned, queued ones first.
+    /// Drops one slice that is not pinned; queued ones first.
     pub fn forget_one(&mut self) -> Option<S> {
         self.cancel_one().or_else(|| self.unpinned.first().and_then(|at| self.forget(at)))
     }
@@ -273,12 +275,12 @@ impl<S: Slice> Table<S> {
         self.waited.count + self.prefetches.count
     }
 
-    /// As many slices may wait as there are slots.
+    /// The queue has as many places as there are slots.
     pub fn is_queue_full(&self) -> bool {
         self.queued() >= self.slot_count
     }
 
-    /// Whether a thread may have something to do.
+    /// Whether there may be something to do for a thread.
     pub fn has_queued(&self) -> bool {
         self.queued() > 0
     }
@@ -289,8 +291,8 @@ impl<S: Slice> Table<S> {
         of(&self.waited, false).or_else(|| of(&self.prefetches, true))
     }
 
-    /// Whether there is an entry for a slice that is to be prefetched. If it is ready, it is the most
-    /// recently used one then.
+    /// Whether there is an entry for a slice that is to be prefetched. A ready slice becomes the most
+    /// recently used one.
     pub fn touch(&mut self, key: &Key) -> bool {
         let Some(at) = self.entries.find(key) else { return false };
         let entry = self.entries.get(at);
@@ -308,7 +310,7 @@ impl<S: Slice> Table<S> {
         self.prefetches.push(&mut self.entries, at);
     }
 
-    /// Queues a slice that has no entry, or returns it if there is no place.
+    /// Queues a slice that has no entry. Returns it if the queue is full.
     pub fn prefetch(&mut self, key: &Key, slice: S) -> Option<S> {
         match self.unused() {
             Some(at) if !self.is_queue_full() => self.enqueue(at, key, Some(slice)),
@@ -320,7 +322,7 @@ impl<S: Slice> Table<S> {
         None
     }
 
-    /// A thread waits for an entry: a queued one is read before all prefetches.
+    /// A thread begins to wait for an entry. If it is queued, it will be read before all prefetches.
     pub fn start_waiting(&mut self, at: u32) {
         let entry = self.entries.get_mut(at);
         entry.waiters += 1;
@@ -330,8 +332,8 @@ impl<S: Slice> Table<S> {
         }
     }
 
-    /// A thread stops waiting for an entry. If it was the last one, a queued slice becomes the first
-    /// prefetch.
+    /// A thread stops waiting for an entry. If it was the last one and the slice is queued, the slice becomes
+    /// the first prefetch.
     pub fn stop_waiting(&mut self, at: u32) {
         let entry = self.entries.get_mut(at);
         if matches!(entry.phase, Phase::Queued) && entry.waiters == 1 {
@@ -349,14 +351,14 @@ impl<S: Slice> Table<S> {
         list.remove(&mut self.entries, at);
     }
 
-    /// Takes a prefetch that was not started out of the queue, and frees its entry.
+    /// Removes a prefetch that was not started from the queue, and frees its entry.
     pub fn drop_queued(&mut self, at: u32) -> Option<S> {
         self.leave_queue(at);
         self.stats.prefetches_dropped += 1;
         self.free(at)
     }
 
-    /// Drops the last prefetch.
+    /// Drops the last prefetch of the queue.
     pub fn cancel_one(&mut self) -> Option<S> {
         match self.prefetches.last {
             NONE => None,

@@ -1,4 +1,4 @@
-//! The table against a simple model of it, and the cache with threads.
+//! The table compared with a simple model, and the cache with threads.
 
 mod model;
 mod threads;
@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// What all slices of a test have in common.
+/// State that all slices of a test share.
 #[derive(Default)]
 struct Files {
-    /// How often each was read.
+    /// How often each slice was read.
     reads: Mutex<Vec<u64>>,
     /// Slices that are alive.
     slices: AtomicUsize,
-    /// Reads fail that are of these.
+    /// The numbers of slices whose reads fail.
     broken: Mutex<Vec<u64>>,
-    /// Reads wait until this is 0, if they are of that number or a later one.
+    /// If this is a number, reads of slices with that number or a higher one wait.
     closed_from: Mutex<Option<u64>>,
     opened: Condvar,
 }
@@ -94,7 +94,7 @@ fn key(number: u64) -> Key {
     key
 }
 
-/// Numbers that look random and are the same in every run.
+/// Random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -106,7 +106,7 @@ impl Random {
     }
 }
 
-/// Waits until `done`: threads do it, and nothing of it is on time.
+/// Waits until `done` returns true. Other threads make it true, and no test depends on how long they take.
 fn wait_until(done: impl Fn() -> bool) {
     while !done() {
         std::thread::sleep(Duration::from_micros(50));

@@ -1,4 +1,5 @@
-//! Random sequences of calls, and after each step the table is what a model of a few lists says.
+//! Random sequences of calls. After each step, the table has to agree with a model that consists of a few
+//! lists.
 
 use super::{key, Files, Numbered, Random};
 use crate::cache::get::Step;
@@ -12,22 +13,22 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 const SLOTS: usize = 6;
-/// Of the slots; protected slices of SLRU.
+/// The most slots with protected slices under SLRU.
 const MOST_PROTECTED: usize = 4;
 const SLICES: u64 = 13;
 
-/// What there should be.
+/// The expected state.
 #[derive(Default)]
 struct Model {
     is_segmented: bool,
-    /// Queued slices that threads wait for, and how many do; then those that nobody waits for.
+    /// Queued slices that threads wait for, and queued slices that nobody waits for.
     waited: Vec<u64>,
     prefetches: Vec<u64>,
-    /// Threads that wait for a slice that is queued or being read.
+    /// How many threads wait for each slice that is queued or being read.
     waiters: HashMap<u64, u64>,
-    /// How often slices were got since they were read.
+    /// How often each slice was got since it was read.
     uses: HashMap<u64, u64>,
-    /// Unpinned ones; that first which was longest not used.
+    /// Unpinned slices, least recently used first.
     probation: Vec<u64>,
     protected: Vec<u64>,
     pinned: HashMap<u64, u64>,
@@ -68,7 +69,7 @@ impl Model {
         take(&mut self.probation, slice) || take(&mut self.protected, slice)
     }
 
-    /// Takes a slot for a read; whether there was one.
+    /// Takes a slot for a read. Returns whether there was one.
     fn claim(&mut self) -> bool {
         if self.used() < SLOTS {
             return true;
@@ -112,9 +113,9 @@ struct Test {
     table: Table<Numbered>,
     memory: SlotMemory,
     model: Model,
-    /// Reads that were begun: the entry, its slot and slice.
+    /// Reads that were started: the entry, the slot and the slice.
     begun: Vec<(u32, Slot, Numbered, u64)>,
-    /// Threads that wait: for which slice, and its entry.
+    /// Waiting threads: the slice that each waits for, and its entry.
     waits: Vec<(u64, u32)>,
     pins: Vec<(u64, u64, bool)>,
 }
@@ -187,7 +188,7 @@ impl Test {
         self.pins.push((slice, pinned.number, false));
     }
 
-    /// Ends a read that was begun, and those that wait for it go on.
+    /// Ends a read that was started. The threads that wait for it continue.
     fn finish(&mut self, which: usize, is_good: bool) {
         let (at, mut slot, slice, pins) = self.begun.swap_remove(which);
         let number = slice.number;
@@ -200,7 +201,7 @@ impl Test {
         self.waits.retain(|(of, _)| *of != number);
         for _ in 0..waiters {
             match is_good {
-                true => self.table.entries.get_mut(at).waiters -= 1, // as a thread does that has waited
+                true => self.table.entries.get_mut(at).waiters -= 1, // like a thread that has waited
                 false => drop(self.table.take_failure(at)),
             }
         }
@@ -214,7 +215,7 @@ impl Test {
         }
     }
 
-    /// What a thread of the cache does.
+    /// Does what a thread of the cache does.
     fn next(&mut self) {
         let first = self.model.waited.iter().chain(&self.model.prefetches).next().copied();
         let is_waited = !self.model.waited.is_empty();
@@ -260,7 +261,7 @@ impl Test {
 
     fn forget(&mut self, slice: u64) {
         if self.model.reading.contains(&slice) || self.model.waited.contains(&slice) {
-            return; // the tests of threads do that
+            return; // the tests with threads do this
         }
         let dropped = self.table.entries.find(&key(slice)).and_then(|at| self.table.forget(at));
         let is_dropped = take(&mut self.model.prefetches, slice) || self.model.take_unpinned(slice);
@@ -285,7 +286,7 @@ impl Test {
         }
     }
 
-    /// Nothing is more than it may be, and all is as it should be.
+    /// Checks that no limit is exceeded and that the table agrees with the model.
     fn check(&mut self) {
         let (now, model) = (self.table.stats(), &self.model);
         assert!(now.used <= SLOTS as u64);

@@ -1,4 +1,4 @@
-//! The cache with its threads, and with several that use it.
+//! The cache with its own threads and several threads of callers.
 
 use super::{key, wait_until, Files, Numbered, Random, PANIC};
 use crate::cache::{Cache, Memory, Pinned, Policy, Stats};
@@ -71,7 +71,7 @@ impl Test {
 fn what_is_there_is_not_read_again_and_the_least_recently_used_goes() {
     let test = Test::new(3, 1);
     for number in [1, 2, 3, 1, 4, 1, 2] {
-        test.touch(number); // 4 goes for 2, and 2 for 3
+        test.touch(number); // 4 evicts 2, and 2 evicts 3
     }
     assert_eq!([1, 2, 3, 4].map(|n| test.files.reads_of(n)), [1, 2, 1, 1]);
     let stats = test.stats();
@@ -86,7 +86,7 @@ fn a_scan_evicts_what_was_got_twice_only_where_the_least_recently_used_goes() {
         (0..8).chain(0..8).chain(100..200).for_each(|number| test.touch(number));
         (0..8).for_each(|number| test.touch(number));
         assert_eq!([0, 3, 7].map(|number| test.files.reads_of(number)), [reads; 3], "{policy:?}");
-        // What was got twice later takes the place of what was got twice longest ago.
+        // A slice that was got twice later replaces one that was got twice earlier.
         (200..208).flat_map(|number| [number; 2]).for_each(|number| test.touch(number));
         (300..400).chain(0..8).for_each(|number| test.touch(number));
         assert_eq!([0, 3, 7].map(|number| test.files.reads_of(number)), [reads + 1; 3], "{policy:?}");
@@ -126,7 +126,7 @@ fn each_get_of_what_is_queued_is_a_miss_or_joins_one() {
         let asked = || test.stats().misses + test.stats().joined;
         let late = Some(Duration::from_secs(1000));
         get(1, late);
-        wait_until(|| test.files.reads_of(1) == 1); // the one thread of the cache is busy
+        wait_until(|| test.files.reads_of(1) == 1); // the cache's only thread is busy
         for (at, timeout) in [(2, late), (3, late), (4, None), (5, late)] {
             get(2, timeout);
             wait_until(|| asked() == at);
@@ -204,8 +204,8 @@ fn prefetches_are_read_in_their_order_and_a_get_comes_first() {
     wait_until(|| test.files.reads_of(50) == 1);
     [1, 2, 3, 4, 2, 3].into_iter().for_each(|number| test.prefetch(number));
     assert_eq!(test.poll(6).err().unwrap().cause(), Cause::Timeout);
-    test.touch(7); // read here meanwhile
-    test.touch(1); // so that nobody reads it twice
+    test.touch(7); // this thread reads it
+    test.touch(1); // no thread reads it twice
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| test.get_within(4, Some(Duration::from_secs(1000))).unwrap().number);
         wait_until(|| test.stats().misses == 4);
@@ -218,7 +218,7 @@ fn prefetches_are_read_in_their_order_and_a_get_comes_first() {
     test.touch(2);
     let stats = test.stats();
     assert_eq!((stats.prefetches, stats.prefetches_used, stats.prefetches_dropped), (4, 1, 0));
-    // of 6 nobody waited
+    // No caller waited for 6.
     test.prefetch(2); // is there, and was not read for it
     test.touch(2);
     assert_eq!(test.stats().prefetches_used, 1);
@@ -230,7 +230,7 @@ fn prefetches_evict_what_is_not_pinned_and_refresh_what_is_there() {
     let idle = |pinned| wait_until(|| test.stats().queued == 0 && test.stats().pinned == pinned);
     let pinned = test.get(1).unwrap();
     for number in [2, 3, 2, 4] {
-        test.prefetch(number); // 4 takes the slot of 3
+        test.prefetch(number); // 4 evicts 3
         idle(1);
     }
     assert_eq!((test.stats().evictions, test.stats().prefetches_dropped), (1, 0));
@@ -346,7 +346,7 @@ fn any_number_of_threads_use_it_at_once_and_leave_nothing() {
             });
         }
     });
-    // A thread that prefetches may be in the middle of a slice, which comes after what was there is
+    // A thread that prefetches may still be reading a slice, which is then added after the others were
     // forgotten.
     wait_until(|| {
         test.cache.forget_all();
