@@ -1,4 +1,4 @@
-//! Reads as requests of the executor: all of a component, a range, a hyperslab; many at once.
+//! Reads as requests of the executor: a whole component, a range, a hyperslab, or many at once.
 
 use super::file::File;
 use super::object::{Component, Object};
@@ -17,38 +17,38 @@ use crate::threads::ThreadHooks;
 /// From this many bytes on, several threads read a slab.
 const MIN_THREADED: usize = 1 << 20;
 
-/// In each dimension `count` elements from `start`, `step` apart.
+/// A hyperslab: in each dimension, `count` elements from `start` on, `step` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Hyperslab<'a> {
-    /// First position of each dimension.
+    /// The first position in each dimension.
     pub start: &'a [u64],
-    /// How many of each dimension.
+    /// How many positions in each dimension.
     pub count: &'a [u64],
-    /// How far apart; none for 1.
+    /// The distance between positions in each dimension; `None` if it is 1.
     pub step: Option<&'a [u64]>,
 }
 
-/// What of a component is read.
+/// The part of a component that is read.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'a> {
     /// All of it.
     Whole,
     /// A range of its decoded bytes.
     Range {
-        /// First byte.
+        /// The first byte.
         offset: u64,
-        /// Bytes.
+        /// How many bytes.
         length: u64,
     },
     /// Evenly spaced rows of its decoded bytes.
     Rows {
-        /// First byte of the first row.
+        /// The first byte of the first row.
         offset: u64,
-        /// How many.
+        /// How many rows.
         rows: u64,
-        /// Bytes of each.
+        /// The size of a row in bytes.
         row_length: u64,
-        /// Bytes from one row to the next.
+        /// Distance in bytes between the starts of two neighbouring rows.
         row_stride: u64,
     },
     /// A hyperslab of a dense object's data.
@@ -56,8 +56,8 @@ pub enum Selection<'a> {
 }
 
 impl File {
-    /// Reads all requests, of whichever open files; `stats` is filled also on failure. The first failure
-    /// stops the rest.
+    /// Reads all requests, which may be from different open files. The first failure stops the rest. `stats`
+    /// is filled on failure, too.
     pub fn read_batch(
         requests: &mut [Request<'_>],
         options: &BatchOptions,
@@ -158,8 +158,8 @@ impl Object<'_> {
         data.read_slab(slab, dst)
     }
 
-    /// Rows of it, a row being the last dimension, whose elements are in blocks: `rows` of them from the row
-    /// `first` on, each `stride` rows behind the one before.
+    /// The bytes of `rows` rows, from row `first` on, each `stride` rows behind the one before. A row is the
+    /// last dimension; its elements may be in blocks.
     pub(super) fn rows(
         &self,
         block: Block,
@@ -192,7 +192,8 @@ impl Object<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// A request for a part of it, which goes to the front of `dst`; `tag` is the caller's name for it.
+    /// A request for a part of the component, which goes to the front of `dst`. `tag` is the caller's name
+    /// for it.
     pub fn request<'a>(&self, part: &Selection<'_>, dst: &'a mut [u8], tag: u64) -> Result<Request<'a>>
     where
         'f: 'a,
@@ -200,8 +201,8 @@ impl<'f> Component<'f> {
         self.request_as(part, Wanted { tag, ..Wanted::default() }, dst)
     }
 
-    /// A request for a part of it, done as is wanted.
-    #[inline(always)] // into its place, not moved there: a request is large
+    /// A request for a part of the component, with these options.
+    #[inline(always)] // a request is large: build it in place instead of moving it
     pub fn request_as<'a>(
         &self,
         part: &Selection<'_>,
@@ -221,7 +222,8 @@ impl<'f> Component<'f> {
         Ok(Request::of(blob, part, size, wanted, dst))
     }
 
-    /// Refuses an array whose last block has more elements than there are: a part of it would give them all.
+    /// Refuses an array whose last block has more elements than the shape: reading a part of it would return
+    /// them all.
     fn check_last_block(&self) -> Result<()> {
         let (object, block) = (self.object(), self.known_block()?);
         match object.element_count() {
@@ -274,28 +276,28 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Fills the front of `dst` with the slab: a large one on several threads.
+    /// Fills the front of `dst` with the slab. Several threads read a large one.
     fn read_slab(&self, slab: &Hyperslab<'_>, dst: &mut [u8]) -> Result<()> {
         let part = self.selected(&Selection::Slab(*slab)).map_err(|e| self.wrap(e))?;
         let threads = if dst.len() < MIN_THREADED { 1 } else { self.threads() };
         match threads < 2 && is_callback_source(self.likely_source()) {
-            // Windows of a slab that a source is called for may come with one call.
+            // A callback source may read several windows of a slab with one call.
             true => self.run_on(part, None, dst, threads),
             false => self.run(part, None, dst, threads),
         }
     }
 }
 
-/// Reads one request: through the page cache, as every call does unless an option says otherwise.
+/// Reads one request. It goes through the page cache, as in every call whose options do not say otherwise.
 pub(super) fn run_request(mut request: Request<'_>, threads: usize) -> Result<()> {
-    // Small chunks, as one request is all there is to share.
+    // Small chunks, so that the threads can share this one request.
     let (chunk_size, direct) = (HUGE_PAGE as u64, load::Direct::Never);
     let options = BatchOptions { threads, direct, chunk_size, ..BatchOptions::default() };
     let (one, stats) = (std::slice::from_mut(&mut request), &mut BatchStats::default());
     load::run(one, &options, &|_, _| {}, &|_, _| true, stats)
 }
 
-/// Rows of `size` bytes: a range where nothing is between them.
+/// Rows of `size` bytes. If there are no gaps between them, they are a range.
 pub(super) fn part_of_rows(
     offset: u64,
     rows: u64,
@@ -310,12 +312,12 @@ pub(super) fn part_of_rows(
     })
 }
 
-/// A slab whose borders in the last dimension are borders of blocks.
+/// The slab in bytes. In the last dimension, it has to begin and end between blocks.
 fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<Slab> {
     let (rank, of) = (shape.len(), block.elements);
     if slab.start.len() != rank || slab.count.len() != rank || slab.step.is_some_and(|s| s.len() != rank) {
         return Slab::new(shape, slab.start, slab.count, slab.step, block.bytes);
-        // which says so
+        // returns the error
     }
     let step = slab.step.and_then(|step| step.last()).copied().unwrap_or(1);
     let last = [shape.last(), slab.start.last(), slab.count.last()].map(|n| n.copied().unwrap_or(0));
@@ -327,7 +329,7 @@ fn slab_of_blocks(shape: &[u64], slab: &Hyperslab<'_>, block: Block) -> Result<S
              separated"
         ));
     }
-    // A single element or none has no step.
+    // With at most one element, the step does not matter.
     if !block.divides(start) || !block.divides(count) || (step != 1 && count > 0) {
         return Err(fail!(
             InvalidArgument,

@@ -1,4 +1,4 @@
-//! A component's bytes to keep: borrowed if possible, else in memory of their own.
+//! A component's bytes for longer use: borrowed if possible, else in newly allocated memory.
 
 use super::batch::Selection;
 use super::object::Component;
@@ -7,11 +7,11 @@ use crate::load::{self, BatchOptions, BatchStats, OnDone, Part, Progress};
 use crate::memory::AlignedBuffer;
 use crate::source::READ_CHUNK;
 
-/// A component's decoded bytes: lent by the file, or in memory of their own.
+/// A component's decoded bytes: borrowed from the file, or in newly allocated memory.
 pub enum Loaded<'f> {
-    /// In the file's mapping or memory.
+    /// They are in the file's mapping or memory.
     Borrowed(&'f [u8]),
-    /// Decoded.
+    /// They were decoded.
     Owned(AlignedBuffer),
 }
 
@@ -26,7 +26,7 @@ impl Loaded<'_> {
 }
 
 impl<'f> Component<'f> {
-    /// The decoded bytes, lent if possible, else in fresh memory, 64-byte aligned.
+    /// The decoded bytes: borrowed if possible, else in newly allocated memory with 64-byte alignment.
     pub fn load(&self) -> Result<Loaded<'f>> {
         match self.borrow_or_alloc().map_err(|e| self.wrap(e))? {
             Loaded::Owned(mut buffer) => {
@@ -37,8 +37,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The decoded bytes as [`Component::load`] gives them, read as a batch of this one request, with
-    /// tag 0. Of lent bytes only the digest is read, if that is asked for.
+    /// Like [`Component::load`], read as a batch of this one request, with tag 0. If the bytes can be
+    /// borrowed, they are only read to check the digest, if the options ask for that.
     pub fn load_with(
         &self,
         options: &BatchOptions,
@@ -61,7 +61,7 @@ impl<'f> Component<'f> {
         Ok(loaded)
     }
 
-    /// Checks the digest of lent bytes, if that is asked for and can be done.
+    /// Checks the digest of borrowed bytes, if the caller asks for it and the digest can be checked.
     fn check_borrowed(&self, bytes: &[u8], verify: bool, progress: &Progress<'_>) -> Result<()> {
         if !verify || !self.caps().verify {
             return Ok(());
@@ -80,7 +80,7 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// The bytes if they can be lent, else memory for them.
+    /// The bytes if they can be borrowed, else memory for them.
     fn borrow_or_alloc(&self) -> Result<Loaded<'f>> {
         if let Ok(bytes) = self.borrow_inner() {
             if bytes.as_ptr().addr() & 63 == 0 {
@@ -90,7 +90,7 @@ impl<'f> Component<'f> {
         Ok(Loaded::Owned(AlignedBuffer::handed_out(self.checked_size()?, self.file.allocator)?))
     }
 
-    /// Bytes of memory for all of it. Its stored bytes can have that many decoded ones.
+    /// The decoded size. Fails if the stored bytes cannot decode to that many bytes.
     fn checked_size(&self) -> Result<usize> {
         let blob = self.blob()?;
         let size = blob.size;
@@ -99,20 +99,20 @@ impl<'f> Component<'f> {
             .map_err(|_| fail!(Unsupported, "its {size} bytes do not fit this process's address space"))
     }
 
-    /// The decoded bytes for one call, with any alignment: those of the file, also where the caller changed
-    /// them in a private mapping.
+    /// The decoded bytes for one call, with any alignment. In a private mapping that the caller changed, they
+    /// are still the bytes of the file.
     pub(super) fn load_for_call(&self) -> Result<Loaded<'f>> {
         if let Some(bytes) = self.slice_for_call() {
             return Ok(Loaded::Borrowed(bytes));
         }
         let size = self.checked_size().map_err(|e| self.wrap(e))?;
         let mut buffer = AlignedBuffer::zeroed(size).map_err(|e| self.wrap(e))?;
-        // By this thread alone: a job's.
+        // On this thread alone, because it may be a thread of a larger job.
         self.run(Part::Whole, None, buffer.as_mut_slice(), 1)?;
         Ok(Loaded::Owned(buffer))
     }
 
-    /// The bytes that [`Component::load_for_call`] needs no memory for.
+    /// The bytes for [`Component::load_for_call`], if they can be borrowed.
     pub(super) fn slice_for_call(&self) -> Option<&'f [u8]> {
         let is_as_read = self.is_raw() && !self.entry.swaps() && !self.strict_bools();
         self.source().ok()?.slice(self.entry.offset..self.entry.end()).filter(|_| is_as_read)

@@ -1,4 +1,4 @@
-//! Access to a component's bytes: lent, copied, decoded, converted.
+//! Access to a component's bytes: borrow, copy, decode or convert them.
 
 use super::batch::run_request;
 use super::object::Component;
@@ -13,25 +13,25 @@ use crate::model::manifest::{Encoding, LogicalType};
 use crate::model::structure::check_bools;
 use crate::source::for_each_chunk;
 
-/// What can be done with a component.
+/// What a component allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
-    /// Its bytes can be lent.
+    /// Its bytes can be borrowed.
     pub map: bool,
     /// Its decoded bytes can be read.
     pub read: bool,
-    /// A range of them can be read without the rest.
+    /// A range of the decoded bytes can be read without reading the rest.
     pub range: bool,
-    /// Its bytes can be read past the page cache to their destination, without a copy.
+    /// Its bytes can be read directly to their destination, without the page cache and without a copy.
     pub direct: bool,
     /// It has a digest that can be checked.
     pub verify: bool,
-    /// No other component has bytes in its pages.
+    /// Its pages have no bytes of other components.
     pub page_exclusive: bool,
 }
 
 impl<'f> Component<'f> {
-    /// What can be done with it.
+    /// What the component allows.
     pub fn caps(&self) -> Caps {
         let entry = self.entry;
         let is_open = self.is_open();
@@ -57,19 +57,20 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The decoded size. If neither manifest nor shape gives it, the frame headers do, or else decoding once.
-    /// The answer is kept, also a failure that is the file's fault.
+    /// The decoded size. If neither the manifest nor the shape gives it, it is found from the frame headers,
+    /// else by decoding once. The result is kept; a failure is kept if the file causes it.
     pub fn size(&self) -> Result<u64> {
         self.decoded_size().map_err(|e| self.wrap(e))
     }
 
-    /// The decoded size, if it is known without reading stored bytes: it is declared, or was found before.
+    /// The decoded size, if it is known without reading stored bytes: the manifest gives it, or it was found
+    /// before.
     pub fn known_size(&self) -> Option<u64> {
         self.entry.size().or_else(|| self.file.lazy_sizes.as_ref()?.kept(self.index))
     }
 
-    /// The decoded size. If only decoding can find it, `progress` is called with the stored bytes that were
-    /// decoded and all of them; false stops it.
+    /// The decoded size. If only decoding can find it, `progress` is called with the number of stored bytes
+    /// decoded so far and their total. If it returns false, decoding stops.
     pub fn measure(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<u64> {
         let total = self.stored_size();
         let mut step = |done| match progress(done, total) {
@@ -110,13 +111,12 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The decoded size, as far as the headers of its frames give it.
+    /// The decoded size, or a limit for it, from the headers of its frames.
     pub(super) fn size_by_frames(&self, codec: Codec) -> Result<KnownSize> {
         codec.known_size(self.stored()?.reader()?)
     }
 
-    /// How its stored bytes become decoded ones. An error if this version cannot read it; every read goes
-    /// through here.
+    /// How its stored bytes are decoded. An error if this version cannot read it. Every read calls this.
     #[inline]
     pub(super) fn decoding(&self) -> Result<Decoding> {
         if self.entry.dtype.is_none() {
@@ -133,13 +133,13 @@ impl<'f> Component<'f> {
         self.known_decoding().ok_or_else(unknown)
     }
 
-    /// [`Component::decoding`] for elements of any type; `None` if its encoding is unknown.
+    /// Like [`Component::decoding`], for elements of any type. `None` if its encoding is unknown.
     pub(super) fn known_decoding(&self) -> Option<Decoding> {
         let coding = Coding::of(self.entry.encoding)?;
         Some(self.array().map_or(coding.into(), |_| Decoding::Array))
     }
 
-    /// How it is decoded, if its elements are behind a header that is compressed with them or have strides.
+    /// Its array, if its elements have strides or are compressed together with a header.
     pub(super) fn array(&self) -> Option<Array<'f>> {
         let (manifest, shape) = (&self.file.manifest, self.object().shape());
         let layout = manifest.layout(self.entry)?;
@@ -155,17 +155,18 @@ impl<'f> Component<'f> {
         Some(Array { layout, order, element_size, size: self.entry.size()? })
     }
 
-    /// Why no read of it works: its dtype, type or encoding is unknown here. None if reads work.
+    /// The error that every read of it returns because its dtype, type or encoding is unknown. `None` if
+    /// reads work.
     pub fn unreadable(&self) -> Option<Error> {
         self.decoding().err()
     }
 
-    /// Whether its elements are of a type that is unknown here, and may not be taken for those of its dtype.
+    /// Whether its logical type is unknown, so that its elements must not be read as elements of its dtype.
     pub fn is_never_interpreted(&self) -> bool {
         self.entry.logical == LogicalType::Other && !self.file_part().capabilities().reads_unknown_types
     }
 
-    /// What the executor needs to read it.
+    /// The component as the executor needs it.
     #[inline]
     pub(super) fn blob(&self) -> Result<StoredComponent<'f>> {
         let (file, entry) = (self.file, self.entry);
@@ -186,7 +187,7 @@ impl<'f> Component<'f> {
         self.file.strict && self.entry.dtype == Some(Dtype::Bool)
     }
 
-    /// Where its stored bytes are.
+    /// The position of its stored bytes.
     pub(super) fn stored(&self) -> Result<StoredBytes<'f>> {
         Ok(StoredBytes { source: self.source()?, start: self.entry.offset, size: self.entry.stored_size })
     }
@@ -196,7 +197,7 @@ impl<'f> Component<'f> {
         self.borrow_inner().map_err(|e| self.wrap(e))
     }
 
-    /// Rejects a component whose stored form differs from its form in memory.
+    /// Rejects a component whose stored bytes are not the bytes it has in memory.
     fn check_lendable(&self) -> Result<()> {
         match self.decoding()? {
             Decoding::Raw => {}
@@ -240,8 +241,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// The most threads that read it: a source of callbacks is read by the calling thread, unless its profile
-    /// allows more.
+    /// The most threads that may read it. The calling thread alone reads a callback source, unless the
+    /// source's profile allows more.
     pub(super) fn threads_of_source(&self) -> usize {
         self.likely_source().profile().concurrency.max(1)
     }
@@ -256,7 +257,7 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Reads a part of it, on the calling thread or on several.
+    /// Reads a part of it, on the calling thread or on several threads.
     pub(super) fn run(
         &self,
         part: Part,
@@ -270,7 +271,7 @@ impl<'f> Component<'f> {
         self.blob().and_then(|blob| load::run_one(&blob, part, convert, dst)).map_err(|e| self.wrap(e))
     }
 
-    /// Reads a part of it as a batch of this one request.
+    /// Reads a part of it, as a batch of one request.
     pub(super) fn run_on(
         &self,
         part: Part,
@@ -287,12 +288,13 @@ impl<'f> Component<'f> {
         self.run(Part::Range { offset, length: dst.len() as u64 }, None, dst, 1)
     }
 
-    /// Gives `body` the decoded bytes front to back, whole elements at a time, in the host's order.
+    /// Calls `body` with the decoded bytes front to back: whole elements, in the host's byte order.
     pub fn for_each_decoded(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_decoded(body)))
     }
 
-    /// Like [`Component::for_each_decoded`], with elements converted to `to`, also if numbers are lost.
+    /// Like [`Component::for_each_decoded`], with elements converted to `to`. Conversions that lose numbers
+    /// are accepted.
     pub fn for_each_converted(&self, to: Dtype, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.for_each_pair(to, &mut |_, converted, _| body(converted))
     }
@@ -309,7 +311,8 @@ impl<'f> Component<'f> {
         convert::refuse_loss(lost, to, false).map_err(|e| self.wrap(e))
     }
 
-    /// Gives `body` its floats as blocks of ggml's type `to`. The object's rows have to be whole blocks.
+    /// Calls `body` with its floats, converted to blocks of ggml's type `to`. The object's rows have to be
+    /// whole blocks.
     pub fn for_each_quantized(&self, to: Logical, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, false, body)))
     }
@@ -320,12 +323,12 @@ impl<'f> Component<'f> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_quantized(to, true, nothing)))
     }
 
-    /// Gives `body` decoded bytes, what they are as `to`, and how many numbers of them that loses.
+    /// Calls `body` with decoded bytes, the same elements converted to `to`, and how many numbers that loses.
     pub(super) fn for_each_pair(&self, to: Dtype, body: &mut PairBody<'_>) -> Result<()> {
         self.unless_changed(self.blob().and_then(|blob| blob.for_each_converted(to, body)))
     }
 
-    /// Copies its stored bytes unchanged, also of an unknown encoding.
+    /// Copies its stored bytes unchanged. This works for unknown encodings, too.
     pub fn read_stored(&self, dst: &mut [u8]) -> Result<()> {
         let size = self.entry.stored_size;
         let capacity = dst.len();
@@ -342,13 +345,14 @@ impl<'f> Component<'f> {
         self.unless_changed(self.verify_digest_inner())
     }
 
-    /// What reading it gave, with the words that name it, or that its file was changed meanwhile.
+    /// Returns the outcome of a read. An error gets the component's name. If the file was changed meanwhile,
+    /// returns that error instead.
     pub(super) fn unless_changed<T>(&self, outcome: Result<T>) -> Result<T> {
         let outcome = outcome.and_then(|read| self.file.unless_changed(self.bytes_part(), Ok(read)));
         outcome.map_err(|e| self.wrap(e))
     }
 
-    /// The same without the words that name it.
+    /// Like [`Component::verify_digest`], but the error does not name the component.
     pub(super) fn verify_digest_inner(&self) -> Result<()> {
         if let (None, Some(checksum)) = (self.digest(), self.checksum()) {
             return self.verify_checksum(checksum);
@@ -361,8 +365,8 @@ impl<'f> Component<'f> {
         })
     }
 
-    /// Whether a copy of its stored bytes may keep its digest in a container whose digests are `of` stored or
-    /// of decoded bytes. True if it has no digest.
+    /// Whether a copy of its stored bytes may keep its digest. `of` says whether the copy's container has
+    /// digests of stored or of decoded bytes. True if the component has no digest.
     pub(crate) fn can_keep_digest(&self, of: DigestOf) -> Result<bool> {
         let own = digest_of(self.entry);
         let Some(text) = self.digest().filter(|_| own != of) else { return Ok(true) };
@@ -383,7 +387,7 @@ impl<'f> Component<'f> {
         digest::parse_of(text, digest_of(self.entry))
     }
 
-    /// Gives `body` the bytes that its digest covers, front to back.
+    /// Calls `body` with the bytes that its digest covers, front to back.
     pub(super) fn for_each_hashed(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.entry.has_digest_of_decoded() && self.entry.encoding != Encoding::Raw {
             true => self.blob()?.for_each_decoded_byte(body),
@@ -391,22 +395,22 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Whether its writer was told to leave out the checksum that archives have.
+    /// Whether it is in an archive whose writer left out its checksum on purpose.
     pub fn lacks_checksum(&self) -> bool {
         let part = self.file_part();
-        // The directory of an archive is behind the data.
+        // An archive has its directory behind the data.
         let is_in_archive = part.frame().manifest.start >= self.entry.end();
         let is_optional = part.capabilities().checksums_optional && is_in_archive;
         is_optional && self.stored_size() > 0 && self.checksum().is_none()
     }
 
-    /// The CRC-32 that an archive has of its bytes, if it has one.
+    /// The CRC-32 that an archive gives for its bytes, if there is one.
     pub(super) fn checksum(&self) -> Option<Checksum> {
         self.file.manifest.layout(self.entry)?.checksum
     }
 
-    /// Checks the CRC-32 of an archive: decodes a compressed component, else reads the bytes that the CRC-32
-    /// covers.
+    /// Checks the CRC-32 of an archive. Decodes a compressed component; otherwise reads the bytes that the
+    /// CRC-32 covers.
     fn verify_checksum(&self, checksum: Checksum) -> Result<()> {
         if self.entry.encoding.is_compressed() {
             return self.blob()?.for_each_decoded(&mut |_| Ok(()));
@@ -420,7 +424,7 @@ impl<'f> Component<'f> {
         sum.check(checksum.crc32)
     }
 
-    /// Checks the digest against what `hash` gives.
+    /// Checks the digest against the bytes that `hash` adds to a hasher.
     pub(super) fn check_digest(&self, hash: &mut dyn FnMut(&mut digest::Hasher) -> Result<()>) -> Result<()> {
         let Some(text) = self.digest() else { return Err(fail!(Unsupported, "it has no digest to check")) };
         let expected = self.parse_digest(text)?;
@@ -437,7 +441,7 @@ fn not_borrowed(why: &str) -> Error {
     Error::new(Cause::NotMappable, format_args!("it cannot be borrowed: {why}"))
 }
 
-/// The pointer for an empty component: aligned, and not NULL.
+/// The bytes for an empty component: their address is aligned and not NULL.
 #[repr(align(64))]
 struct Aligned([u8; 64]);
 static EMPTY: Aligned = Aligned([0; 64]);

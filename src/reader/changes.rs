@@ -1,6 +1,6 @@
-//! A file that somebody changes while it is open. A call that has read asks once whether the file's size or
-//! time is another one; then what was read may be of both. A file that only grew by an append has all that it
-//! had.
+//! Detects that a file was changed while it is open. After reading, a call checks once whether the file's
+//! size or time changed: then the bytes may be partly old, partly new. A file that has only grown by an
+//! append still has all its old bytes.
 
 use super::file::File;
 use super::manifest::read_manifest;
@@ -15,7 +15,8 @@ use crate::source::{change_since_open, Change};
 use std::time::Duration;
 
 impl File {
-    /// Why what was read of a part may be of two files; none of a file that is mapped, or as it was.
+    /// The error if the part was changed since it was opened, so that bytes read from it may be of both
+    /// states. `None` if it is mapped or unchanged.
     fn changed(&self, part: &FilePart) -> Option<Error> {
         match change_since_open(part.source()) {
             Ok(None) => None,
@@ -24,7 +25,8 @@ impl File {
         }
     }
 
-    /// A failure, or that the file was changed, if that may be its cause.
+    /// Returns the failure. If a change of the file may be its cause, returns the error about the change
+    /// instead.
     #[cold]
     pub(super) fn or_changed(&self, part: &FilePart, error: Error) -> Error {
         match is_of_the_file(&error) {
@@ -33,7 +35,7 @@ impl File {
         }
     }
 
-    /// What reading gave, or that the file was changed meanwhile.
+    /// Returns the outcome of a read. If the file was changed meanwhile, returns that error instead.
     pub(super) fn unless_changed<T>(&self, part: &FilePart, outcome: Result<T>) -> Result<T> {
         match outcome {
             Ok(read) => self.changed(part).map_or(Ok(read), Err),
@@ -41,7 +43,7 @@ impl File {
         }
     }
 
-    /// [`File::unless_changed`] of all parts that are open.
+    /// Like [`File::unless_changed`], for all parts that are open.
     pub(super) fn unless_any_changed(&self, outcome: Result<()>) -> Result<()> {
         if outcome.as_ref().err().is_none_or(is_of_the_file) {
             for part in self.parts().filter(|part| part.is_open()) {
@@ -55,7 +57,7 @@ impl File {
     #[cold]
     #[inline(never)]
     pub(super) fn check_change(&self, part: &FilePart, mut change: Change) -> Result<()> {
-        /// An append that is taken back gives the file its old time a moment after its old size.
+        /// How often to look. An append that is rolled back restores the file's time a moment after its size.
         const LOOKS: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(1);
         let was_refused = *part.refused.lock() == Some(change);
@@ -71,8 +73,8 @@ impl File {
                 }
             }
             if self.has_only_grown(part, change)? {
-                // Without a writer the file is as it was left; a writer that has just ended may have changed
-                // it once more.
+                // If there is no writer, the file does not change any more. But a writer that has just
+                // finished may have changed it since the last look, so look once more.
                 if let Some(cache) = part.source().page_cache().filter(|cache| !cache.has_writer()) {
                     if cache.change()? == Some(change) {
                         cache.accept(change);
@@ -95,7 +97,7 @@ impl File {
         ))
     }
 
-    /// Whether the change is an append, which may be under way, killed, done or taken back.
+    /// Whether the change is an append: one that is running, was killed, has finished, or was rolled back.
     fn has_only_grown(&self, part: &FilePart, change: Change) -> Result<bool> {
         let (source, frame) = (part.source(), part.frame());
         let end = frame.file_size;
@@ -113,7 +115,8 @@ impl File {
             Some(ref record) => record.tail.end,
             None => change.size,
         };
-        // Of the same size as before, it was written to since it had grown.
+        // `Some(false)` means that the file already had this size at the last accepted change, and was
+        // written to since.
         if change.size > end && same_size != Some(false) && part.has_its_end()? {
             return Ok(true);
         }
@@ -130,7 +133,7 @@ impl File {
         }
     }
 
-    /// Whether all of a later manifest's data below the old end was there before.
+    /// Whether all data that a later manifest has below the old end was there before.
     fn is_carried_over(&self, part: &FilePart, later: &Manifest) -> Result<bool> {
         let end = part.size();
         let old = self.parts.components_of(part, &self.manifest);

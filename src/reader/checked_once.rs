@@ -1,5 +1,5 @@
-//! Checks that are done once, however many components share the bytes: for a verification, and for a copy,
-//! which asks before it takes bytes whether they agree with every checksum that their file has.
+//! Checks that run only once for bytes that several components share. Verification uses them. A copy uses
+//! them, too, to check all checksums of its source before it copies bytes.
 
 use super::file::File;
 use super::object::Component;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Verified {
-    /// For a verification of these components of a file. Nothing is known yet.
+    /// The state for verifying these components of a file. Nothing has been checked yet.
     pub fn new(file: &File, components: Range<usize>) -> Result<Verified> {
         let first = components.start;
         let components = file.manifest.components.get(components).unwrap_or_default();
@@ -37,8 +37,8 @@ impl Verified {
         Ok(verified)
     }
 
-    /// Opens the file that a component's bytes are in. A shard that cannot be opened is tried once, not for
-    /// each component in it: it may take all of its manifest to find that it is broken.
+    /// Opens the file that has a component's bytes. A shard that cannot be opened is tried once, not for each
+    /// component in it, because finding the failure may mean reading all of its manifest.
     pub fn open(&self, component: &Component<'_>) -> Result<()> {
         if !component.entry.is_in_shard() {
             return component.source().map(drop);
@@ -55,8 +55,8 @@ impl Verified {
         })
     }
 
-    /// Checks a checksum of the bytes from `start` on once, however many components are views of them. The
-    /// failure names this component, whichever was the first.
+    /// Checks a checksum of the bytes from `start` on once, even if several components are views of them. The
+    /// failure names this component even if another one was checked first.
     pub fn checksum(&self, component: &Component<'_>, start: u64) -> Result<()> {
         let place = (component.part_number(), start);
         let found = self.checksums.binary_search_by_key(&place, |(place, _)| *place).ok();
@@ -82,14 +82,14 @@ impl Verified {
         answer
     }
 
-    /// What is known of a component's bytes; none if no other component shares them.
+    /// The facts about a component's bytes; `None` if no other component shares them.
     fn facts_of(&self, component: &Component<'_>) -> Option<&Mutex<Facts>> {
         let at = self.aliases.range(component.index.checked_sub(self.first)?)?;
         self.facts.get(at)
     }
 
-    /// Runs `check` unless `fact` is known of the bytes of `component`, and adds it to `list`. Other threads
-    /// wait meanwhile.
+    /// Runs `check` and adds `fact` to `list`, unless the fact is already known for the bytes of `component`.
+    /// Other threads that need the same facts wait.
     fn once<K: PartialEq>(
         &self,
         component: &Component<'_>,
@@ -109,7 +109,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Runs `check` for a digest, unless these bytes are known to have it.
+    /// Runs `check` for a digest, unless the bytes were already found to have it.
     pub fn digest(
         &self,
         component: &Component<'_>,
@@ -121,7 +121,7 @@ impl Verified {
         self.once(component, (claim, decoded), |facts| &mut facts.digests, check)
     }
 
-    /// Runs `check`, which decodes the bytes and may check bools, unless that was done.
+    /// Runs `check`, which decodes the bytes and may check bools, unless that was done before.
     pub fn contents(
         &self,
         component: &Component<'_>,
@@ -132,7 +132,7 @@ impl Verified {
         self.once(component, (component.encoding(), size, bools), |facts| &mut facts.contents, check)
     }
 
-    /// Runs `check` for row pointers to `nnz` entries, unless that was done.
+    /// Runs `check` for row pointers to `nnz` entries, unless that was done before.
     pub fn pointers(
         &self,
         component: &Component<'_>,
@@ -143,7 +143,7 @@ impl Verified {
         self.once(component, (format, nnz), |facts| &mut facts.pointers, check)
     }
 
-    /// Runs `check` for the order of column indices within rows, unless that was done.
+    /// Runs `check` for the order of column indices within rows, unless that was done before.
     pub fn rows(
         &self,
         indices: &Component<'_>,
@@ -160,8 +160,8 @@ impl Verified {
         )
     }
 
-    /// Counts the bytes that are decoded for pairs of indices and row pointers: a file may have one blob in
-    /// many pairs.
+    /// Counts the bytes that are decoded for pairs of indices and row pointers, because a file may use one
+    /// blob in many pairs.
     fn charge_rows(&self, indices: &Component<'_>, indptr: &Component<'_>) -> Result<()> {
         let limit = decoded_limit(indices.source()?.size(), indices.file.max_decoded_size);
         let more = indices.size()?.saturating_add(indptr.size()?);
@@ -175,14 +175,15 @@ impl Verified {
         }
     }
 
-    /// Runs `check`, which looks for two coordinates of one element, unless that was done.
+    /// Runs `check`, which looks for two entries with the same coordinates, unless that was done before.
     pub fn cells(&self, coords: &Component<'_>, rank: u32, check: impl FnOnce() -> Result<()>) -> Result<()> {
         let fact = (coords.number_format()?, rank);
         self.once(coords, fact, |facts| &mut facts.cells, check)
     }
 
-    /// Whether the numbers in each run are below the run's bound in `bounds`. `largest` finds the largest of
-    /// each run. `None` if no other component shares the bytes: then the largest numbers need not be kept.
+    /// Whether the numbers in each run are below the run's bound in `bounds`. `largest` finds the largest
+    /// number of each run. `None` if no other component shares the bytes: then it is useless to keep the
+    /// largest numbers.
     pub fn all_below(
         &self,
         component: &Component<'_>,
@@ -227,17 +228,17 @@ impl File {
 }
 
 impl Component<'_> {
-    /// Checks the bytes against the component's digest or against the CRC-32 of an archive's member. If the
-    /// file has neither, checks the digest of the shard and the checksums of compressed frames. Bytes that
-    /// several components share are read once, also if calls for other components come later. A digest of an
-    /// unknown algorithm is not checked.
+    /// Checks the bytes against the component's digest or the CRC-32 of an archive member. If the file has
+    /// neither, checks the digest of the shard and the checksums of compressed frames. Bytes that several
+    /// components share are read once, even in later calls for other components. A digest of an unknown
+    /// algorithm is not checked.
     pub fn check_source(&self) -> Result<()> {
         let known = self.file.source_checks()?;
         let claim = self.digest().map(|text| self.parse_digest(text));
         let checked = match (claim, self.checksum()) {
             (Some(Ok(Digest::Unknown)), _) | (None, None) => None,
             (Some(Ok(claim)), _) => Some(known.digest(self, claim, || self.verify_digest())),
-            (Some(Err(_)), _) => Some(self.verify_digest()), // which says what is wrong
+            (Some(Err(_)), _) => Some(self.verify_digest()), // returns the error
             (None, Some(sum)) => Some(known.checksum(self, sum.start)),
         };
         match checked {
@@ -260,25 +261,25 @@ impl Component<'_> {
         }
     }
 
-    /// Gives `body` the decoded bytes in the order of the file, which a digest of decoded bytes covers.
+    /// Calls `body` with the decoded bytes in the file's byte order. A digest of decoded bytes covers these.
     pub(crate) fn for_each_digested(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.blob().and_then(|blob| blob.for_each_decoded_byte(body)).map_err(|e| self.wrap(e))
     }
 
-    /// Whether a digest `of` a copy covers the stored bytes.
+    /// Whether the digest of a copy covers the stored bytes, in a container with digests `of` these bytes.
     pub(crate) fn digests_stored_bytes(&self, of: DigestOf) -> bool {
         of == DigestOf::Stored || self.entry.encoding == Encoding::Raw
     }
 
-    /// Whether a copy that keeps the stored bytes can get a new digest: a digest of decoded bytes needs a
-    /// known encoding.
+    /// Whether a copy that keeps the stored bytes can get a new digest. For a digest of decoded bytes, the
+    /// encoding has to be known.
     pub(crate) fn can_be_digested(&self, of: DigestOf) -> bool {
         self.digests_stored_bytes(of) || self.decoding().is_ok()
     }
 }
 
 impl Error {
-    /// Whether it reports that bytes differ from those that were written.
+    /// Whether the error reports that bytes differ from those that were written.
     pub fn is_damage(&self) -> bool {
         matches!(self.cause(), Cause::Broken(_) | Cause::DigestMismatch)
     }

@@ -1,4 +1,4 @@
-//! The codes of an object with scales, as numbers: all of them, a range, or a hyperslab.
+//! Reads the codes of an object with scales as numbers: all of them, a range, or a hyperslab.
 
 #![cfg_attr(
     not(test),
@@ -25,14 +25,14 @@ use crate::model::manifest::LogicalType;
 use crate::model::structure::Groups;
 use std::ops::Range;
 
-/// Elements as f32 that are decoded before some of them are taken.
+/// How many elements are decoded to f32 at a time.
 pub(super) const DECODED: usize = 32 << 10;
 
-/// Unwanted elements between two pieces that are rather decoded than skipped.
+/// A gap of at most this many elements between two pieces is decoded rather than skipped.
 const MAX_DECODED_GAP: u64 = 4 << 10;
 
 impl<'f> Object<'f> {
-    /// Gives `body` a reader of its numbers, which are codes with scales.
+    /// Calls `body` with a reader of the object's numbers, which are codes with scales.
     pub(super) fn with_groups(
         &self,
         data: &Component<'f>,
@@ -55,7 +55,7 @@ impl<'f> Object<'f> {
 }
 
 impl Component<'_> {
-    /// Fills `dst` with the numbers that are taken. Returns how many of them that loses.
+    /// Fills `dst` with the wanted numbers. Returns how many numbers the conversion loses.
     fn read_codes(
         &self,
         decoder: &mut Decoder<'_>,
@@ -147,8 +147,8 @@ impl<'f> Component<'f> {
         self.part_of(bytes)?.elements().map_err(|e| self.wrap(e))
     }
 
-    /// The codes in it, if only these elements are decoded. Some codes of a compressed component are
-    /// decompressed here, all of them later, piece by piece.
+    /// The object's codes, to decode these elements only. The codes of a compressed component are
+    /// decompressed now if they are few, else piece by piece later.
     fn codes(&self, groups: Groups, elements: Range<u64>) -> Result<Codes<'f>> {
         let wrap = |e| self.wrap(e);
         let blob = self.blob().map_err(wrap)?;
@@ -156,7 +156,7 @@ impl<'f> Component<'f> {
         let mut codes = Codes { component: *self, blob, from, groups, bytes: None };
         let Range { start, end } = codes.bytes_of(&elements);
         if !self.is_raw() && end.saturating_sub(start) < blob.size {
-            blob.check_whole_size().map_err(wrap)?; // before memory is asked for
+            blob.check_whole_size().map_err(wrap)?; // before memory is allocated
             let length = end.saturating_sub(start);
             let mut bytes = in_memory(length).and_then(zeroed).map_err(wrap)?;
             self.run(Part::Range { offset: start, length }, None, &mut bytes, 1)?;
@@ -172,7 +172,7 @@ struct Codes<'f> {
     blob: StoredComponent<'f>,
     from: (Dtype, Option<Logical>),
     groups: Groups,
-    /// Decompressed bytes, and which the first one is.
+    /// The decompressed bytes, and the position of the first one.
     bytes: Option<(u64, Vec<u8>)>,
 }
 
@@ -183,7 +183,7 @@ impl Codes<'_> {
         start..elements.end.div_ceil(per).saturating_mul(width).min(self.blob.size)
     }
 
-    /// Gives `body` these elements.
+    /// Calls `body` with these elements.
     fn decode(
         &self,
         decoder: &mut Decoder<'_>,
@@ -191,7 +191,7 @@ impl Codes<'_> {
         body: &mut dyn FnMut(&[f32]) -> Result<()>,
     ) -> Result<()> {
         let per = self.groups.codes_per_element.max(1);
-        // The first word may have elements before the first, the last one codes behind the last.
+        // The first word may begin with elements before `start`, and the last one may end with unused codes.
         let before = elements.start.checked_rem(per).unwrap_or(0);
         let mut skipped = usize::try_from(before).unwrap_or(usize::MAX);
         let mut left = elements.end.saturating_sub(elements.start);

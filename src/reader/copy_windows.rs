@@ -1,19 +1,19 @@
-//! Fast path: before mapped bytes are copied to a file, their pages are populated, 16 MiB with one call. Else
-//! each write meets pages that are not mapped yet; the system then drops the part of a large page that it has
-//! copied, fills the rest with zeros, fetches the pages and begins again: `zt convert` of a file in the page
-//! cache takes 1.44 of the processor time of `cp` instead of 0.94. It is not for bytes that are not mapped,
-//! nor for fewer than 256 KiB.
+//! Fast path: before mapped bytes are copied to a file, their pages are populated, 16 MiB with one call. With
+//! this, `zt convert` of a file in the page cache takes 0.94 of the processor time of `cp`; without it 1.44.
+//! If a write meets pages that are not mapped yet, the system drops the part of a large page it has copied,
+//! fills the rest with zeros, fetches the pages and starts again. The fast path does not apply to bytes that
+//! are not mapped, or to fewer than 256 KiB.
 
 use crate::error::Result;
 use crate::load::StoredBytes;
 use crate::source::Advice;
 
-/// Bytes that are populated, and given to `body`, at once.
+/// How many bytes are populated and given to `body` at a time.
 const WINDOW: usize = 16 << 20;
-/// Fewer are not worth the call.
+/// Populating fewer bytes does not pay.
 const MIN_POPULATED: usize = 256 << 10;
 
-/// Gives `body` stored bytes front to back, those of a mapping in windows.
+/// Calls `body` with stored bytes front to back. Mapped bytes come in windows.
 pub(super) fn for_each_window(
     stored: &StoredBytes<'_>,
     body: &mut dyn FnMut(&[u8]) -> Result<()>,
@@ -23,7 +23,8 @@ pub(super) fn for_each_window(
     bytes.chunks(WINDOW).try_for_each(|window| {
         let end = start.saturating_add(window.len() as u64);
         if window.len() >= MIN_POPULATED {
-            let _ = stored.source.advise(start..end, Advice::Populate); // a hint: it may be refused
+            // Only a hint, which the system may refuse.
+            let _ = stored.source.advise(start..end, Advice::Populate);
         }
         start = end;
         body(window)
@@ -37,7 +38,7 @@ mod tests {
     use std::ops::Range;
     use std::sync::Mutex;
 
-    /// Borrows its bytes if it `borrows`, and records the advice; it refuses all advice.
+    /// A source that can lend its bytes if `borrows` is set. It records the advice it gets, and refuses it.
     struct Bytes {
         bytes: Vec<u8>,
         borrows: bool,

@@ -1,4 +1,4 @@
-//! The entries of a sparse object, and their numbers as elements of another dtype at their places.
+//! The entries of a sparse object, converted to another dtype and written to their cells.
 
 #![cfg_attr(
     not(test),
@@ -21,19 +21,20 @@ use crate::model::dtype::{Dtype, Logical};
 use crate::model::sort::sort;
 use crate::model::structure::each_index;
 
-/// Entries that are placed at once; a multiple of the elements of every block.
+/// How many entries are placed at a time. It is a multiple of the block size of every type.
 const PIECE: usize = 512;
 
-/// The cells of a sparse object's entries, in stored order. A cell is an element's place, counted row by row.
+/// The cells of a sparse object's entries, in stored order. A cell is the position of an element in row-major
+/// order.
 pub(super) struct Entries<'f> {
     positions: Positions<'f>,
     nnz: u64,
-    /// The entry that comes next; of rows, the one that it is in, and where that ends.
+    /// The number of the next entry. For a sparse_csr object also its row, and where that row ends.
     next: u64,
     row: u64,
     row_end: u64,
     cells: [u64; PIECE],
-    /// Cells that several entries have, rising, and the sums of these entries.
+    /// The cells that several entries have, ascending, and the sums of these entries.
     equal: Vec<u64>,
     sums: Vec<[f32; 2]>,
 }
@@ -44,7 +45,7 @@ pub(super) enum Positions<'f> {
 }
 
 impl<'f> Entries<'f> {
-    /// Of a view that is checked.
+    /// The entries of a view that was checked.
     pub(super) fn new(nnz: u64, positions: Positions<'f>) -> Entries<'f> {
         Entries {
             positions,
@@ -58,8 +59,8 @@ impl<'f> Entries<'f> {
         }
     }
 
-    /// The cells of the next entries; none behind the last one, and then the first ones again. The view has
-    /// checked the positions, so that no cell is behind the shape.
+    /// The cells of the next entries. After the last entry it returns an empty slice once, then starts again.
+    /// The view has checked the positions, so each cell is within the shape.
     fn next_cells(&mut self) -> Result<&[u64]> {
         let (start, count) = (self.next, self.nnz.saturating_sub(self.next).min(PIECE as u64));
         let cells = self.cells.get_mut(..count as usize).unwrap_or_default();
@@ -104,8 +105,8 @@ impl<'f> Entries<'f> {
         Ok(cells)
     }
 
-    /// Finds the cells that several entries have. Takes no memory if the cells rise, else 12 bytes for each
-    /// entry at most; `memory` gives the number of entries if that is allowed.
+    /// Finds the cells that several entries have. Needs no memory if the cells ascend, else at most 12 bytes
+    /// for each entry. `memory` returns the number of entries if that memory is allowed.
     pub(super) fn find_equal(&mut self, memory: &dyn Fn(u64) -> Result<usize>) -> Result<()> {
         let (mut previous, mut are_rising) = (None, true);
         loop {
@@ -128,7 +129,7 @@ impl<'f> Entries<'f> {
             }
         }
         sort(&mut all);
-        // Those that are there at least twice move to the front, once each.
+        // Move the cells that occur at least twice to the front, each one once.
         let (mut kept, mut before, mut last) = (0usize, None, None);
         for at in 0..all.len() {
             let cell = all.get(at).copied();
@@ -142,18 +143,18 @@ impl<'f> Entries<'f> {
         }
         all.truncate(kept);
         self.equal = all;
-        // -0: the one number to which others can be added without a change.
+        // -0.0 is the only start value for which `-0.0 + x` is `x` for all `x`.
         self.sums.try_reserve_exact(kept)?;
         self.sums.resize(kept, [-0.0; 2]);
         Ok(())
     }
 
-    /// Whether several entries are one element.
+    /// Whether several entries have the same cell.
     pub(super) fn has_equal(&self) -> bool {
         !self.equal.is_empty()
     }
 
-    /// Writes the entries that are taken to their cells of `dst`. Returns how many numbers are lost.
+    /// Writes the wanted entries to their cells in `dst`. Returns how many numbers are lost.
     pub(super) fn place(
         &mut self,
         values: Elements<'f>,
@@ -214,18 +215,18 @@ impl<'f> Entries<'f> {
     }
 }
 
-/// Fills memory with the numbers of an object that are taken, and returns how many of them that loses.
+/// Fills memory with the wanted numbers of an object. Returns how many numbers the conversion loses.
 pub(super) type ReadNumbers<'r> = dyn FnMut(&Taken<'_>, &mut [u8]) -> Result<u64> + 'r;
 
-/// Receives a reader: what it needs is loaded and checked once.
+/// Receives a reader whose data was loaded and checked once.
 pub(super) type WithReader<'b> = dyn FnMut(&mut ReadNumbers<'_>) -> Result<()> + 'b;
 
-/// Memory of the cells that are taken.
+/// The memory for the wanted cells.
 pub(super) struct TakenCells<'d> {
     pub taken: &'d Taken<'d>,
-    /// Bytes of a cell.
+    /// The size of a cell in bytes.
     pub each: usize,
-    /// All cells are taken.
+    /// Whether all cells are wanted.
     pub are_all: bool,
     pub dst: &'d mut [u8],
 }
@@ -237,7 +238,7 @@ impl TakenCells<'_> {
     }
 }
 
-/// Adds an element of so many numbers to a sum. Returns how many finite numbers become infinite.
+/// Adds an element of `numbers` numbers to a sum. Returns how many finite numbers become infinite.
 fn add(sum: &mut [f32; 2], element: &[u8], from: (Dtype, Option<Logical>), numbers: usize) -> Result<u64> {
     let mut floats = [0u8; 8];
     let floats = floats.get_mut(..numbers.saturating_mul(4)).unwrap_or_default();

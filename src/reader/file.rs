@@ -1,5 +1,5 @@
-//! An open file: its manifest, the source of its bytes, and its identity. A model of several files is one,
-//! too.
+//! An open file: its manifest, the source of its bytes, and its identity. A model of several files is also
+//! one `File`.
 
 use super::index::NameIndex;
 use super::lazy_shard::ShardOpener;
@@ -20,17 +20,17 @@ use crate::source::{with_range, ByteSource};
 use crate::threads::{self, ThreadHooks};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An open file, or the files of a model as one.
+/// An open file, or the files of a model opened as one.
 pub struct File {
-    /// No other file of this process has or had it.
+    /// Identifies this `File`. No other file of this process has or had this number.
     pub(super) number: u64,
     pub(super) parts: Parts,
-    /// What is beside it in its folder and in its parts, if it is a model.
+    /// What else a model has in its folder and its parts that is not shown.
     pub(super) model: ModelInfo,
-    /// What opens the shards among them.
+    /// Opens the shards.
     pub(super) shards: ShardOpener,
     pub(super) mode: Mode,
-    /// The joint manifest of all parts: their objects and components in the order of the parts.
+    /// The joint manifest of all parts. Objects and components are in the order of the parts.
     pub(super) manifest: Validated,
     pub(super) names: NameIndex,
     pub(super) strict: bool,
@@ -38,17 +38,17 @@ pub struct File {
     pub(super) threads: usize,
     pub(super) thread_hooks: ThreadHooks,
     pub(super) allocator: Option<HostAllocator>,
-    /// What messages call a model; a file has the label of its only part.
+    /// The model's name in messages. A single file has the label of its only part.
     pub(super) label: Option<String>,
-    /// Decoded sizes that the manifest does not declare, found when first asked for; see `Component::size`.
-    /// None where it declares all.
+    /// Decoded sizes that the manifest does not give. Each is found when it is first needed; see
+    /// `Component::size`. `None` if the manifest gives all sizes.
     pub(super) lazy_sizes: Option<LazySizes>,
     pub(super) frame_indexes: FrameIndexCache,
     pub(super) decoded: DecodedCache,
     pub(super) source_checks: SourceChecks,
 }
 
-/// A number that was not given before.
+/// A number that was not returned before.
 pub(super) fn next_number() -> u64 {
     static GIVEN: AtomicU64 = AtomicU64::new(0);
     GIVEN.fetch_add(1, Ordering::Relaxed)
@@ -61,28 +61,28 @@ impl std::fmt::Debug for File {
 }
 
 impl File {
-    /// The container; for a model its first part's.
+    /// The container; for a model, its first part's container.
     pub fn container(&self) -> Container {
         self.parts.first.container()
     }
 
-    /// The capabilities of its container; for a model its first part's.
+    /// The capabilities of the container; for a model, of its first part's container.
     pub fn capabilities(&self) -> &'static Capabilities {
         self.parts.first.capabilities()
     }
 
-    /// The version as the file, or the first part of a model, says it: "0.1.0", "1.0", "1.1.0", "1.2.0"; ""
-    /// where files say none.
+    /// The version that the file, or a model's first part, declares: "0.1.0", "1.0", "1.1.0", "1.2.0". "" if
+    /// it declares none.
     pub fn version(&self) -> &str {
         self.manifest.version_text()
     }
 
-    /// Bytes of the file, or of all parts.
+    /// The size of the file in bytes, or of all parts together.
     pub fn size(&self) -> u64 {
         self.parts().map(FilePart::size).fold(0, u64::saturating_add)
     }
 
-    /// How many files it consists of, its shards among them.
+    /// How many files it consists of, including shards.
     pub fn part_count(&self) -> usize {
         self.parts.count()
     }
@@ -92,8 +92,7 @@ impl File {
         self.parts.get(index)
     }
 
-    /// Its only file that has a manifest. If there are several, the error says that a model `cannot` what was
-    /// asked for.
+    /// The only part with a manifest. If there are several, the error says what a model `cannot` do.
     pub(crate) fn only_part(&self, cannot: &str) -> Result<&FilePart> {
         match self.manifest_count() {
             1 => Ok(&self.parts.first),
@@ -104,7 +103,7 @@ impl File {
         }
     }
 
-    /// How many of them it has a manifest of: all but shards, which are last.
+    /// How many of its files have a manifest here. These are all files but the shards, which come last.
     pub fn manifest_count(&self) -> usize {
         self.parts.manifest_count()
     }
@@ -119,8 +118,8 @@ impl File {
         self.parts.iter()
     }
 
-    /// Its identity, as it was when it was opened: of a model, the bytes of all parts, the latest change, and
-    /// the hash of their hashes. Reads the manifests; of shards the sizes and digests that these have.
+    /// Its identity when it was opened. For a model: the bytes of all parts, the latest change, and the hash
+    /// of their hashes. Reads the manifests. For shards, uses the sizes and digests in the manifest.
     pub fn identity(&self) -> Result<Identity> {
         let mut identity = self.parts.first.identity()?;
         if self.part_count() > 1 {
@@ -138,13 +137,13 @@ impl File {
         Ok(identity)
     }
 
-    /// How its bytes are reached: never [`Mode::Auto`]. Bytes in memory are as good as mapped, those of any
-    /// other source are read. [`Mode::Read`] where the parts of a model are reached in several ways.
+    /// How its bytes are accessed; never [`Mode::Auto`]. Bytes in memory count as mapped, those of other
+    /// sources as read. [`Mode::Read`] if the parts of a model are accessed in several ways.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The file's own attributes, a map; of a model those of its first part.
+    /// The file's own attributes, which are a map; for a model those of its first part.
     pub fn attributes(&self) -> Option<Value<'_>> {
         self.manifest.file_attributes()
     }
@@ -154,20 +153,21 @@ impl File {
         self.manifest.objects.len()
     }
 
-    /// The position of the object of that name.
+    /// The position of the object with that name.
     pub fn find_position(&self, name: impl AsRef<[u8]>) -> Option<usize> {
         self.names.find(&self.manifest, name.as_ref())
     }
 
-    /// What the file claims to hold, as plain data.
+    /// The manifest: what the file declares, as plain data.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Threads that a call on `size` bytes is worth: more than the caller's for many alone.
+    /// How many threads are useful for a call on `size` bytes. Only large calls use more than the caller's.
     pub(super) fn threads_for(&self, size: u64) -> usize {
         const MIN_THREADED: u64 = 8 << 20;
-        /// Where the caller left it to us: two or three keep a memory bus busy, and a host has threads, too.
+        /// The number of threads if the caller does not set it. Two or three saturate a memory bus, and the
+        /// calling program has threads, too.
         const DEFAULT_THREADS: usize = 4;
         match self.threads {
             _ if size < MIN_THREADED || threads::is_worker() => 1,
@@ -176,7 +176,7 @@ impl File {
         }
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.parts.first.file.label)
     }
@@ -201,22 +201,22 @@ impl Mode {
     }
 }
 
-/// What a model has beside what is shown of it.
+/// What a model has that is not shown as part of it.
 #[derive(Debug, Default)]
 pub struct ModelInfo {
-    /// Other models in the folder that was named, and states of trainings: their names.
+    /// The names of other models, and of states of trainings, in the opened folder.
     pub passed_over: Vec<String>,
-    /// How many tensors its files hold that its index names nowhere, and that are not shown.
+    /// How many tensors the files have that are not in the model's index and are therefore not shown.
     pub unlisted: u64,
-    /// The names of the first few of them.
+    /// The first few of their names.
     pub unlisted_names: Vec<Vec<u8>>,
 }
 
-/// How many names of tensors that the index omits are kept.
+/// How many of these names are kept.
 const MAX_UNLISTED_NAMES: usize = 1000;
 
 impl ModelInfo {
-    /// Counts a tensor that the index names nowhere.
+    /// Counts a tensor that is not in the model's index.
     pub(super) fn add_unlisted(&mut self, name: &[u8], budget: &Budget) -> Result<()> {
         self.unlisted = self.unlisted.saturating_add(1);
         if self.unlisted_names.len() < MAX_UNLISTED_NAMES {
@@ -232,15 +232,15 @@ impl ModelInfo {
 }
 
 impl File {
-    /// The digest of names, shapes, types, attributes and digests of all objects, by `sha256` or `xxh3`.
-    /// Reads the manifest and no tensor: digests are taken as the file has them. Unsupported where the
-    /// container has none or a component lacks its digest.
+    /// The digest, by `sha256` or `xxh3`, of the names, shapes, types, attributes and digests of all objects.
+    /// It reads the manifest but no tensor, and trusts the digests in the file. Unsupported if the container
+    /// has no digests or a component has none.
     pub fn content_digest(&self, algorithm: &str) -> Result<String> {
         let found = [Algorithm::Sha256, Algorithm::Xxh3].into_iter().find(|known| known.name() == algorithm);
         let algorithm = found.ok_or_else(|| {
             fail!(InvalidArgument, "content digests are of sha256 or xxh3, not {algorithm:?}")
         })?;
-        // What no file of the container has, a part of the model alone has not either.
+        // If no file of the container can have it, a part cannot either.
         container::check_content_digest(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no content digest")?;
         let digest = with_range(part.source(), part.frame().manifest.clone(), |bytes| {
@@ -250,9 +250,9 @@ impl File {
         try_format(format_args!("{}", &*to_text(&digest)?))
     }
 
-    /// The first rule that keeps the file from the canonical form of its container; none where nothing does.
-    /// Reads the manifest and what belongs to nothing, and no tensor: digests are taken as the file has them.
-    /// Unsupported where the container has no such form.
+    /// The first rule of the container's canonical form that the file violates; `None` if it violates none.
+    /// It reads the manifest and the padding but no tensor, and trusts the digests in the file. Unsupported
+    /// if the container has no canonical form.
     pub fn canonical_violation(&self) -> Result<Option<String>> {
         container::check_canonical(self.parts.first.frame()).map_err(|e| self.in_file(e))?;
         let part = self.only_part("has no canonical form")?;
@@ -267,7 +267,7 @@ impl File {
         found.map_err(|e| self.in_file(e))
     }
 
-    /// The first byte that belongs to nothing and is not zero.
+    /// The first padding byte that is not zero.
     fn nonzero_byte(&self, part: &FilePart) -> Result<Option<String>> {
         if let (count, Some(first)) = self.nonzero_padding(part)? {
             return try_format(format_args!(

@@ -1,4 +1,4 @@
-//! What the writer's copies ask of a component.
+//! What the writer needs to know about a component to copy it.
 
 use super::copy_windows::for_each_window;
 use super::file::File;
@@ -20,7 +20,7 @@ pub struct StoredPlace {
 }
 
 impl StoredPlace {
-    /// The number of the open file, the number of the part, the offset of the first byte there, and the size.
+    /// The number of the open file, the number of the part, the offset of the first byte in it, and the size.
     pub fn bytes(&self) -> (u64, usize, u64, u64) {
         self.bytes
     }
@@ -41,7 +41,7 @@ impl Object<'_> {
 }
 
 impl Component<'_> {
-    /// Gives `body` its stored bytes front to back.
+    /// Calls `body` with its stored bytes front to back.
     pub(crate) fn for_each_stored(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.file.unless_changed(self.bytes_part(), for_each_window(&self.stored()?, body))
     }
@@ -51,8 +51,8 @@ impl Component<'_> {
         self.stored().is_ok_and(|stored| stored.borrow().is_some())
     }
 
-    /// Whether the headers of its frames give `size` as the decoded size; false if they give none, an error
-    /// if they give another. True for raw components.
+    /// Whether the headers of its frames give `size` as the decoded size. False if they give no size, an
+    /// error if they give another. True for raw components.
     pub(crate) fn frames_give_size(&self, size: u64) -> Result<bool> {
         let codec = match Coding::of(self.entry.encoding) {
             Some(Coding::Compressed(codec)) => codec,
@@ -70,7 +70,7 @@ impl Component<'_> {
         }
     }
 
-    /// Decodes it, and gives `check` each chunk with the position of the chunk's first element.
+    /// Decodes it, and calls `check` with each chunk and the position of the chunk's first element.
     pub(crate) fn check_decoded_chunks(&self, check: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         let width = self.entry.width() as u64;
         let mut base = 0u64;
@@ -81,7 +81,7 @@ impl Component<'_> {
         })
     }
 
-    /// Whether the container of its file has the sizes of components.
+    /// Whether files of this container give the sizes of components.
     pub fn file_states_sizes(&self) -> bool {
         self.file_part().capabilities().states_sizes
     }
@@ -91,13 +91,13 @@ impl Component<'_> {
         self.known_decoding() == Some(Decoding::Raw)
     }
 
-    /// Whether its stored bytes alone do not determine its elements: these have strides, or are behind a
-    /// header that is compressed with them.
+    /// Whether its stored bytes alone do not determine its elements, because these have strides or are
+    /// compressed together with a header.
     pub(crate) fn is_array_of_archive(&self) -> bool {
         self.array().is_some()
     }
 
-    /// Identifies its stored bytes; none if they alone do not determine its elements.
+    /// Identifies its stored bytes. `None` if these alone do not determine its elements.
     pub(crate) fn stored_place(&self) -> Option<StoredPlace> {
         let entry = self.entry;
         let place = StoredPlace {
@@ -110,7 +110,7 @@ impl Component<'_> {
         Some(place).filter(|_| !self.is_array_of_archive())
     }
 
-    /// Whether every byte but zero is true in the container of its file.
+    /// Whether the container treats every bool byte other than zero as true.
     pub(crate) fn any_byte_is_true(&self) -> bool {
         self.file_part().capabilities().any_byte_is_true
     }

@@ -1,8 +1,8 @@
-//! Codes with scales as f32: `zt.quant_group/1` and `zt.mx/1` of zTensor 2.
+//! Decodes codes with scales to f32: `zt.quant_group/1` and `zt.mx/1` of zTensor 2.
 //!
-//! An element of the first is `(code - zero) * scale`. Integers are subtracted exactly; a zero that is a
-//! float is subtracted in f32. An element of the second is a small float times a power of two. Every scale is
-//! widened exactly, and every product is rounded once.
+//! In `zt.quant_group/1`, an element is `(code - zero) * scale`. Integers are subtracted exactly; a float
+//! zero is subtracted in f32. In `zt.mx/1`, an element is a small float times a power of two. Scales are
+//! widened exactly, and each product is rounded once.
 
 #![cfg_attr(
     not(test),
@@ -22,10 +22,10 @@ use crate::model::dtype::{Block, Class, Dtype, Logical};
 use crate::model::manifest::element_count;
 use crate::model::structure::Groups;
 
-/// Codes that are decoded at once; a multiple of those of every word.
+/// How many codes are decoded at a time. It is a multiple of the codes in a word of any size.
 const CODES: usize = 2048;
 
-/// Scales or zeros that are widened at once.
+/// How many scales or zeros are widened at a time.
 const WINDOW: usize = 512;
 
 /// Elements as 8-byte numbers; those that were asked for last, and some that follow.
@@ -48,7 +48,7 @@ impl<'a> Window<'a> {
         Ok(Window { elements, to, wide: [0; WINDOW * 8], start: 0, count: 0 })
     }
 
-    /// The element number `at`.
+    /// The element with number `at`.
     fn get(&mut self, at: u64) -> Result<[u8; 8]> {
         if at.checked_sub(self.start).is_none_or(|offset| offset >= self.count) {
             let width = self.elements.from.0.size();
@@ -67,30 +67,31 @@ impl<'a> Window<'a> {
     }
 }
 
-/// What is subtracted from a code.
+/// The number that is subtracted from a code.
 #[derive(Clone, Copy)]
 enum Zero {
     Integer(i128),
     Float(f32),
 }
 
-/// The zero points.
+/// Where the zero points come from.
 enum Zeros<'a> {
-    /// The same for all.
+    /// One zero point for all codes.
     One(i64),
     Signed(Window<'a>),
     Unsigned(Window<'a>),
     Float(Window<'a>),
-    /// Codes in words of this dtype.
+    /// The zero points are codes, packed in words of this dtype.
     Packed(Elements<'a>),
 }
 
-/// Which scale the next element has.
+/// Determines which scale the next element has.
 struct Place {
-    /// Elements of the dimensions behind the axis, and how many of them there were since the last step.
+    /// The number of elements in the dimensions behind the axis, and how many of them passed since the last
+    /// step.
     inner: u64,
     at: u64,
-    /// Steps along the axis that have scales in common, and how many there were.
+    /// The number of steps along the axis that share a scale, and how many passed in the current group.
     group: u64,
     within: u64,
     /// Whether each of the inner elements has its own scale.
@@ -100,7 +101,7 @@ struct Place {
 }
 
 impl Place {
-    /// The place of the element number `at` comes next.
+    /// Continue with element number `at`.
     fn go_to(&mut self, at: u64) {
         let step = at.checked_div(self.inner).unwrap_or(0);
         self.at = at.checked_rem(self.inner).unwrap_or(0);
@@ -120,7 +121,7 @@ impl Place {
                 (self.within, self.base) =
                     (0, self.base.wrapping_add(if self.has_lanes { self.inner } else { 1 }));
                 if self.base >= self.count {
-                    self.base = 0; // one scale for each index of the axis: the next ones have the same
+                    self.base = 0; // all indices of the axis use the same scales
                 }
             }
         }
@@ -128,18 +129,18 @@ impl Place {
     }
 }
 
-/// Decodes the codes of an object from the first to the last.
+/// Decodes the codes of an object, front to back.
 pub(super) struct Decoder<'a> {
     groups: Groups,
     place: Place,
     scales: Window<'a>,
     zeros: Zeros<'a>,
-    /// The number of a scale, the scale, and its zero.
+    /// The last used scale: its number, its value, and its zero point.
     last: Option<(u64, f64, Zero)>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Parts whose sizes fit the shape and the groups.
+    /// Makes a decoder for parts whose sizes fit the shape and the groups.
     pub(super) fn new(
         groups: Groups,
         shape: &[u64],
@@ -166,12 +167,13 @@ impl<'a> Decoder<'a> {
         Ok(Decoder { groups, place, scales: Window::new(scales, Dtype::F64)?, zeros, last: None })
     }
 
-    /// The element number `at` comes next.
+    /// Continue with element number `at`.
     pub(super) fn go_to(&mut self, at: u64) {
         self.place.go_to(at);
     }
 
-    /// Gives `body` the elements of the next words, or of the next small floats if `from` has a logical type.
+    /// Calls `body` with the elements of the next words; if `from` has a logical type, of the next small
+    /// floats.
     pub(super) fn decode(
         &mut self,
         chunk: &[u8],
@@ -213,13 +215,13 @@ impl<'a> Decoder<'a> {
         convert(src, from, Dtype::F32, bytes, 0)?;
         for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(4)) {
             let float = bytes.first_chunk().map_or(0.0, |bytes| f32::from_ne_bytes(*bytes));
-            // Exact in an f64.
+            // The product is exact in f64.
             *number = (f64::from(float) * self.next_scale()?.0) as f32;
         }
         Ok(())
     }
 
-    /// The scale and the zero of the next element.
+    /// The scale and the zero point of the next element.
     #[inline]
     fn next_scale(&mut self) -> Result<(f64, Zero)> {
         let at = self.place.next();
@@ -247,7 +249,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// A word of 1 to 8 bytes.
+/// Reads a word of 1 to 8 bytes.
 #[inline(always)]
 fn word_of(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -258,7 +260,7 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The code number `at` of a word.
+/// The code with number `at` in a word.
 #[inline(always)]
 fn code_in(groups: Groups, word: u64, at: u64) -> u64 {
     let last = groups.codes_per_element.saturating_sub(1);
@@ -275,7 +277,7 @@ fn product(code: u64, zero: Zero, scale: f64) -> f32 {
     match zero {
         Zero::Integer(zero) => {
             let difference = i128::from(code).saturating_sub(zero);
-            // An f64 holds the product of two numbers of 24 bits.
+            // An f64 holds the product of two 24-bit numbers exactly.
             match is_single && difference.unsigned_abs() < SHORT {
                 true => (difference as f64 * scale) as f32,
                 false => long_product(difference.unsigned_abs(), 0, difference < 0, scale),
@@ -292,7 +294,7 @@ fn product(code: u64, zero: Zero, scale: f64) -> f32 {
     }
 }
 
-/// `magnitude * 2^exponent * scale`, whose bits an f64 may not hold.
+/// `magnitude * 2^exponent * scale`, for products that have too many bits for an f64.
 #[cold]
 fn long_product(magnitude: u128, exponent: i32, is_negative: bool, scale: f64) -> f32 {
     let sign = if is_negative { -1.0 } else { 1.0 };
@@ -302,13 +304,13 @@ fn long_product(magnitude: u128, exponent: i32, is_negative: bool, scale: f64) -
     let (bits, of_scale) = bits_of(scale);
     let product = magnitude.saturating_mul(u128::from(bits)); // at most 66 and 53 bits
 
-    // The highest 53 bits; the lowest of them says whether any was dropped, so that the rounding to f32 is
-    // the only one.
+    // Keep the highest 53 bits. Set the lowest of them if any lower bit was set, so that only the conversion
+    // to f32 rounds.
     let dropped = 75u32.saturating_sub(product.leading_zeros());
     let is_inexact = product & 1u128.wrapping_shl(dropped).wrapping_sub(1) != 0;
     let kept = product.wrapping_shr(dropped) | u128::from(is_inexact);
     let exponent = exponent.saturating_add(of_scale).saturating_add_unsigned(dropped);
-    // Beyond these the result is 0 or infinite in any case.
+    // Outside this range, the result is 0 or infinite anyway.
     let power =
         f64::from_bits(u64::from(exponent.clamp(-1022, 1023).saturating_add(1023).unsigned_abs()) << 52);
     (kept as f64 * power * sign * 1f64.copysign(scale)) as f32

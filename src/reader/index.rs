@@ -7,7 +7,7 @@ use foldhash::fast::SeedableRandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
 
-/// Object positions by name. The hash is seeded anew for each file, so that no file can be made
+/// The positions of objects by name. The hash has a new seed for each file, so that nobody can make a file
 /// whose names all collide.
 pub struct NameIndex {
     table: HashTable<u32>,
@@ -15,16 +15,16 @@ pub struct NameIndex {
 }
 
 impl NameIndex {
-    /// Bytes of memory for this many names: positions in a table with a power-of-two size, at most 7/8 full,
-    /// and one byte for each.
+    /// The memory for this many names. The table of positions has a power-of-two size and is at most 7/8
+    /// full; each position takes one byte more.
     pub fn size(names: usize) -> u64 {
         let places =
             (names as u64).saturating_mul(8).div_ceil(7).checked_next_power_of_two().unwrap_or(u64::MAX);
         places.saturating_mul(bytes_of::<u32>(1).saturating_add(1)).saturating_add(64)
     }
 
-    /// Looks at every name once. `duplicate` is called for two objects of one name: it returns an error, or
-    /// the first one is the one that is found (0.1).
+    /// Adds all names. If two objects have the same name, calls `duplicate`, which returns an error, or Ok to
+    /// keep the first object (0.1).
     pub fn build(manifest: &Validated, duplicate: impl Fn(usize, usize) -> Result<()>) -> Result<NameIndex> {
         let hasher = crate::hash::state();
         let name_at = |at: u32| {
@@ -48,7 +48,7 @@ impl NameIndex {
         Ok(NameIndex { table, hasher })
     }
 
-    /// The position of the object of that name.
+    /// The position of the object with that name.
     pub fn find(&self, manifest: &Validated, name: &[u8]) -> Option<usize> {
         let hash = hash(&self.hasher, name);
         let found = self.table.find(hash, |at| {
@@ -59,8 +59,7 @@ impl NameIndex {
     }
 }
 
-/// The hash of the bytes alone: `hash_one` of a slice hashes its length, too, which a single name does not
-/// need.
+/// Hashes the bytes alone. `hash_one` of a slice also hashes the length, which is not needed here.
 #[inline(always)]
 fn hash(hasher: &SeedableRandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();

@@ -1,4 +1,4 @@
-//! The input of manifest decoders: a source. Both ends are read first, then the ranges that a container
+//! The input of manifest decoders. It reads both ends of a source first, then the ranges that a container
 //! requests, in as few reads as possible.
 
 use crate::container::{self, Detected, Frame, Input, Limits, OnRange, END_BYTES, HEAD_BYTES};
@@ -7,31 +7,31 @@ use crate::memory::{in_memory, zeroed, AlignedBuffer, Budget};
 use crate::source::{is_callback_source, ByteSource, ReadMany, ReadRange};
 use std::ops::Range;
 
-/// Most bytes that are held of several ranges at once.
+/// The most bytes of several ranges that are kept at once.
 const MAX_HELD: u64 = 4 << 20;
-/// Most ranges of one call that reads several.
+/// The most ranges in one call that reads several.
 const MAX_READS: usize = 1024;
 
-/// Bytes of the tail that are read at once where a read may be slow: most manifests are within them.
+/// How much of the tail to read at first if reads may be slow: most manifests fit.
 const TAIL_GUESS: u64 = 64 << 10;
 
-/// Both ends of a source, read to detect its container.
+/// Both ends of a source, read to detect the container.
 pub struct ReadEnds {
     head: [u8; HEAD_BYTES],
     head_size: usize,
-    /// A longer head, if one was needed and the source does not lend its bytes.
+    /// A longer head, if one was needed and the source cannot lend its bytes.
     front: AlignedBuffer,
-    /// Bytes of the longer head; 0 if none was needed.
+    /// The size of the longer head; 0 if none was needed.
     front_size: u64,
     tail: Vec<u8>,
-    /// Where the tail begins.
+    /// The offset of the tail.
     tail_start: u64,
     size: u64,
 }
 
 impl ReadEnds {
-    /// Reads both ends. Of the tail, no more bytes are read beyond those that are needed for sure than a
-    /// quarter of the memory that opening the file may take.
+    /// Reads both ends. It may read more of the tail than is certainly needed, but at most a quarter of the
+    /// memory limit for opening the file.
     pub fn read(source: &dyn ByteSource, limits: &Limits) -> Result<ReadEnds> {
         let (size, most) = (source.size(), limits.memory.unwrap_or(u64::MAX) / 4);
         let guess = if is_callback_source(source) { TAIL_GUESS.min(most) } else { 0 };
@@ -65,7 +65,7 @@ impl ReadEnds {
         })
     }
 
-    /// Detects the container. Reads a longer head if that takes one.
+    /// Detects the container. If that needs a longer head, reads it.
     pub fn detect(&mut self, source: &dyn ByteSource, limits: &Limits) -> Result<Frame> {
         loop {
             let seen = container::Ends { file_size: self.size, head: self.head(source), tail: self.tail() };
@@ -82,7 +82,7 @@ impl ReadEnds {
         }
     }
 
-    /// Has [`ReadEnds::head`] give the first `size` bytes, which the file has.
+    /// Makes [`ReadEnds::head`] return the first `size` bytes. The file has that many.
     fn extend_head(&mut self, source: &dyn ByteSource, size: u64) -> Result<()> {
         if source.slice(0..size).is_none() {
             let mut front = AlignedBuffer::zeroed(in_memory(size)?)?;
@@ -93,7 +93,7 @@ impl ReadEnds {
         Ok(())
     }
 
-    /// The first bytes.
+    /// The first bytes of the file.
     pub fn head<'e>(&'e self, source: &'e dyn ByteSource) -> &'e [u8] {
         if self.front_size > 0 {
             return source.slice(0..self.front_size).unwrap_or(self.front.as_slice());
@@ -101,12 +101,12 @@ impl ReadEnds {
         self.head.get(..self.head_size).unwrap_or_default()
     }
 
-    /// The last bytes of the file, by which a container is detected.
+    /// The last bytes of the file, which identify the container.
     pub fn tail(&self) -> &[u8] {
         self.tail.last_chunk::<END_BYTES>().map_or(&self.tail, |last| last)
     }
 
-    /// Bytes of memory that the tail takes, if more of it was read than a container is detected by.
+    /// The memory of the tail, if more of it was read than is needed to detect the container.
     fn tail_memory(&self) -> u64 {
         if self.tail.len() > END_BYTES {
             self.tail.len() as u64
@@ -115,8 +115,8 @@ impl ReadEnds {
         }
     }
 
-    /// The bytes of `range` that are in the tail, if more of it was read than a container is detected by:
-    /// all, or the last of them.
+    /// The last bytes of `range`, as far as they are in the tail. `None` if no more of the tail was read than
+    /// is needed to detect the container.
     fn in_tail(&self, range: &Range<u64>) -> Option<&[u8]> {
         let from = usize::try_from(range.start.max(self.tail_start).checked_sub(self.tail_start)?).ok()?;
         let to = usize::try_from(range.end.checked_sub(self.tail_start)?).ok()?;
@@ -128,38 +128,38 @@ fn in_process(range: &Range<u64>) -> Option<Range<usize>> {
     Some(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
-/// The bytes that are borrowed from a source, or that were read last.
+/// Bytes that are borrowed from a source, or that were read last.
 pub struct SourceInput<'s> {
     source: &'s dyn ByteSource,
     ends: &'s ReadEnds,
     budget: &'s Budget,
     buffer: AlignedBuffer,
-    /// Where in the file the bytes of the buffer begin; none at the largest number, where it has those of
-    /// several ranges.
+    /// The file offset of the buffer's first byte. The largest number if the buffer has several ranges: then
+    /// it does not match any offset.
     start: u64,
 }
 
-/// Ranges that one read covers: how many, and its bytes.
+/// Ranges that are read at once: how many there are, and the bytes to read.
 struct Group {
     count: usize,
     range: Range<u64>,
 }
 
 impl<'s> SourceInput<'s> {
-    /// Reads from `source`, whose ends were read; memory is charged to `budget`.
+    /// Reads from `source`, whose ends were read before. Memory is charged to `budget`.
     pub fn new(source: &'s dyn ByteSource, ends: &'s ReadEnds, budget: &'s Budget) -> Result<Self> {
         budget.charge(ends.tail_memory(), "the manifest")?;
         Ok(SourceInput { source, ends, budget, buffer: AlignedBuffer::zeroed(0)?, start: 0 })
     }
 
-    /// The bytes of `range`, if they can be borrowed or are in one of the ends that were read.
+    /// The bytes of `range`, if they can be borrowed or are in one of the ends.
     fn available(&self, range: &Range<u64>) -> Option<&'s [u8]> {
         let in_head = || self.ends.head.get(..self.ends.head_size)?.get(in_process(range)?);
         let in_tail = || self.ends.in_tail(range).filter(|_| range.start >= self.ends.tail_start);
         self.source.slice(range.clone()).or_else(in_head).or_else(in_tail)
     }
 
-    /// Replaces the buffer by one of `size` bytes, and charges it to the budget.
+    /// Replaces the buffer by one of `size` bytes, which is charged to the budget.
     fn make_space(&mut self, size: u64) -> Result<()> {
         let held = self.buffer.as_slice().len() as u64;
         self.buffer = AlignedBuffer::zeroed(0)?;
@@ -167,7 +167,7 @@ impl<'s> SourceInput<'s> {
         self.budget.charge(size, "the manifest")?;
         match in_memory(size).and_then(AlignedBuffer::zeroed) {
             Ok(buffer) => {
-                self.buffer = buffer; // on huge pages if it is large
+                self.buffer = buffer; // a large buffer is on huge pages
                 Ok(())
             }
             Err(e) => {
@@ -184,7 +184,7 @@ impl<'s> SourceInput<'s> {
         }
     }
 
-    /// The ranges at the front of `ranges` that are read as one.
+    /// The first ranges of `ranges` that are read at once.
     fn group(&self, ranges: &[Range<u64>]) -> Option<Group> {
         let profile = self.source.profile();
         let (first, rest) = ranges.split_first()?;
@@ -204,7 +204,8 @@ impl<'s> SourceInput<'s> {
         Some(group)
     }
 
-    /// Groups at the front of `ranges` that one call reads; their bytes follow each other in the buffer.
+    /// Reads as many groups from the front of `ranges` as one call can. Their bytes follow each other in the
+    /// buffer.
     fn read_groups(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Group>> {
         let at_once = match self.source.profile().read_many {
             ReadMany::Anywhere => MAX_READS,
@@ -224,7 +225,7 @@ impl<'s> SourceInput<'s> {
             groups.push(group);
         }
         self.make_space(size)?;
-        self.start = u64::MAX; // of several ranges
+        self.start = u64::MAX; // the buffer has several ranges
         let mut reads: Vec<ReadRange<'_>> = Vec::new();
         reads.try_reserve_exact(groups.len())?;
         let mut free = self.buffer.as_mut_slice();
@@ -256,8 +257,8 @@ impl Input for SourceInput<'_> {
         let held = self.start..self.start.saturating_add(self.buffer.as_slice().len() as u64);
         if held.is_empty() || range.start < held.start || held.end < range.end {
             self.make_space(size)?;
-            self.start = u64::MAX; // until it is read
-                                   // The last bytes may be in the tail.
+            self.start = u64::MAX; // nothing was read yet
+                                   // The last bytes of the range may be in the tail.
             let known = self.ends.in_tail(&range).unwrap_or_default();
             let missing = self.buffer.as_slice().len().saturating_sub(known.len());
             let (front, back) = self.buffer.as_mut_slice().split_at_mut(missing);

@@ -1,4 +1,5 @@
-//! A shard: a file that a manifest lists and that has no objects itself. It is opened when it is first read.
+//! A shard is a file that a manifest lists, and that has no objects itself. It is opened when it is first
+//! read.
 
 use super::input::ReadEnds;
 use super::manifest::read_after_ends;
@@ -13,45 +14,46 @@ use crate::source::{Advice, ByteSource};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A shard, opened or not.
+/// A shard, opened or not yet.
 pub struct LazyShard {
     /// Its position in the table of shards.
     pub at: Position,
-    /// Where it is looked for first; none where the file that names it has no path.
+    /// The path that is tried first. `None` if the file that lists the shard has no path.
     pub path: Option<PathBuf>,
-    /// If there is no file at `path`, other names are tried in its folder.
+    /// Whether to try other names in the folder if there is no file at `path`.
     pub tries_other_names: bool,
     opened: OnceLock<OpenedFile>,
-    /// Why it cannot be opened, once that is final. The lock makes one thread at a time open the shard.
+    /// The error, once it is certain that the shard cannot be opened. While a thread opens the shard, it
+    /// holds this lock.
     failure: Mutex<Option<Error>>,
 }
 
-/// A file whose container is known. A shard that is not open has the size and the container that the table of
-/// shards gives.
+/// A file with a known container. If a shard is not open, the size and container are those in the table of
+/// shards.
 pub struct OpenedFile {
     pub source: Box<dyn ByteSource>,
     pub frame: Frame,
-    /// What messages call it.
+    /// Its name in messages.
     pub label: String,
-    /// The path as C gets it, with a NUL; empty where it has none.
+    /// The path for C callers, with a NUL at the end; empty if there is no path.
     pub path: Vec<u8>,
-    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
 }
 
-/// What an open file opens its shards with.
+/// What is needed to open shards.
 pub struct ShardOpener {
-    /// What opens files; none if shards are not to be opened, or the store has gone.
+    /// Opens files. `None` if shards must not be opened, or the store exists no longer.
     pub store: Option<Box<dyn Store + Send>>,
     pub limits: Limits,
-    /// Memory of the file and of its open shards. A thread locks it while it reads the manifest of a shard,
-    /// so that the manifests of several shards together take no more memory than the largest.
+    /// The memory of the file and its open shards. A thread locks it while it reads a shard's manifest, so
+    /// that reading several manifests takes no more memory than the largest needs.
     pub budget: Mutex<Budget>,
-    /// The advice that each shard gets when it is opened.
+    /// The advice for each shard that is opened.
     pub advice: Advice,
 }
 
-/// What the table of shards says of one shard.
+/// What the table of shards says about a shard.
 pub struct ExpectedShard<'m> {
     pub name: &'m str,
     pub size: u64,
@@ -60,7 +62,7 @@ pub struct ExpectedShard<'m> {
 }
 
 impl OpenedFile {
-    /// Bytes of memory that it takes while it is open.
+    /// The memory that the shard takes while it is open.
     fn memory(&self) -> u64 {
         let texts = self.label.capacity().saturating_add(self.path.capacity());
         texts.saturating_add(size_of_val(self.source.as_ref())) as u64
@@ -68,9 +70,10 @@ impl OpenedFile {
 }
 
 impl ShardOpener {
-    /// The frame of a shard. Its manifest, if it has one, is checked and dropped.
+    /// The frame of a shard. Its manifest, if it has one, is checked, then dropped.
     fn frame_of(&self, source: &dyn ByteSource) -> Result<Frame> {
-        let ends = ReadEnds::read(source, &self.limits)?; // by any number of threads: these wait for answers
+        // Without the lock, because these reads may wait for a network.
+        let ends = ReadEnds::read(source, &self.limits)?;
         let budget = self.budget.lock();
         let before = budget.held();
         let read = read_after_ends(source, ends, &self.limits, &budget, &|e| e, None).map(|(frame, _)| frame);
@@ -80,18 +83,18 @@ impl ShardOpener {
 }
 
 impl LazyShard {
-    /// Not opened.
+    /// A shard that is not open.
     pub fn new(at: Position, path: Option<PathBuf>, tries_other_names: bool) -> LazyShard {
         LazyShard { at, path, tries_other_names, opened: OnceLock::new(), failure: Mutex::default() }
     }
 
-    /// What was opened.
+    /// The file, if the shard is open.
     pub fn opened(&self) -> Option<&OpenedFile> {
         self.opened.get()
     }
 
-    /// Opens the shard if it is not open, and returns whether this call did. Without a store it returns the
-    /// failure of the time when there was one.
+    /// Opens the shard if it is not open. Returns whether this call did it. Without a store, it returns the
+    /// failure from the time when there was one.
     pub fn open(
         &self,
         store: Option<&dyn Store>,
@@ -110,11 +113,11 @@ impl LazyShard {
         };
         let opened = self.read(store, expected, opener)?;
         opener.budget.lock().charge(opened.memory(), "an open shard")?;
-        drop(self.opened.set(opened)); // no other thread is here
+        drop(self.opened.set(opened)); // it was empty: this thread holds the lock
         Ok(true)
     }
 
-    /// Keeps a failure that is returned when the shard is read, after the store has gone.
+    /// Keeps a failure, which is returned when the shard is read after the store is gone.
     pub fn fail(&self, error: Error) {
         *self.failure.lock() = Some(error);
     }
@@ -151,7 +154,7 @@ impl LazyShard {
         Ok(OpenedFile { source, frame, label, path: opened.path, modified: opened.modified })
     }
 
-    /// Finds the file of the shard, and returns the path that it was found by.
+    /// Finds the shard's file. Returns it with the path where it was found.
     fn find(&self, store: &dyn Store, expected: &ExpectedShard<'_>) -> Result<(Opened, PathBuf)> {
         let Some(first) = &self.path else {
             return Err(fail!(
@@ -184,7 +187,7 @@ impl LazyShard {
     }
 }
 
-/// The failure of a file that was opened without a store for its shards.
+/// The failure for a shard if the file was opened without a way to open shards.
 #[cold]
 fn shards_disabled() -> Error {
     fail!(
@@ -194,8 +197,8 @@ fn shards_disabled() -> Error {
     )
 }
 
-/// The failure of a shard that is not a valid file. A failure of another cause (I/O, memory, a limit) keeps
-/// that cause.
+/// The error for a shard that is not a valid file. If the cause is another one (I/O, memory, a limit), that
+/// cause is kept.
 #[cold]
 fn invalid_shard(label: &str, error: Error) -> Error {
     match error.cause() {

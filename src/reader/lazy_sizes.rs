@@ -1,5 +1,5 @@
-//! Decoded sizes that no manifest gives, kept once they are found, so that nothing is decoded twice for them:
-//! a failure that is the file's is kept, too.
+//! Decoded sizes that the manifest does not give. Each is kept once it was found, so that nothing is decoded
+//! twice to find it. A failure that the file causes is kept, too.
 
 use super::shared_bytes::Aliases;
 use crate::error::{Cause, Error, Result};
@@ -7,23 +7,25 @@ use crate::lock::Mutex;
 use crate::model::manifest::{Component, Manifest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An answer for each component of a file, and then for bytes that several components have; or none yet.
+/// A size for each component of a file, then for each range that several components share. Each is found when
+/// needed.
 #[derive(Default)]
 pub struct LazySizes {
-    /// Components of the same bytes, which have the same size.
+    /// Which components share the same bytes, and so have the same size.
     pub(super) aliases: Aliases,
     components: usize,
-    /// 0 for none yet, else the size plus one, or [`FAILED`] and the position of the failure. Empty where
-    /// shapes give all sizes.
+    /// 0 if the size was not found yet, else the size plus one, or [`FAILED`] plus the position of the
+    /// failure. Empty if shapes give all sizes.
     sizes: Vec<AtomicU64>,
     failures: Mutex<Vec<Error>>,
 }
 
-/// Above every size: what decodes to that much is above every limit.
+/// Larger than every size: decoding to that many bytes exceeds every limit.
 const FAILED: u64 = 1 << 63;
 
 impl LazySizes {
-    /// No answer yet for the components of a manifest, each of the file that `part_of` has numbered.
+    /// Sizes for the components of a manifest, none of them found yet. `part_of` returns the number of the
+    /// part that has a component's bytes.
     pub fn of(manifest: &Manifest, part_of: impl Fn(usize) -> usize) -> Result<LazySizes> {
         let components = manifest.components.len();
         let mut sizes = LazySizes {
@@ -46,13 +48,14 @@ impl LazySizes {
         self.sizes.get(shared.map_or(component, |range| self.components.saturating_add(range)))
     }
 
-    /// The kept answer, where it is a size.
+    /// The size, if it was found.
     pub fn kept(&self, component: usize) -> Option<u64> {
         let kept = self.place(component)?.load(Ordering::Acquire);
         kept.checked_sub(1).filter(|_| kept < FAILED)
     }
 
-    /// The kept answer, or what `find` gives. Several threads may ask at once; then each may look.
+    /// The kept size or failure, else the result of `find`. If several threads call this at once, each may
+    /// run `find`.
     pub fn get_or_find(&self, component: usize, find: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let Some(place) = self.place(component) else { return find() };
         let kept = place.load(Ordering::Acquire);
@@ -68,7 +71,7 @@ impl LazySizes {
                 Ok(size)
             }
             Err(error) => {
-                // A disk or memory may do better next time.
+                // Other failures, such as those of a disk or of memory, may not happen the next time.
                 if matches!(error.cause(), Cause::Broken(_) | Cause::Limit | Cause::Unsupported) {
                     if let Ok(at) = self.keep(&error) {
                         place.store(FAILED | at, Ordering::Release);
@@ -84,7 +87,7 @@ impl LazySizes {
         failures.get(usize::try_from(at).ok()?).map(|error| Err(error.again()))
     }
 
-    /// Keeps a failure, and tells its position.
+    /// Keeps a failure. Returns its position.
     fn keep(&self, error: &Error) -> Result<u64> {
         let mut failures = self.failures.lock();
         failures.try_reserve(1)?;

@@ -1,5 +1,5 @@
-//! Reads, decodes and checks the manifest of a source; numbers that change with it, and the bytes that it has
-//! no use for.
+//! Reads, decodes and checks the manifest of a source. Also: numbers that change when the manifest does, and
+//! the bytes that no component uses.
 
 use super::input::{ReadEnds, SourceInput};
 use crate::container::{self, AppendRecord, Frame, Input, Limits, Validated, HEADER_SIZE};
@@ -12,17 +12,15 @@ use crate::source::{with_range, ByteSource};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Detects the container, and reads, decodes and checks the manifest, as far as that takes no component's
-/// bytes.
+/// Detects the container, then reads, decodes and checks the manifest. Reads no component's bytes.
 pub fn read_manifest(source: &dyn ByteSource, limits: &Limits) -> Result<(Frame, Validated)> {
     let ends = ReadEnds::read(source, limits)?;
     read_after_ends(source, ends, limits, &Budget::new(limits.memory_for(0)), &|e| e, None)
 }
 
-/// Reads the manifest of a file whose ends were read, as [`read_manifest`] does; its memory is charged to
-/// `budget`. A failure whose cause may be the file's last bytes goes through `explain`; one of a complete
-/// manifest that claims more than a limit does not. `kept_hash` receives the hash of a manifest that an
-/// append would clear.
+/// Like [`read_manifest`], for a file whose ends were read. Memory is charged to `budget`. A failure that the
+/// file's last bytes may cause is passed to `explain`; a complete manifest that exceeds a limit is not. If an
+/// append would clear the manifest, `kept_hash` receives its hash.
 pub fn read_after_ends(
     source: &dyn ByteSource,
     mut ends: ReadEnds,
@@ -33,7 +31,7 @@ pub fn read_after_ends(
 ) -> Result<(Frame, Validated)> {
     let size = source.size();
     if let Some(record) = pending(ends.head(source), size) {
-        return Err(unfinished(record.tail.end, size)); // whatever the file ends in
+        return Err(unfinished(record.tail.end, size)); // the record decides, whatever the last bytes are
     }
     let frame = ends.detect(source, limits).map_err(explain)?;
     let found = decode(source, &ends, frame, limits, budget, kept_hash);
@@ -59,13 +57,13 @@ fn decode(
     container::decode(frame, &mut input, limits, budget)
 }
 
-/// The record in the file's first bytes, if the append has written behind the old end. Until it does, the
-/// file is whole.
+/// The record in the file's first bytes, if the append has written behind the old end. Before that, the file
+/// is still whole.
 fn pending(head: &[u8], file_size: u64) -> Option<AppendRecord> {
     AppendRecord::find(head).filter(|record| record.tail.end != file_size)
 }
 
-/// The failure of a file that ended at byte `end` before an append that did not complete.
+/// The error for a file with an append that did not complete. The file ended at byte `end` before.
 #[cold]
 pub fn unfinished(end: u64, file_size: u64) -> Error {
     broken!(
@@ -102,25 +100,25 @@ pub(super) fn gaps<'m>(
     Ok(gaps)
 }
 
-/// Numbers that change when the content of a file does, as far as its manifest shows it.
+/// Numbers that change when the content of a file changes, as far as the manifest shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Bytes of the file.
     pub size: u64,
-    /// When it was changed last, in nanoseconds since 1970; 0 where it is not known.
+    /// When the file was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
-    /// First byte of the manifest.
+    /// The offset of the manifest.
     pub manifest_offset: u64,
-    /// The XXH3 of the manifest, of 64 bits.
+    /// The 64-bit XXH3 hash of the manifest.
     pub manifest_hash: u64,
     /// [`ByteSource::identity`] of the file; 0 if the source has none.
     pub source: u64,
 }
 
-/// [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file says it.
+/// The [`Identity::manifest_hash`] of a source. Reads the manifest, unless the file gives the hash.
 pub(super) fn manifest_hash(source: &dyn ByteSource, frame: &Frame) -> Result<u64> {
     match frame.manifest_hash {
-        Some(hash) => Ok(hash), // the file says it, and it was checked
+        Some(hash) => Ok(hash), // the file gives the hash, which was checked at open
         None => with_range(source, frame.manifest.clone(), |bytes| Ok(hash(bytes))),
     }
 }
@@ -133,7 +131,7 @@ pub(super) fn combine(one: u64, other: u64) -> u64 {
     }
 }
 
-/// The XXH3 of 64 bits.
+/// The 64-bit XXH3 hash.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     match compute(Algorithm::Xxh3, bytes) {
         Digest::Xxh3(hash) => hash,

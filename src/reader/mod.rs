@@ -1,7 +1,7 @@
-//! Opening a file and asking what it holds.
+//! Opens a file and reads its contents.
 //!
-//! An open [`File`] never changes: any number of threads may use it at once. [`Object`] and
-//! [`Component`] are places in it, as cheap as two numbers.
+//! An open [`File`] never changes, so any number of threads may use it at once. [`Object`] and [`Component`]
+//! only refer to a position in it and are cheap to copy.
 
 mod advise;
 mod batch;

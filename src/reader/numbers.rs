@@ -1,5 +1,5 @@
-//! The numbers of an object as elements of another dtype, in whatever way its components store them: each by
-//! itself, in blocks, as codes with scales, or only those that are not zero.
+//! Reads the numbers of an object as elements of another dtype, however they are stored: separately, in
+//! blocks, as codes with scales, or only the nonzero ones.
 
 #![cfg_attr(
     not(test),
@@ -30,49 +30,49 @@ use crate::model::manifest::Format;
 use crate::model::structure::Groups;
 use std::ops::Range;
 
-/// The layout of small floats with scales that are powers of two.
+/// The layout of small floats whose scales are powers of two.
 const MX: &str = "zt.mx/1";
 
-/// Which numbers of an object are read.
+/// Which numbers of an object to read.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected<'a> {
     /// All of them.
     Whole,
-    /// Rows, a row being the last dimension.
+    /// Rows. A row is the last dimension.
     Rows {
-        /// The first row.
+        /// The number of the first row.
         first: u64,
-        /// How many.
+        /// How many rows.
         rows: u64,
-        /// From one row to the next; 1 if they follow each other.
+        /// The distance between two rows; 1 if they follow each other.
         stride: u64,
     },
     /// A hyperslab.
     Slab(Hyperslab<'a>),
 }
 
-/// Bytes of sparse numbers or decoded codes that are read at once, where no memory is given for all of them;
-/// a multiple of those of every element.
+/// How many bytes of sparse numbers or decoded codes are read at once, if there is no memory for all of them.
+/// It is a multiple of every element size.
 const WINDOW: u64 = 4 << 20;
 
 /// Some of an object's numbers.
 struct Piece<'p> {
-    /// The elements that they come from; those of a sparse object come from themselves.
+    /// The elements before conversion. For a sparse object, these are the same as `numbers`.
     decoded: &'p [u8],
     from: (Dtype, Option<Logical>),
-    /// The same as elements of another dtype.
+    /// The elements converted to the other dtype.
     numbers: &'p [u8],
-    /// How many of them that loses.
+    /// How many numbers the conversion loses.
     lost: u64,
 }
 
 type PieceBody<'b> = dyn FnMut(Piece<'_>) -> Result<()> + 'b;
 
-/// Where the numbers of an object are.
+/// How the numbers of an object are stored.
 enum Stored<'f> {
-    /// All are in one component.
+    /// As one array, in this component.
     Array(Component<'f>),
-    /// These values take so many bytes each; all others are zero.
+    /// As the values of some cells, each with this many bytes; all other cells are zero.
     Entries(Component<'f>, u64),
     /// As codes with scales.
     Groups(Component<'f>, Groups),
@@ -81,13 +81,13 @@ enum Stored<'f> {
 }
 
 impl<'f> Object<'f> {
-    /// Bytes of its numbers as elements of `to`.
+    /// The size in bytes of its numbers, converted to `to`.
     pub fn size_as(&self, to: Dtype) -> Result<u64> {
         self.stored_numbers(to).map(|(_, size)| size)
     }
 
-    /// Fills the front of `dst` with its numbers as elements of `to` and returns how many bytes these are.
-    /// The bytes behind them are not touched.
+    /// Fills the front of `dst` with its numbers, converted to `to`. Returns their size in bytes; the rest of
+    /// `dst` stays unchanged.
     pub fn read_as(&self, to: Dtype, dst: &mut [u8]) -> Result<usize> {
         let (stored, size) = self.stored_numbers(to)?;
         let capacity = dst.len();
@@ -136,8 +136,8 @@ impl<'f> Object<'f> {
         may_be && self.size_as(Dtype::F64).is_ok()
     }
 
-    /// Whether an attribute of that key says how its numbers are quantized, so that a tensor of plain floats
-    /// does not need it.
+    /// Whether the attribute with that key describes how numbers are quantized. A tensor of plain floats does
+    /// not need such an attribute.
     pub fn is_of_quantization(&self, key: &str) -> bool {
         const OF_BLOCKS: [&str; 2] = ["elems_per_block", "block_bytes"];
         const OF_GROUPS: [&str; 16] = [
@@ -161,8 +161,8 @@ impl<'f> Object<'f> {
         OF_BLOCKS.contains(&key) || !self.format().is_array() && OF_GROUPS.contains(&key)
     }
 
-    /// Gives `body` its numbers as elements of `to`, front to back in pieces, so that it needs little memory.
-    /// Fails at the end if numbers are lost, unless that is `lossy`.
+    /// Calls `body` with its numbers, converted to `to`, front to back in pieces, which takes little memory.
+    /// Fails at the end if numbers are lost, unless `lossy` is set.
     pub fn for_each_number(
         &self,
         to: Dtype,
@@ -218,7 +218,7 @@ impl<'f> Object<'f> {
         let (stored, size) = self.stored_numbers(to)?;
         let (from, size) = match &stored {
             Stored::Array(data) => return self.for_each_of_array(data, size, to, body),
-            // Zeros are not stored, so a few bytes can stand for any number of them.
+            // Zeros are not stored, so a few bytes can represent any number of elements: check the limit.
             Stored::Entries(values, _) => {
                 let limit = decoded_limit(values.stored_size(), self.file.max_decoded_size);
                 if size > limit {
@@ -257,7 +257,7 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// A request for its numbers as elements of the dtype `wanted.convert`, which go to the front of `dst`.
+    /// A request for its numbers, converted to `wanted.convert`, which go to the front of `dst`.
     pub fn request_as<'a>(
         &self,
         selected: &Selected<'_>,
@@ -271,7 +271,7 @@ impl<'f> Object<'f> {
         let to = wanted.convert.ok_or_else(|| fail!(Internal, "numbers of no dtype")).map_err(wrap)?;
         let (stored, size) = self.stored_numbers(to)?;
         let (main, each, in_ranges) = match &stored {
-            // A last block with more elements than there are is cut when all of it is decoded.
+            // If the last block has more elements than the shape, decode everything and cut the rest off.
             Stored::Array(data) if matches!(selected, Selected::Whole) && !self.has_whole_blocks(data)? => {
                 (data, to.size() as u64, false)
             }
@@ -288,7 +288,7 @@ impl<'f> Object<'f> {
                 return data.request_as(&part, wanted, dst);
             }
             Stored::Entries(values, each) => (values, *each, false),
-            // Codes that are compressed are decoded from the first one on.
+            // Compressed codes have to be decoded from the first one on.
             Stored::Groups(data, _) => (data, to.size() as u64, data.is_raw()),
             // Those of columns are read as a whole.
             Stored::Weight(data, plan) => {
@@ -318,7 +318,7 @@ impl<'f> Object<'f> {
         Ok(Request::of(blob, part, size, Wanted { convert: None, ..wanted }, dst))
     }
 
-    /// Fills `dst` with those of its numbers that are taken, and returns how many of them that loses.
+    /// Fills `dst` with the wanted numbers. Returns how many numbers the conversion loses.
     pub(super) fn read_numbers(&self, to: Dtype, taken: &Taken<'_>, dst: &mut [u8]) -> Result<u64> {
         let mut lost = 0;
         self.with_numbers(to, &mut |read| {
@@ -328,7 +328,8 @@ impl<'f> Object<'f> {
         Ok(lost)
     }
 
-    /// How many of its numbers in a range are lost as elements of `to`. The range counts their bytes.
+    /// How many of its numbers in a range are lost when converted to `to`. The range counts bytes of the
+    /// numbers.
     pub(super) fn count_lost(&self, to: Dtype, range: Range<u64>) -> Result<u64> {
         let mut memory = zeroed(whole_units(DECODED, to.size()))?;
         let (mut at, mut lost) = (range.start, 0u64);
@@ -354,7 +355,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// Where its numbers are, and their bytes as elements of `to`.
+    /// How its numbers are stored, and the size in bytes of the numbers converted to `to`.
     fn stored_numbers(&self, to: Dtype) -> Result<(Stored<'f>, u64)> {
         let format = self.format_name();
         match self.format() {
@@ -387,7 +388,7 @@ impl<'f> Object<'f> {
                 let why = if !is_float(to) {
                     no_float(format, to)
                 } else if format == MX && data.known_logical().is_none() {
-                    // Of dtype i8: the text of zTensor 2 does not state the scale that it implies.
+                    // With dtype i8, the specification of zTensor 2 does not say which scale is implied.
                     fail!(Unsupported, "the text of {format:?} does not say what its i8 numbers stand for")
                 } else {
                     let size = to.size() as u64;
@@ -398,7 +399,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// Bytes of elements that take `each`.
+    /// The size in bytes of the shape, if each element takes `each` bytes.
     fn size_of_shape(&self, each: u64, to: Dtype) -> Result<u64> {
         let size = self.element_count().and_then(|count| count.checked_mul(each));
         size.ok_or_else(|| {
@@ -407,7 +408,7 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// Checks an array: that its component has the bytes that the shape takes.
+    /// Checks that the component of an array has the size that the shape needs.
     fn check_array(&self, data: &Component<'f>) -> Result<()> {
         if let Format::Blocks(_) = self.format() {
             self.check_layout(true)?;
@@ -415,14 +416,14 @@ impl<'f> Object<'f> {
         data.check_array_bytes().map_err(|e| data.wrap(e))
     }
 
-    /// Whether an array, which is checked, ends with its last block.
+    /// Whether a checked array ends at the end of its last block.
     fn has_whole_blocks(&self, data: &Component<'f>) -> Result<bool> {
         self.check_array(data)?;
         let block = data.known_block().map_err(|e| data.wrap(e))?;
         Ok(self.element_count().is_some_and(|count| block.divides(count)))
     }
 
-    /// All elements of an array whose last block has more of them than there are.
+    /// Reads all elements of an array whose last block has more elements than the shape.
     fn read_cut_array(&self, data: &Component<'f>, to: Dtype, dst: &mut [u8]) -> Result<u64> {
         let (size, mut rest, mut lost) = (dst.len() as u64, dst, 0u64);
         self.for_each_of_array(data, size, to, &mut |piece| {
@@ -444,7 +445,7 @@ impl<'f> Object<'f> {
         let from = data.entry.element_type().map_err(|e| data.wrap(e))?;
         let mut rest = size;
         data.for_each_pair(to, &mut |decoded, numbers, lost| {
-            // The last block may have more elements than there are.
+            // Leave out the elements of the last block that are not in the shape.
             let left = usize::try_from(rest).unwrap_or(usize::MAX);
             let numbers = numbers.get(..left).unwrap_or(numbers);
             rest = rest.saturating_sub(numbers.len() as u64);
@@ -452,7 +453,7 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// Stored bytes of all its components, and the memory that decoding its numbers takes beside them.
+    /// The stored bytes of all its components, and how much more memory decoding its numbers takes.
     pub(super) fn cost_of_numbers(&self) -> (u64, u64) {
         let is_sparse = matches!(self.format(), Format::SparseCsr | Format::SparseCoo);
         let is_by_rows = || self.plan().is_ok_and(|plan| plan.is_by_rows());
@@ -485,14 +486,14 @@ fn no_float(format: &str, to: Dtype) -> Error {
 }
 
 impl Component<'_> {
-    /// Bytes that one of its elements takes as `to`.
+    /// The size in bytes of one of its elements, converted to `to`.
     fn bytes_of_each(&self, to: Dtype) -> Result<u64> {
         let block = self.known_block()?;
         let size = converted_size(block.bytes, self.entry.element_type()?, to)?;
         Ok(size.checked_div(block.elements).unwrap_or(0))
     }
 
-    /// Bytes for the shape of its object, unchanged and as elements of `to`.
+    /// The size in bytes of its object's shape: as stored, and converted to `to`.
     fn sizes_as(&self, to: Dtype) -> Result<(u64, u64)> {
         let (block, shape) = (self.known_block()?, self.object().shape());
         let count = self.object().element_count();
@@ -503,11 +504,11 @@ impl Component<'_> {
             ));
         };
         let whole = converted_size(size, self.entry.element_type()?, to)?;
-        // Of a last block that is not full, only the elements that there are.
+        // If the last block is not full, only the elements of the shape are converted.
         Ok((size, if block.divides(count) { whole } else { count.saturating_mul(to.size() as u64) }))
     }
 
-    /// Checks that it has the bytes that the shape of its object takes.
+    /// Checks that it has the size that the shape of its object needs.
     fn check_array_bytes(&self) -> Result<()> {
         self.check_shape_size()?;
         let (found, shape) = (self.decoded_size()?, self.object().shape());
@@ -521,7 +522,7 @@ impl Component<'_> {
         }
     }
 
-    /// Its elements in bytes, or an error that names the dtype or type that this version does not know.
+    /// The size of its elements. If the dtype or type is unknown, the error names it.
     pub(super) fn known_block(&self) -> Result<Block> {
         self.entry.block().ok_or_else(|| match self.entry.dtype {
             None => fail!(Unsupported, "its dtype {:?} is unknown", self.dtype_name()),
@@ -533,7 +534,7 @@ impl Component<'_> {
     }
 }
 
-/// Memory for each entry of a sparse object that are compared with each other.
+/// The memory for each entry of a sparse object, if entries have to be compared with each other.
 const BYTES_TO_COMPARE: u64 = 12;
 
 impl<'f> Object<'f> {

@@ -1,4 +1,4 @@
-//! An object and a component of an open file, and what the manifest says of them.
+//! An object and a component of an open file, and what the manifest says about them.
 
 use super::file::File;
 use super::parts::FilePart;
@@ -19,18 +19,18 @@ impl File {
         self.manifest.objects.iter().map(|entry| Object { file: self, entry })
     }
 
-    /// The object of that name; the first one where a 0.1 file has several.
+    /// The object with that name. If a 0.1 file has several, the first one.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Option<Object<'_>> {
         self.find_position(name).and_then(|at| self.object(at))
     }
 
-    /// The object of that name, or an error that says which file has none.
+    /// The object with that name. If the file has no such object, the error names the file.
     pub fn required(&self, name: impl AsRef<[u8]>) -> Result<Object<'_>> {
         let name = name.as_ref();
         self.find(name).ok_or_else(|| self.in_file(fail!(NotFound, "there is no object {}", Quoted(name))))
     }
 
-    /// The component at position `index` of all, which is part of the object at position `object`.
+    /// The component with number `index` in the file. It belongs to object number `object`.
     pub fn component_at(&self, object: usize, index: usize) -> Option<Component<'_>> {
         let object = self.manifest.objects.get(object)?;
         let entry = self.manifest.components.get(index)?;
@@ -46,12 +46,12 @@ pub struct Object<'f> {
 }
 
 impl<'f> Object<'f> {
-    /// Its name; "" where that is no UTF-8, as other containers allow.
+    /// Its name; "" if the name is not UTF-8, which some containers allow.
     pub fn name(&self) -> &'f str {
         self.file.manifest.texts.get(self.entry.name)
     }
 
-    /// Its name as text, or an error if the name is not UTF-8.
+    /// Its name, or an error if the name is not UTF-8.
     pub fn text_name(&self) -> Result<&'f str> {
         let is_text = !self.name().is_empty() || self.name_bytes().is_empty();
         let not =
@@ -59,7 +59,7 @@ impl<'f> Object<'f> {
         is_text.then(|| self.name()).ok_or_else(|| self.file.in_file(not()))
     }
 
-    /// Its name, which need not be UTF-8.
+    /// Its name in bytes, which may not be UTF-8.
     pub fn name_bytes(&self) -> &'f [u8] {
         self.file.manifest.texts.get_bytes(self.entry.name)
     }
@@ -69,7 +69,7 @@ impl<'f> Object<'f> {
         self.file.manifest.shape(self.entry)
     }
 
-    /// Product of the dimensions; none where it leaves 64 bits, as sparse shapes may.
+    /// The product of the dimensions; `None` if it exceeds 64 bits, which is possible for sparse shapes.
     pub fn element_count(&self) -> Option<u64> {
         element_count(self.shape())
     }
@@ -79,7 +79,7 @@ impl<'f> Object<'f> {
         self.entry.format
     }
 
-    /// The layout's name, as the file has it.
+    /// The name of its layout, as written in the file.
     pub fn format_name(&self) -> &'f str {
         self.file.manifest.format_name(self.entry.format)
     }
@@ -101,24 +101,24 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// The component of that role.
+    /// The component with that role.
     pub fn component(&self, role: &str) -> Option<Component<'f>> {
         self.components().find(|c| c.role() == role)
     }
 
-    /// The component of that role, or an error that names what is missing.
+    /// The component with that role, or an error that names the role.
     pub(super) fn required(&self, role: &str) -> Result<Component<'f>> {
         self.component(role)
             .ok_or_else(|| self.wrap(broken!(Rule::ComponentMissing, "it has no component {role:?}")))
     }
 
-    /// The error with the words that name the file and the object, if it does not have them yet.
+    /// Adds the names of the file and the object to an error that has none.
     #[cold]
     pub(super) fn wrap(&self, error: Error) -> Error {
         if error.is_named() {
             return error;
         }
-        // The index of the object follows from its address in the table.
+        // The number of the object follows from its address in the table.
         let first = self.file.manifest.objects.as_ptr().addr();
         let index = std::ptr::from_ref(self.entry).addr().wrapping_sub(first) / size_of::<manifest::Object>();
         self.file
@@ -135,12 +135,12 @@ pub struct Component<'f> {
     pub(super) file: &'f File,
     pub(super) object: &'f manifest::Object,
     pub(super) entry: &'f manifest::Component,
-    /// Among all components of the file.
+    /// Its position among all components of the file.
     pub(super) index: usize,
 }
 
 impl<'f> Component<'f> {
-    /// Its place among all components of the file.
+    /// Its position among all components of the file.
     pub fn number(&self) -> usize {
         self.index
     }
@@ -150,12 +150,12 @@ impl<'f> Component<'f> {
         self.file.manifest.texts.get(self.entry.role)
     }
 
-    /// Its storage type; none where the name is unknown to this version.
+    /// Its storage type; `None` if this version does not know it.
     pub fn dtype(&self) -> Option<Dtype> {
         self.entry.dtype
     }
 
-    /// Its storage type's name in spec 1.2, or the file's own name.
+    /// The name of its storage type: from spec 1.2, or the file's own if this version does not know it.
     pub fn dtype_name(&self) -> &'f str {
         match self.entry.dtype {
             Some(dtype) => dtype.name(),
@@ -168,13 +168,13 @@ impl<'f> Component<'f> {
         self.entry.logical
     }
 
-    /// Its logical type where this version knows it.
+    /// Its logical type, if this version knows it.
     pub fn known_logical(&self) -> Option<Logical> {
         self.entry.known_logical()
     }
 
-    /// Whether its elements are floats of a known type, each by itself: also those of 8 bits, but not
-    /// f8_e8m0, which are scales of other elements.
+    /// Whether its elements are separate floats of a known type. True also for 8-bit floats except f8_e8m0,
+    /// which are scales of other elements.
     pub fn is_of_floats(&self) -> bool {
         let is_float = |dtype: Dtype| matches!(dtype.class(), Class::Float | Class::Bfloat);
         match self.entry.logical {
@@ -186,7 +186,7 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Its logical type's name; none where it is absent.
+    /// The name of its logical type; `None` if it has none.
     pub fn logical_name(&self) -> Option<&'f str> {
         match self.entry.logical {
             LogicalType::Absent => None,
@@ -205,18 +205,18 @@ impl<'f> Component<'f> {
         self.entry.encoding.name().unwrap_or_else(|| self.text(self.rare().encoding))
     }
 
-    /// The file whose manifest has it. Its bytes may be in a shard of that.
+    /// The file with the manifest that lists it. Its bytes may be in a shard of that file.
     #[inline(always)]
     pub fn file_part(&self) -> &'f FilePart {
         self.file.parts.of_component(self.index)
     }
 
-    /// The number of the file that its bytes are in.
+    /// The number of the file that has its bytes.
     pub fn part_number(&self) -> usize {
         self.file.part_of(self.index)
     }
 
-    /// Where its bytes come from; a shard is opened if it is not.
+    /// The source of its bytes. If they are in a shard that is not open, opens the shard.
     #[inline(always)]
     pub(crate) fn source(&self) -> Result<&'f dyn ByteSource> {
         match self.entry.is_in_shard() {
@@ -225,8 +225,8 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Where its bytes come from. If they are in a shard that is not open: the source of the file that names
-    /// the shard, as the shard is likely to have one like it.
+    /// The source of its bytes. If they are in a shard that is not open, the source of the file that lists
+    /// the shard, because the shard probably has a similar one.
     pub(super) fn likely_source(&self) -> &'f dyn ByteSource {
         let shard = match self.entry.is_in_shard() {
             true => self.file.part(self.part_number()).filter(|part| part.is_open()),
@@ -240,32 +240,32 @@ impl<'f> Component<'f> {
         !self.entry.is_in_shard() || self.file.part(self.part_number()).is_some_and(FilePart::is_open)
     }
 
-    /// Whether only threads that call the library may read its source.
+    /// Whether its source may only be read by threads of the caller.
     pub fn is_callers_thread(&self) -> bool {
         self.likely_source().profile().callers_thread
     }
 
-    /// Its first stored byte, from the start of the file that it is in.
+    /// The offset of its first stored byte in its file.
     pub fn offset(&self) -> u64 {
         self.entry.offset
     }
 
-    /// Its stored bytes.
+    /// How many stored bytes it has.
     pub fn stored_size(&self) -> u64 {
         self.entry.stored_size
     }
 
-    /// Its digest as the file has it.
+    /// Its digest, as written in the file.
     pub fn digest(&self) -> Option<&'f str> {
         self.file.manifest.digest(self.entry)
     }
 
-    /// What the manifest says, as plain data.
+    /// Its manifest entry, as plain data.
     pub fn entry(&self) -> &'f manifest::Component {
         self.entry
     }
 
-    /// The object that it is part of.
+    /// The object that it belongs to.
     pub fn object(&self) -> Object<'f> {
         Object { file: self.file, entry: self.object }
     }
@@ -278,7 +278,7 @@ impl<'f> Component<'f> {
         text.map(|t| self.file.manifest.texts.get(t)).unwrap_or_default()
     }
 
-    /// The file that its bytes are in.
+    /// The file that has its bytes.
     pub(super) fn bytes_part(&self) -> &'f FilePart {
         self.file.part(self.part_number()).unwrap_or(self.file_part())
     }

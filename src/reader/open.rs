@@ -1,4 +1,4 @@
-//! Opening a file: its source, its manifest, what is checked at once.
+//! Opens a file: makes its source, reads its manifest, and runs the checks that are due at open.
 
 use super::file::{File, ModelInfo};
 use super::index::NameIndex;
@@ -30,7 +30,7 @@ impl File {
         File::open_path(path.as_ref(), options, false)
     }
 
-    /// Opens the file at `path` for a caller that holds the lock by which a writer keeps others away.
+    /// Opens the file at `path` for a caller that holds the lock against other writers.
     pub(crate) fn open_as_writer(path: &Path, options: &OpenOptions) -> Result<File> {
         File::open_path(path, options, true)
     }
@@ -49,7 +49,7 @@ impl File {
         file.combined(options, Some((&FileSystem(options.mode), path)))
     }
 
-    /// Opens `length` bytes from `offset` of an open file; a length of `u64::MAX` means to its end.
+    /// Opens `length` bytes of an open file, from `offset` on. If `length` is `u64::MAX`, up to its end.
     pub fn open_file(file: std::fs::File, offset: u64, length: u64, options: &OpenOptions) -> Result<File> {
         let label = options.label(format_args!("the file at offset {offset}"))?;
         let limits = options.limits();
@@ -87,8 +87,7 @@ impl File {
         File::of_one(part, manifest, None, None, budget, options)?.combined(options, None)
     }
 
-    /// Opens a source that has no name; a failure says nothing of how the file ends where it does not end as
-    /// a file does.
+    /// Opens a source without a name. Errors do not explain how an incomplete file ends.
     pub(crate) fn from_whole(source: Box<dyn ByteSource>, options: &OpenOptions) -> Result<File> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
@@ -115,7 +114,7 @@ impl File {
         File::of_parts(parts, None, manifest, ModelInfo::default(), shards, budget, options)
     }
 
-    /// The file with these parts; the manifest covers all of them.
+    /// Makes a file of these parts. The manifest covers all of them.
     pub(super) fn of_parts(
         parts: Parts,
         label: Option<String>,
@@ -169,8 +168,8 @@ impl File {
     }
 }
 
-/// What an open file has beside its manifest: the index of names, and sizes that are found later, where there
-/// are such.
+/// What an open file has besides its manifest: the index of names, and a table for decoded sizes that are
+/// found later, if there are any.
 fn side_tables(
     parts: &Parts,
     manifest: &Validated,
@@ -206,8 +205,8 @@ pub(super) fn open_part(
     }
 }
 
-/// Reads the manifest of a source that `label` is the name of in messages. With a word on how it ends where
-/// it does not end as a file does, if that is to be `explained`.
+/// Reads the manifest of a source. Messages call the source `label`. If `explained` is set, the error for an
+/// incomplete file says how it ends.
 fn read_part(
     source: Box<dyn ByteSource>,
     label: String,
@@ -224,7 +223,7 @@ fn read_part(
     part_of(source, found.map(|(frame, manifest)| (frame, manifest, None)), label)
 }
 
-/// A part of what was found in a source that `label` is the name of in messages.
+/// Makes a part from what was found in a source. Messages call the source `label`.
 fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(FilePart, Validated)> {
     let (frame, manifest, hash) = match found {
         Ok(found) => found,
@@ -239,8 +238,8 @@ fn part_of(source: Box<dyn ByteSource>, found: Found, label: String) -> Result<(
     Ok((part, manifest))
 }
 
-/// Bytes of memory that an open file takes beside its manifest: the index of names, the handles that C
-/// borrows, decoded sizes that are found later, and places that are sorted.
+/// The memory that an open file takes besides its manifest: the index of names, the handles that C borrows,
+/// decoded sizes that are found later, and offsets that are sorted.
 fn side_memory(manifest: &Manifest) -> u64 {
     let (objects, components) = (manifest.objects.len(), manifest.components.len());
     let handles = bytes_of::<usize>(objects.max(components)).saturating_add(bytes_of::<u32>(components));
@@ -248,22 +247,22 @@ fn side_memory(manifest: &Manifest) -> u64 {
     NameIndex::size(objects).saturating_add(handles).saturating_add(sizes)
 }
 
-/// Looks at one file, once more if somebody changes it meanwhile.
+/// Reads a file's manifest. If the file changes meanwhile, tries again.
 struct Looks<'l> {
     limits: &'l Limits,
     budget: &'l Budget,
-    /// The caller holds the lock of a writer.
+    /// Whether the caller holds the lock against other writers.
     is_writer: bool,
     count: u32,
 }
 
-/// What a look found: the hash of the manifest, too, if an append would clear the manifest.
+/// What a try found. It includes the hash of the manifest if an append would clear the manifest.
 type Found = Result<(Frame, Validated, Option<u64>)>;
 
 impl<'l> Looks<'l> {
-    /// If a file still changes after this many tries, the open fails.
+    /// If the file still changes after this many tries, the open fails.
     const MAX: u32 = 24;
-    /// From this look on there is a pause before each.
+    /// From this try on, there is a pause before each.
     const UNPAUSED: u32 = 4;
     const PAUSE: Duration = Duration::from_millis(1);
 
@@ -271,13 +270,13 @@ impl<'l> Looks<'l> {
         Looks { limits, budget, is_writer, count: 0 }
     }
 
-    /// Reads the manifest; none if the caller is to open the file once more, since it has changed meanwhile.
+    /// Reads the manifest. Returns `None` if the file changed meanwhile and the caller should open it again.
     fn look(&mut self, source: &dyn ByteSource) -> Option<Found> {
         self.count = self.count.saturating_add(1);
         let before = self.budget.held();
         let explained = Cell::new(false);
         let explain = |e| match has_changed(source) || self.has_writer(source) {
-            true => e, // it takes long, and would be of a file that is another one by then
+            true => e, // an explanation takes long, and the file may have changed again by then
             false => {
                 explained.set(true);
                 recovery::explain(source, self.limits, e)
@@ -297,13 +296,15 @@ impl<'l> Looks<'l> {
         };
         let is_broken = matches!(&found, Err(e) if matches!(e.cause(), Cause::Broken(_)));
         let has_writer = is_broken && self.has_writer(source);
-        // After the look for a writer: one that has ended since the file was read has changed it.
+        // Look at the file after looking for a writer: a writer that finished after the read has changed the
+        // file.
         let (changed, is_last) = (may_be_torn && has_changed(source), self.count >= Self::MAX);
         match found {
             Ok(_) if !changed || is_last => Some(found),
             Err(e) if has_writer => Some(Err(busy(&e, true))),
             Err(e) if changed && is_last => Some(Err(busy(&e, false))),
-            // What it ends in was read, and then its writer may have ended: once more shows that.
+            // Return an error about an unfinished file only after a second try: its writer may have finished
+            // after the first.
             Err(e) if !changed && (explained.get() || self.count > 1 || !is_unfinished(&e)) => Some(Err(e)),
             _ => {
                 self.budget.give_back(self.budget.held().saturating_sub(before));

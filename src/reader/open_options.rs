@@ -1,4 +1,4 @@
-//! How a file is opened.
+//! Options for opening a file.
 
 use crate::container::Limits;
 use crate::error::{try_format, Result};
@@ -8,80 +8,80 @@ use crate::threads::ThreadHooks;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How a file's bytes are reached.
+/// How a file's bytes are accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Mapped: bytes can be lent. The file must not be cut short while it is open.
+    /// The file is mapped, so bytes can be borrowed. It must not be truncated while it is open.
     #[default]
     Map,
-    /// Read on demand, never through a map.
+    /// Bytes are read on demand; the file is never mapped.
     Read,
-    /// Mapped where that can be done and the file is on this machine; else read on demand.
+    /// Mapped, if that is possible and the file is on this machine; else read on demand.
     Auto,
-    /// Mapped, and the caller may change the borrowed bytes: copy on write, invisible to others.
+    /// Mapped copy-on-write: the caller may change the borrowed bytes, and others do not see the changes.
     Private,
 }
 
-/// When the shards are opened that a file names: other files that have bytes of its objects.
+/// When to open shards: other files, listed in this one, that have bytes of its objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shards {
-    /// Each shard of a model when it is first read; those of a single file never.
+    /// A model opens each shard when it is first read. A single file opens none.
     #[default]
     OfModels,
-    /// Each when it is first read.
+    /// Each shard is opened when it is first read.
     OnUse,
-    /// All of them when the file is opened, which fails where one is missing.
+    /// All shards are opened with the file. If one is missing, the open fails.
     AtOpen,
-    /// Never: what is in them is listed, and not read.
+    /// Shards are not opened. Their objects are listed but cannot be read.
     Never,
 }
 
 /// How to open a file.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// How the bytes are reached.
+    /// How the bytes are accessed.
     pub mode: Mode,
-    /// Also refuse what a lenient reader may pass over.
+    /// Reject what is otherwise accepted, such as unknown dtypes.
     pub strict: bool,
     /// Largest manifest, in bytes.
     pub max_manifest_size: u64,
-    /// Largest decoded size of one compressed component, in bytes; none for the default, which is
-    /// 1 GiB or 256 times the stored size, whichever is more.
+    /// The largest decoded size of one compressed component, in bytes. `None` for the default: 1 GiB or 256
+    /// times the stored size, whichever is more.
     pub max_decoded_size: Option<u64>,
-    /// Most objects.
+    /// The largest number of objects.
     pub max_objects: u64,
-    /// Most memory that opening the file may take, in bytes; none for the default, which is 256 MiB or
-    /// 16 times the manifest, whichever is more.
+    /// The most memory that opening the file may take, in bytes. `None` for the default: 256 MiB or 16 times
+    /// the manifest, whichever is more.
     pub max_memory: Option<u64>,
-    /// What will be done with the bytes.
+    /// How the bytes will be used.
     pub advice: Advice,
-    /// Threads for a large component that is read by one call; 0 where the library is to say.
+    /// The number of threads for a call that reads a large component; 0 lets the library decide.
     pub threads: usize,
-    /// What is called on each thread that is started for the file.
+    /// Hooks that each thread calls that is started for the file.
     pub thread_hooks: ThreadHooks,
-    /// Where memory for decoded bytes that are handed out comes from; none for the library's own.
+    /// Allocates memory for decoded bytes that callers get. `None` for the library's own allocator.
     pub allocator: Option<HostAllocator>,
-    /// What may be opened: the bits of containers
+    /// Which containers may be opened, as a set of bits
     /// ([`Container::bit`](crate::model::manifest::Container::bit)); 0 for all.
     pub containers: u32,
-    /// What messages call the file; none for its path or how it is opened.
+    /// The name of the file in messages. `None` for its path, or a description of how it is opened.
     pub name: Option<String>,
-    /// When shards are opened.
+    /// When to open shards.
     pub shards: Shards,
-    /// The folder that shards are in; none for the one of the file that names them.
+    /// The folder with the shards; `None` for the folder of the file that lists them.
     pub shard_folder: Option<PathBuf>,
-    /// Whether bytes that follow the end of a file's content are passed over.
+    /// Whether to accept bytes after the end of the file's content.
     pub allow_trailing: bool,
     /// Open only the file at the path, even if it is a part of a model.
     pub part: bool,
-    /// Include tensors that the files of a model hold and its index does not name.
+    /// Include tensors that the files of a model have and its index does not name.
     pub include_unlisted: bool,
     /// Show the tensors of a quantized weight as one object.
     pub combine_quantized: bool,
 }
 
 impl OpenOptions {
-    /// What a file may claim.
+    /// The limits for what a file may declare.
     pub(super) fn limits(&self) -> Limits {
         Limits {
             manifest_size: self.max_manifest_size.min(u64::from(u32::MAX)),
@@ -92,7 +92,7 @@ impl OpenOptions {
         }
     }
 
-    /// What messages call the file.
+    /// The file's name in messages.
     pub(super) fn label(&self, otherwise: fmt::Arguments<'_>) -> Result<String> {
         match &self.name {
             Some(name) => try_format(format_args!("{name}")),
@@ -100,7 +100,7 @@ impl OpenOptions {
         }
     }
 
-    /// What messages call the file at `path`. Nearly every path is a text, which takes no formatting.
+    /// The name in messages of the file at `path`. Almost every path is UTF-8 and needs no formatting.
     #[inline]
     pub(super) fn label_at(&self, path: &Path) -> Result<String> {
         match path.to_str().filter(|_| self.name.is_none()) {

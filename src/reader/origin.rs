@@ -1,23 +1,23 @@
-//! What a file of another container says beside objects and attributes, and where a `.zt` file notes it.
+//! What a file of another container declares besides objects and attributes, and how a `.zt` file stores it.
 
 use super::file::File;
 use crate::container::{self, OriginOf};
 use crate::error::{fail, Result};
 use crate::model::value::{Attributes, OwnedValue, Value};
 
-/// The part of a note that describes only keys. The rest has offsets in the file.
+/// The part of the value that only describes keys. The rest has offsets in the file.
 const OF_KEYS: [&str; 4] = ["container", "version", "byte_order", "keys"];
 
 impl File {
-    /// The attribute of a `.zt` file that says what it was made from, so that converting back gives the same
-    /// file.
+    /// The attribute of a `.zt` file that describes the file it was made from, so that converting back gives
+    /// the same file.
     pub const ORIGIN: &'static str = "ztensor.origin";
 
-    /// Under this key that attribute says of how many files it speaks, where these were written as one model.
+    /// A key of that attribute. If several files were written as one model, it gives their number.
     pub const ORIGIN_PARTS: &'static str = "parts";
 
     /// The value of that attribute. For a file of another container, it is the value that a copy would get,
-    /// if there is any. For a model it comes from the first file.
+    /// if any. For a model, it comes from the first file.
     pub fn origin(&self) -> Result<Option<OwnedValue>> {
         if let Some(said) = self.own_origin()? {
             return Ok(Some(said));
@@ -45,7 +45,7 @@ impl File {
         kept.map(Some)
     }
 
-    /// What the container of the first file says beside objects and attributes.
+    /// What the container of the first file declares besides objects and attributes.
     fn own_origin(&self) -> Result<Option<OwnedValue>> {
         let part = &self.parts.first;
         let read = |offset, dst: &mut [u8]| part.source().read_at(offset, dst);
@@ -54,7 +54,7 @@ impl File {
         container::origin(&of).map_err(|e| part.named(e))
     }
 
-    /// All attributes of a copy of the file: its own, and the note about its origin.
+    /// All attributes of a copy of the file: the file's own, and the origin attribute.
     pub fn attributes_to_copy(&self) -> Result<Attributes> {
         let mut attributes = Attributes::of(self.attributes())?;
         let is_noted = attributes.get(Self::ORIGIN).is_some();
@@ -77,8 +77,9 @@ impl File {
         Ok(attributes)
     }
 
-    /// The keys of its attributes that speak of its first file alone, and are not to be copied: which file of
-    /// a model that is. Files that were written as one model have the attributes of the whole in the first.
+    /// The keys of attributes that describe only the first file of a model, such as the file's number. They
+    /// are not copied. Files that were written as one model have the whole model's attributes in the first
+    /// file.
     pub fn part_keys(&self) -> &'static [&'static str] {
         match self.is_of_all(self.attributes().and_then(|map| map.get(Self::ORIGIN))) {
             true => &[],
@@ -86,7 +87,7 @@ impl File {
         }
     }
 
-    /// Whether a note, or the lack of one, matches the number of these files.
+    /// Whether the noted number of files, or its absence, agrees with the number of these files.
     fn is_of_all(&self, noted: Option<Value<'_>>) -> bool {
         let parts = noted.and_then(|noted| noted.get(Self::ORIGIN_PARTS)?.as_u64()).unwrap_or(1);
         parts == self.manifest_count() as u64

@@ -1,5 +1,5 @@
-//! Components whose pages are their own: the system can be told to give these back, and nothing else goes
-//! with them.
+//! Finds components that share no page with anything else. The system can be told to release their pages
+//! without side effects.
 
 use super::parts::FilePart;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::model::sort::sort;
 use crate::source::pages::Pages;
 
 impl FilePart {
-    /// Marks the components that share no page; none, where they may be views of the same bytes.
+    /// Marks the components that share no page. If components may be views of the same bytes, marks none.
     pub(super) fn mark_page_exclusive(&self, components: &mut [Component]) -> Result<()> {
         match self.capabilities().has_views() {
             true => Ok(()),
@@ -18,7 +18,7 @@ impl FilePart {
     }
 }
 
-/// Marks the components whose pages hold no byte of another component, nor of what the file is part of.
+/// Marks the components whose pages have no byte of another component or of the rest of the file.
 fn mark(components: &mut [Component], pages: &Pages) -> Result<()> {
     let page_end = |c: &Component| pages.border_after(c.end());
     let candidate = |c: &Component| pages.is_border(c.offset) && has_bytes(c) && pages.is_own_up_to(c.end());
@@ -38,19 +38,20 @@ fn mark(components: &mut [Component], pages: &Pages) -> Result<()> {
     for component in components.iter_mut().filter(|c| candidate(c)) {
         let here = starts.partition_point(|s| *s < component.offset);
         let sharers = starts.get(here..).unwrap_or_default();
-        // The component itself, and all with identical ranges, which also share.
+        // Finds the component itself, and components with an identical range, which share its pages.
         let within = sharers.iter().take_while(|s| **s < page_end(component)).take(2).count();
         component.set_page_exclusive(within == 1);
     }
     Ok(())
 }
 
-/// Whether it has bytes in this file: what else is in the pages of a shard is not known.
+/// Whether it has bytes in this file. What else is in the pages of a shard is unknown.
 fn has_bytes(component: &Component) -> bool {
     component.stored_size > 0 && !component.is_in_shard()
 }
 
-/// Whether no two components share a page, where a bit for each page takes no more memory than sorting.
+/// Whether no two components share a page. Returns false without checking if one bit for each page takes more
+/// memory than sorting.
 fn have_pages_of_their_own(components: &[Component], pages: &Pages) -> bool {
     let numbers = |c: &Component| pages.numbers(c.offset..c.end());
     let with_bytes = || components.iter().filter(|c| has_bytes(c));
@@ -60,7 +61,7 @@ fn have_pages_of_their_own(components: &[Component], pages: &Pages) -> bool {
     with_bytes().map(numbers).all(|pages| map.take(pages.start, pages.end))
 }
 
-/// Marks them if every component begins after the one before it, as writers have them; else false.
+/// Marks the components if each one begins after the one before, as writers place them; else returns false.
 fn mark_in_order(
     components: &mut [Component],
     candidate: impl Fn(&Component) -> bool,
@@ -83,7 +84,7 @@ mod tests {
     use crate::model::text::TextArena;
     use crate::source::{file::FileSource, ByteSource};
 
-    /// Components with exclusive pages, computed byte by byte.
+    /// Which components have exclusive pages, computed byte by byte.
     fn alone(placed: &[(u64, u64)], base: u64, limit: u64, page: u64) -> Vec<bool> {
         let of = |(offset, size): (u64, u64)| (base + offset) / page..(base + offset + size).div_ceil(page);
         let is_alone = |n: usize| {

@@ -1,4 +1,4 @@
-//! The files that an open [`super::File`] consists of: one, or the parts of a model.
+//! The files of an open [`super::File`]: a single one, or the parts of a model.
 
 use super::input::ReadEnds;
 use super::lazy_shard::{LazyShard, OpenedFile};
@@ -15,29 +15,30 @@ use std::sync::OnceLock;
 
 /// One of the files.
 pub struct FilePart {
-    /// As it was opened; of a shard what the table of shards says of it, and where it is looked for first.
+    /// The open file. For a shard that is not open: what the table of shards says about it, and the path that
+    /// is tried first.
     pub(super) file: OpenedFile,
-    /// As its manifest says it.
+    /// The container that its manifest declares.
     pub(super) container: Container,
-    /// Its version, among the texts of the joint manifest.
+    /// Its version, as a text of the joint manifest.
     pub(super) version: Option<TextId>,
-    /// How its file was when a call found that it has not only grown by an append.
+    /// The state of the file when a call found that it was changed by something else than an append.
     pub(super) refused: Mutex<Option<Change>>,
-    /// [`Identity::manifest_hash`], once it is known.
+    /// The [`Identity::manifest_hash`], once it is known.
     manifest_hash: OnceLock<u64>,
-    /// Its objects and its components among those of all parts.
+    /// The positions of its objects and components among those of all parts.
     pub(super) objects: Range<usize>,
     pub(super) components: Range<usize>,
-    /// Where bytes are of objects that are not shown.
+    /// The bytes of objects that are not shown.
     pub(super) hidden: Vec<Range<u64>>,
-    /// The shards that its manifest names, among those of all parts.
+    /// The positions of its shards among those of all parts.
     pub(super) shards: Range<usize>,
-    /// What opens it, if it is a shard.
+    /// Opens it, if it is a shard.
     pub(super) lazy_shard: Option<Box<LazyShard>>,
 }
 
-/// All of them: those whose manifests are read, then their shards. The first is kept by itself, so that a
-/// single file is reached without a look into a list.
+/// All parts: first those with a manifest that was read, then their shards. The first part is separate, so
+/// that a single file needs no list.
 pub struct Parts {
     pub(super) first: FilePart,
     others: Vec<FilePart>,
@@ -69,13 +70,13 @@ impl FilePart {
         }
     }
 
-    /// The file as it was opened, or what is known of a shard that is not open.
+    /// The open file, or what is known about a shard that is not open.
     #[inline]
     fn file(&self) -> &OpenedFile {
         self.lazy_shard.as_ref().and_then(|shard| shard.opened()).unwrap_or(&self.file)
     }
 
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.file.frame.file_size
     }
@@ -90,31 +91,31 @@ impl FilePart {
         container::capabilities(self.container)
     }
 
-    /// The path that it was opened by, in the platform's encoding, with a NUL behind it; of a shard that is
-    /// not open, the one where it is looked for first.
+    /// The path of the file, in the platform's encoding, with a NUL at the end. For a shard that is not open,
+    /// the path that is tried first.
     pub fn path(&self) -> Option<&[u8]> {
         Some(self.file().path.as_slice()).filter(|path| !path.is_empty())
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub fn label(&self) -> &str {
         &self.file().label
     }
 
-    /// Whether the byte at `offset` is in the page cache; none where that is not known.
+    /// Whether the byte at `offset` is in the page cache; `None` if that is unknown.
     pub fn is_resident(&self, offset: u64) -> Option<bool> {
         self.source().page_cache()?.resident(offset)
     }
 
-    /// All bytes of the file, where they can be lent.
+    /// All bytes of the file, if they can be borrowed.
     pub fn borrow(&self) -> Result<&[u8]> {
         let bytes = self.source().borrow(0..self.size());
         let why = || fail!(NotMappable, "its bytes cannot be lent: the file is neither mapped nor in memory");
         bytes.ok_or_else(|| self.named(why()))
     }
 
-    /// Its identity, as it was when it was opened. Reads the manifest, where an append would not have cleared
-    /// it.
+    /// Its identity when it was opened. Reads the manifest, unless its hash was kept because an append would
+    /// clear it.
     pub fn identity(&self) -> Result<Identity> {
         let manifest_hash = self.find_manifest_hash().map_err(|e| self.named(e))?;
         let OpenedFile { frame, modified, .. } = self.file();
@@ -136,8 +137,8 @@ impl FilePart {
         self.manifest_hash = hash.map(OnceLock::from).unwrap_or_default();
     }
 
-    /// The place of the record of an append that is under way and keeps this file unchanged; empty without
-    /// one.
+    /// The range of the record of a running append that does not change this file's content. Empty if no
+    /// append is running.
     pub(super) fn record_of_append(&self) -> Result<Range<u64>> {
         if self.source().page_cache().is_none() || self.capabilities().old_ends_stay {
             return Ok(0..0);
@@ -148,8 +149,8 @@ impl FilePart {
         Ok(start..if keeps { start.saturating_add(AppendRecord::SIZE as u64) } else { start })
     }
 
-    /// Whether it ends at its old end as it did when it was opened. Reads the manifest or the hash that the
-    /// file has of it.
+    /// Whether the manifest at the old end is still the same as when the file was opened. Reads the manifest,
+    /// or its hash if the file gives it.
     pub(super) fn has_its_end(&self) -> Result<bool> {
         let (source, frame) = (self.source(), self.frame());
         match frame.manifest_hash {
@@ -163,22 +164,22 @@ impl FilePart {
         }
     }
 
-    /// Whether its bytes can be had: it is no shard that was not opened.
+    /// Whether its bytes can be read: it is not a shard that was not opened.
     pub fn is_open(&self) -> bool {
         self.lazy_shard.as_ref().is_none_or(|shard| shard.opened().is_some())
     }
 
-    /// Where its bytes come from; none can be had of a shard that is not open.
+    /// The source of its bytes. For a shard that is not open, it has no bytes.
     pub(crate) fn source(&self) -> &dyn ByteSource {
         self.file().source.as_ref()
     }
 
-    /// Where the manifest stands and how the file is framed.
+    /// The position of the manifest, and how the file is framed.
     pub(crate) fn frame(&self) -> &Frame {
         &self.file().frame
     }
 
-    /// What is wrong with an object of a name that another one has; nothing, where its container has such.
+    /// The error for an object whose name another one has; Ok if its container allows that.
     pub(super) fn duplicate(&self, manifest: &Manifest, object: usize) -> Result<()> {
         let name = manifest.objects.get(object).map(|object| manifest.texts.get_bytes(object.name));
         let name = Quoted(name.unwrap_or_default());
@@ -188,7 +189,7 @@ impl FilePart {
         }
     }
 
-    /// An error, with the words that name it.
+    /// Adds the name of the file to an error.
     #[cold]
     pub(super) fn named(&self, error: Error) -> Error {
         let error = self.capabilities().with_own_rule(error);
@@ -205,7 +206,7 @@ impl Parts {
         Parts { first: part, others: Vec::new(), shard_count: 0, positions: None }
     }
 
-    /// The parts of a model.
+    /// Makes the parts of a model.
     pub fn all(parts: impl ExactSizeIterator<Item = FilePart>) -> Result<Parts> {
         let mut parts = parts;
         let first = parts.next().ok_or_else(|| fail!(Internal, "a model of no parts"))?;
@@ -229,12 +230,12 @@ impl Parts {
         }
     }
 
-    /// Makes room for shards.
+    /// Reserves memory for shards.
     pub fn reserve(&mut self, shards: usize) -> Result<()> {
         Ok(self.others.try_reserve_exact(shards)?)
     }
 
-    /// Adds a shard, the next one of the joint manifest; [`Parts::reserve`] was called for it.
+    /// Adds a shard: the next one of the joint manifest. [`Parts::reserve`] has reserved memory for it.
     pub fn push(&mut self, shard: FilePart) {
         let (objects, components) = self.ends();
         let shard = FilePart { objects: objects..objects, components: components..components, ..shard };
@@ -242,28 +243,28 @@ impl Parts {
         self.shard_count = self.shard_count.saturating_add(1);
     }
 
-    /// Objects and components of all of them.
+    /// The number of objects and of components of all parts so far.
     fn ends(&self) -> (usize, usize) {
         let last = self.others.last().unwrap_or(&self.first);
         (last.objects.end, last.components.end)
     }
 
-    /// How many there are.
+    /// The number of parts.
     pub fn count(&self) -> usize {
         self.others.len().saturating_add(1)
     }
 
-    /// How many have a manifest that was read: all but shards.
+    /// The number of parts with a manifest that was read: all but shards.
     pub fn manifest_count(&self) -> usize {
         self.count().saturating_sub(self.shard_count)
     }
 
-    /// The number of a shard.
+    /// The number of the part that is this shard.
     pub fn number_of_shard(&self, at: Position) -> usize {
         self.manifest_count().saturating_add(at.index())
     }
 
-    /// The one at `index`.
+    /// The part at `index`.
     pub fn get(&self, index: usize) -> Option<&FilePart> {
         match index.checked_sub(1) {
             None => Some(&self.first),
@@ -271,12 +272,12 @@ impl Parts {
         }
     }
 
-    /// All, in their order.
+    /// All parts, in order.
     pub fn iter(&self) -> impl Iterator<Item = &FilePart> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The one whose manifest has a component.
+    /// The part whose manifest has this component.
     #[inline(always)]
     pub fn of_component(&self, index: usize) -> &FilePart {
         let index = self.former_component(index);
@@ -298,7 +299,7 @@ impl Parts {
         }
     }
 
-    /// The number of the one that has the bytes of a component.
+    /// The number of the part that has the bytes of this component.
     pub fn number_of_component(&self, manifest: &Manifest, index: usize) -> usize {
         let entry = manifest.components.get(index).filter(|entry| entry.is_in_shard());
         match entry.and_then(|entry| manifest.rare(entry).shard) {
@@ -332,7 +333,7 @@ impl Parts {
         self.others.get(at).map_or(&self.first, |part| part)
     }
 
-    /// What is wrong with two objects of one name; nothing, where they are in one file that may have such.
+    /// The error for two objects with the same name; Ok if they are in one file that may have such objects.
     pub fn duplicate(&self, manifest: &Manifest, one: usize, other: usize) -> Result<()> {
         let (first, second) = (self.of_object(one), self.of_object(other));
         if std::ptr::eq(first, second) {
@@ -344,12 +345,12 @@ impl Parts {
         Err(broken!(Rule::NameDuplicate, "object {name} is in two parts: {first} and {second}"))
     }
 
-    /// The part of a source.
+    /// The part with this source.
     pub fn of_source(&self, source: &dyn ByteSource) -> &FilePart {
         self.iter().find(|part| std::ptr::addr_eq(part.source(), source)).unwrap_or(&self.first)
     }
 
-    /// How all of them are reached that are open from the start.
+    /// How the parts that are open from the start are accessed.
     pub fn mode(&self) -> Mode {
         let first = Mode::of(self.first.source());
         match self.iter().take(self.manifest_count()).all(|part| Mode::of(part.source()) == first) {

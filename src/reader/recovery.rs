@@ -1,15 +1,16 @@
-//! Finds where a file that has no valid footer ended before: an append was killed, or is under way.
+//! Finds where a file without a valid footer ended earlier. Such a file has an append that was killed or is
+//! running.
 //!
 //! An append of this library writes an [`AppendRecord`] into the file's head, which appended bytes cannot
-//! reach. If there is a record, it decides, and the end of the file does not matter. Files without a record
-//! (cut short, or left by writers that keep none) are searched for places where a complete file could end.
-//! Such a place may be inside the data, which an attacker may have chosen. So a place is the answer only if
-//! it is the only one in the file, and all bytes that its manifest does not use are zero. In every other case
-//! the caller decides. Some containers keep every old end when they are appended to. They have no record, and
-//! the last place is the answer.
+//! reach. If there is a record, it decides, whatever the last bytes are. Files without a record (truncated,
+//! or from writers that write none) are searched for positions where a complete file could end. Such a
+//! position may be inside data that an attacker chose. It is accepted only if it is the only one in the file,
+//! and all bytes that its manifest does not use are zero. In every other case, the caller has to decide. Some
+//! containers keep every old end when they are appended to. They have no record, and the last position is
+//! accepted.
 //!
-//! Whether the bytes before such a place are one CBOR map is checked without decoding: only the heads of
-//! items are read, up to the first one that cannot belong to it.
+//! Whether the bytes before such a position are one CBOR map is checked without decoding. Only the heads of
+//! items are read, up to the first one that cannot belong to the map.
 
 use super::index::NameIndex;
 use super::manifest;
@@ -21,23 +22,23 @@ use crate::source::{for_each_chunk, ByteSource, READ_CHUNK};
 use std::fmt;
 use std::ops::Range;
 
-/// A place where a whole file could end.
+/// A position where a complete file could end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The position behind its footer.
+    /// The offset just after the footer.
     pub end: u64,
-    /// Objects of the file that ends there.
+    /// How many objects the file that ends there has.
     pub objects: u64,
 }
 
-/// How far back from the end of a file an open looks. A repair looks everywhere.
+/// How far back from the end of a file an open searches. A repair searches the whole file.
 const SEARCH_LIMIT: u64 = 256 << 20;
 
-/// Whether a failure can come from a broken tail. Either there is no footer, or the last bytes happen to be
-/// the footer's magic without a valid size or manifest before them.
+/// Whether a failure can come from a broken tail: there is no footer, or the last bytes happen to be the
+/// footer's magic without a valid size or manifest before them.
 fn is_tail_error(error: &Error) -> bool {
     match error.cause() {
-        Cause::Limit => true, // the manifest size may be no size
+        Cause::Limit => true, // the last bytes may not be a manifest size at all
         Cause::Broken(rule) => matches!(
             rule,
             Rule::FooterMagic
@@ -61,7 +62,7 @@ fn is_tail_error(error: &Error) -> bool {
     }
 }
 
-/// Adds to a failure to open a file what is known of where it ended before.
+/// Adds to a failure to open a file where the file ended earlier, if that can be found.
 pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error {
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits).err().unwrap_or(error);
@@ -83,11 +84,11 @@ pub fn explain(source: &dyn ByteSource, limits: &Limits, error: Error) -> Error 
             Err(e) => e,
         },
         Ok(search) => search.ambiguous("zt_repair looks for more further in front"),
-        Err(e) => e, // a whole file may end where it could not be read
+        Err(e) => e, // the part that could not be read may be the end of a complete file
     }
 }
 
-/// Where a file that `error` keeps from opening is to be cut.
+/// Where to cut a file that cannot be opened because of `error`.
 pub fn last_valid_end(source: &dyn ByteSource, limits: &Limits, error: Error) -> Result<Location> {
     if error.rule() == Some(Rule::UnfinishedAppend) {
         return recorded_end(source, limits)?.ok_or(error);
@@ -113,7 +114,8 @@ pub fn record_of(source: &dyn ByteSource) -> Result<Option<AppendRecord>> {
     Ok(AppendRecord::find(&head))
 }
 
-/// Where a file with an append record ended before, checked to be whole up to there; none without a record.
+/// Where a file with an append record ended before the append, checked to be complete up to there. `None`
+/// without a record.
 pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<Location>> {
     let Some(AppendRecord { tail, tail_crc }) = record_of(source)? else { return Ok(None) };
     let mismatch = |why: fmt::Arguments<'_>| {
@@ -149,20 +151,20 @@ pub fn recorded_end(source: &dyn ByteSource, limits: &Limits) -> Result<Option<L
     Ok(Some(Location { end: tail.end, objects: manifest.objects.len() as u64 }))
 }
 
-/// Places where a whole file ends.
+/// Positions where a complete file could end.
 struct Search {
-    /// The first few of them, for messages.
+    /// The first few positions, for messages.
     first: Vec<Location>,
     last: Option<Location>,
-    /// Whether the last one is the answer, however many there are.
+    /// Whether the last position is accepted even if there are several.
     last_wins: bool,
     count: u64,
-    /// Whether everything that looks like an end was looked at.
+    /// Whether the search has examined every position that looks like an end.
     is_complete: bool,
 }
 
 impl Search {
-    /// How many places a message lists.
+    /// The most positions in a message.
     const MAX_LISTED: usize = 8;
 
     fn push(&mut self, location: Location) -> Result<()> {
@@ -175,7 +177,7 @@ impl Search {
         Ok(())
     }
 
-    /// The place that is the answer, or an error if there may be another.
+    /// The position that is accepted, or an error if another one may be right.
     fn decide(&self, source: &dyn ByteSource, limits: &Limits) -> Result<Location> {
         match self.first.as_slice() {
             _ if !self.is_complete => Err(self.ambiguous("more places look like an end than can be checked")),
@@ -212,14 +214,14 @@ impl fmt::Display for Search {
     }
 }
 
-/// Searches for places where a complete file ends, after `from` and before the end of `source`. The time is
-/// proportional to the file size for any content.
+/// Searches for positions where a complete file ends, after `from` and before the end of `source`. The time
+/// is proportional to the file size, whatever the content.
 fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search> {
     let mut search = Search { first: Vec::new(), last: None, last_wins: false, count: 0, is_complete: true };
     let size = source.size();
     let Some(ends) = end_search_of(source)? else { return Ok(search) };
     search.last_wins = ends.last_wins;
-    // What all candidates together may read.
+    // How much all candidates together may read.
     let mut budget = ByteBudget(size.saturating_mul(8).saturating_add(16 << 20));
     let mut buffer = zeroed(usize::try_from(size).unwrap_or(READ_CHUNK).min(READ_CHUNK))?;
     let mut start = from.max(HEADER_SIZE);
@@ -246,7 +248,7 @@ fn search(source: &dyn ByteSource, limits: &Limits, from: u64) -> Result<Search>
     Ok(search)
 }
 
-/// Whether a whole file ends with that manifest; the outer none if the budget ran out.
+/// Whether a complete file ends with that manifest. The outer `None` means that the budget ran out.
 fn whole_file_at(
     source: &dyn ByteSource,
     limits: &Limits,
@@ -256,7 +258,7 @@ fn whole_file_at(
     match is_one_map(source, manifest.clone(), budget)? {
         None => return Ok(None),
         Some(false) => return Ok(Some(None)),
-        // Decoding takes more than looking at heads.
+        // Decoding takes more than reading heads, so it costs twice as much.
         Some(true) if !budget.spend(manifest.end.saturating_sub(manifest.start).saturating_mul(2)) => {
             return Ok(None)
         }
@@ -269,7 +271,7 @@ fn whole_file_at(
     });
     match found {
         Ok(objects) => Ok(Some(Some(Location { end: prefix.size, objects }))),
-        // What could not be read may be the end.
+        // The part that could not be read may be the end.
         Err(e)
             if matches!(
                 e.cause(),
@@ -296,7 +298,7 @@ fn is_zero_between(source: &dyn ByteSource, limits: &Limits, location: &Location
     Ok(zero)
 }
 
-/// How to search for the ends of a file, by the container that its first bytes show.
+/// How to search for ends, by the container that the file's first bytes show.
 fn end_search_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> {
     let mut head = [0; HEADER_SIZE as usize];
     if source.size() < HEADER_SIZE {
@@ -306,8 +308,7 @@ fn end_search_of(source: &dyn ByteSource) -> Result<Option<&'static EndSearch>> 
     Ok(container::end_search(&head))
 }
 
-/// Checks that a file may be cut to `end`: that it is long enough, and that no append record says another
-/// end.
+/// Checks that a file may be cut to `end`: it is long enough, and no append record gives another end.
 pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<()> {
     let size = source.size();
     if end > size {
@@ -320,11 +321,11 @@ pub fn check_cut(source: &dyn ByteSource, limits: &Limits, end: u64) -> Result<(
             recorded.end
         )),
         Err(e) if e.cause() == Cause::Cancelled => Err(e),
-        _ => Ok(()), // a record that does not fit decides nothing
+        _ => Ok(()), // a record that does not fit the file is ignored
     }
 }
 
-/// The front of a source, as if the file ended there.
+/// The first bytes of a source, as if the file ended there.
 pub struct Prefix<'a> {
     pub source: &'a dyn ByteSource,
     pub size: u64,
@@ -344,11 +345,12 @@ impl ByteSource for Prefix<'_> {
     }
 }
 
-/// Bytes that may still be read. The file's content decides how much there is to read, so it is counted.
+/// How many bytes may still be read. The reads are limited because the file's content decides how many there
+/// are.
 pub(super) struct ByteBudget(pub u64);
 
 impl ByteBudget {
-    /// Takes `bytes` from the budget; false if they are more than is left.
+    /// Takes `bytes` from the budget. Returns false if less than that is left.
     pub fn spend(&mut self, bytes: u64) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(0);
@@ -356,10 +358,10 @@ impl ByteBudget {
     }
 }
 
-/// The deepest nesting of arrays and maps; attributes may have 64 levels.
+/// The deepest nesting of arrays and maps. Attributes may have 64 levels.
 const MAX_DEPTH: usize = 128;
 
-/// Whether `range` is exactly one well-formed map; none if the budget ran out.
+/// Whether `range` is exactly one well-formed map; `None` if the budget ran out.
 pub(super) fn is_one_map(
     source: &dyn ByteSource,
     range: Range<u64>,
@@ -367,7 +369,8 @@ pub(super) fn is_one_map(
 ) -> Result<Option<bool>> {
     let mut heads =
         Heads { source, position: range.start, end: range.end, window: Vec::new(), window_start: 0, budget };
-    let mut open: Vec<Option<u64>> = Vec::new(); // items left in each open array or map; none: until a break
+    // For each open array or map, the number of items left; `None` for indefinite length.
+    let mut open: Vec<Option<u64>> = Vec::new();
     open.try_reserve_exact(MAX_DEPTH)?;
     loop {
         let head = match heads.next()? {
@@ -390,7 +393,7 @@ pub(super) fn is_one_map(
             (BYTES | TEXT | MAP, None) => None,
             (TAG, Some(_)) => continue, // the tagged item follows
             (SIMPLE, None) => match open.pop() {
-                Some(None) => Some(0), // a break ends an array or a map, which is an item of the outer one
+                Some(None) => Some(0), // a break ends an array or map, which is one item of the outer one
                 _ => return Ok(Some(false)),
             },
             (_, Some(_)) => Some(0),
@@ -403,7 +406,7 @@ pub(super) fn is_one_map(
             open.push(items); // within what was reserved
             continue;
         }
-        // An item is complete, and perhaps the arrays and maps that end with it.
+        // An item is complete. Close the arrays and maps that end with it.
         while let Some(Some(left)) = open.last_mut() {
             *left = left.saturating_sub(1);
             if *left > 0 {
@@ -426,7 +429,7 @@ const SIMPLE: u8 = 7;
 
 struct Head {
     major: u8,
-    /// None for an indefinite length, or the break that ends one.
+    /// `None` for an indefinite length, or for a break.
     argument: Option<u64>,
 }
 
@@ -436,7 +439,7 @@ enum Next {
     OverBudget,
 }
 
-/// Heads, read through a window that grows from little: most of what looks like a map is not a map.
+/// Reads heads through a window that starts small: most candidates for a map are not maps.
 struct Heads<'a> {
     source: &'a dyn ByteSource,
     position: u64,
@@ -461,7 +464,7 @@ impl Heads<'_> {
     }
 
     fn next(&mut self) -> Result<Next> {
-        /// The largest head, in bytes.
+        /// The size of the largest head, in bytes.
         const MAX_HEAD_SIZE: u64 = 9;
         let left = self.end.saturating_sub(self.position);
         let in_window = self.position.checked_sub(self.window_start);

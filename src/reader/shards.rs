@@ -1,4 +1,4 @@
-//! The shards of an open file: where they are looked for, and when they are opened.
+//! The shards of an open file: where they are searched, and when they are opened.
 
 use super::file::File;
 use super::lazy_shard::{ExpectedShard, LazyShard, OpenedFile};
@@ -17,15 +17,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What opens shards.
+/// The store that opens shards.
 pub enum ShardStore<'s> {
-    /// For as long as the file is open.
+    /// Available as long as the file is open.
     Kept(Box<dyn Store + Send>),
-    /// Only while the file is being opened.
+    /// Available only while the file is being opened.
     Borrowed(&'s dyn Store),
 }
 
-/// Makes a part of each shard; `path_of` is the path of a part that has a manifest, in `store`.
+/// Makes a part for each shard. `path_of` returns the path in `store` of a part that has a manifest.
 #[inline(never)] // its stack frame is gone before the next step
 pub fn add_shards<'p>(
     store: &dyn Store,
@@ -72,7 +72,7 @@ pub fn add_shards<'p>(
     Ok(())
 }
 
-/// The path of a file and, if that is a symbolic link, what it leads to if links are followed.
+/// The path of a file. If it is a symbolic link and links are followed, also the link's target.
 fn places(store: &dyn Store, root: &Path, follows_links: bool) -> Result<Vec<PathBuf>> {
     let (mut places, mut next) = (Vec::new(), Some(path::copy(root)?));
     while let Some(place) = next.take() {
@@ -85,8 +85,8 @@ fn places(store: &dyn Store, root: &Path, follows_links: bool) -> Result<Vec<Pat
     Ok(places)
 }
 
-/// Where a shard is looked for: beside the first of `roots` beside which it is, else beside the first of
-/// them. None if there are no roots.
+/// The path of a shard: in the folder of the first of `roots` where it exists, else in the folder of the
+/// first root. `None` if there are no roots.
 fn find_path(
     store: &dyn Store,
     roots: &[PathBuf],
@@ -99,18 +99,18 @@ fn find_path(
         match store.has(&path) {
             Ok(true) => return Ok(Some(path)),
             Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            _ => {} // whoever opens the shard says why it cannot be
+            _ => {} // opening the shard reports the error
         }
     }
     shard_path(first, name, folder).map(Some)
 }
 
-/// `STEM-NAME.zt` beside the file that names it, or in another folder.
+/// The path `STEM-NAME.zt` in the folder of the file that lists the shard, or in another folder.
 fn shard_path(root: &Path, name: &str, folder: Option<&Path>) -> Result<PathBuf> {
     let mut file = PathBuf::new();
     let stem = root.file_stem().unwrap_or(OsStr::new(""));
     file.try_reserve(stem.len().saturating_add(name.len()).saturating_add(4))?;
-    let text = file.as_mut_os_string(); // what is pushed fits what was reserved
+    let text = file.as_mut_os_string(); // pushes stay within what was reserved
     text.push(stem);
     text.push("-");
     text.push(name);
@@ -119,14 +119,14 @@ fn shard_path(root: &Path, name: &str, folder: Option<&Path>) -> Result<PathBuf>
 }
 
 impl Parts {
-    /// A shard.
+    /// The part that is this shard.
     fn shard_at(&self, at: Position) -> Option<&FilePart> {
         self.get(self.number_of_shard(at))
     }
 }
 
 impl File {
-    /// The file that has the bytes of a component that is in a shard; it is opened if it is not.
+    /// The file with the bytes of a component that is in a shard. Opens the shard if it is not open.
     #[inline(never)] // only a read that opens a shard pays for that stack frame
     pub(super) fn shard_source(&self, component: &Component) -> Result<&dyn ByteSource> {
         let at = self.manifest.rare(component).shard;
@@ -136,7 +136,7 @@ impl File {
         Ok(part.source())
     }
 
-    /// Opens one of its files if it is a shard that is not open.
+    /// Opens this part if it is a shard that is not open.
     pub fn open_part(&self, index: usize) -> Result<()> {
         match self.part(index) {
             Some(part) => self.open_shard(part).map_err(|e| self.in_shard(part, e)),
@@ -159,13 +159,13 @@ impl File {
             container: part.container(),
         };
         if lazy_shard.open(store, &expected, &self.shards)? {
-            // Advice may start threads, whose hooks run under no lock of ours.
+            // The advice may start threads. Their hooks must not run while we hold a lock.
             self.advise_whole(part.source(), expected.size, self.shards.advice)?;
         }
         Ok(())
     }
 
-    /// Takes what opens its shards, and opens them where that has to be done now.
+    /// Sets the store for its shards, and opens the shards now if the options say so.
     #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn open_shards(&mut self, opener: ShardStore<'_>, options: &OpenOptions) -> Result<()> {
         let at_once = options.shards == Shards::AtOpen;
@@ -182,7 +182,8 @@ impl File {
         }
     }
 
-    /// Opens all. Failures are reported now if they `are_reported`, else when a shard is read.
+    /// Opens all shards. If `are_reported` is set, a failure is returned now; else it is returned when the
+    /// shard is read.
     fn open_all_shards(&self, store: &dyn Store, are_reported: bool, options: &OpenOptions) -> Result<()> {
         let count = self.manifest.shards.len();
         let threads = threads_to_open(store, options.threads, count);
@@ -192,7 +193,7 @@ impl File {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = self.part(at) else { return };
             if are_reported && at > failed_at.load(Ordering::Relaxed) {
-                return; // those before are taken by somebody, who opens them
+                return; // threads work on all shards before this one
             }
             if let (Err(e), Some(lazy_shard)) = (self.open_shard_by(Some(store), part), &part.lazy_shard) {
                 failed_at.fetch_min(at, Ordering::Relaxed);
@@ -213,12 +214,12 @@ impl File {
         self.manifest.shard(component).map(|shard| self.manifest.texts.get(shard.name))
     }
 
-    /// What the table of shards says of one of its files, if that is a shard.
+    /// The entry of a part in the table of shards, if it is a shard.
     fn shard_entry(&self, part: &FilePart) -> Option<&Shard> {
         self.manifest.shards.get(part.lazy_shard.as_ref()?.at.index())
     }
 
-    /// An error of one of its files, named by the file and, of a shard, what the table of shards calls it.
+    /// Adds the name of the part to an error. For a shard, also its name in the table of shards.
     #[cold]
     fn in_shard(&self, part: &FilePart, error: Error) -> Error {
         match self.shard_entry(part).map(|entry| self.manifest.texts.get_bytes(entry.name)) {
@@ -227,7 +228,7 @@ impl File {
         }
     }
 
-    /// Gives `body` all bytes of its first file, front to back; how many there are.
+    /// Calls `body` with all bytes of its first part, front to back. Returns how many there are.
     pub(crate) fn for_each_byte(&self, body: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<u64> {
         let part = &self.parts.first;
         let outcome = for_each_chunk(part.source(), 0..part.size(), body);
@@ -235,8 +236,8 @@ impl File {
         Ok(part.size())
     }
 
-    /// Compares all bytes of a shard with the digest that the table of shards has; false where its algorithm
-    /// is unknown. `step` is called with the bytes that were looked at.
+    /// Compares all bytes of a shard with the digest in the table of shards. Returns false if the digest's
+    /// algorithm is unknown. `step` is called with the number of bytes that were read.
     #[inline(never)] // its stack frame is gone before the next step
     pub(super) fn verify_shard(
         &self,
@@ -258,7 +259,7 @@ impl File {
             })
         });
         if let Some(stopped) = stopped {
-            return Err(stopped); // says by itself what was stopped
+            return Err(stopped); // this error already says what was stopped
         }
         read.map_err(named)?;
         match hasher.finish() {

@@ -1,5 +1,5 @@
-//! Components that share the same bytes of the file, as tied weights do, and what is known of these bytes, so
-//! that they are read and checked once: a file may name the same bytes a million times.
+//! Components that share the same bytes of the file, such as tied weights, and what is known about these
+//! bytes. With this, they are read and checked only once. A file may use the same bytes a million times.
 
 use crate::digest::Digest;
 use crate::error::{Error, Result};
@@ -15,15 +15,15 @@ use std::sync::OnceLock;
 /// Which components share their bytes.
 #[derive(Default)]
 pub(super) struct Aliases {
-    /// For each component the number of its range, from 1, if several components share it; 0 if not. Empty if
-    /// no two components share a range.
+    /// For each component, the number of its shared range, counted from 1; 0 if it shares none. Empty if no
+    /// components share a range.
     ranges: Vec<u32>,
     count: usize,
 }
 
 impl Aliases {
-    /// Finds them; `part_of` is the number of the file that a component is in. Takes `n log n` comparisons,
-    /// or `n` if the components are in the order of their offsets.
+    /// Finds the shared ranges. `part_of` returns the number of the part that has a component's bytes. Takes
+    /// `n log n` comparisons, or `n` if the components are sorted by offset.
     pub fn of(components: &[Component], part_of: impl Fn(usize) -> usize) -> Result<Aliases> {
         let stored = || (0u32..).zip(components).filter(|(_, c)| c.stored_size > 0);
         let mut next = (0, 0);
@@ -38,7 +38,7 @@ impl Aliases {
         }
         let mut order: Vec<(u32, u64, u64, u32)> = Vec::new();
         order.try_reserve_exact(components.len())?;
-        // There are no more parts than components that need 32 bits.
+        // A part has at least one component, and the number of components fits in 32 bits.
         let part = |at: u32| u32::try_from(part_of(at as usize)).unwrap_or(u32::MAX);
         order.extend(stored().map(|(at, c)| (part(at), c.offset, c.stored_size, at)));
         sort(&mut order);
@@ -58,12 +58,12 @@ impl Aliases {
         Ok(aliases)
     }
 
-    /// How many ranges are shared by several components.
+    /// How many shared ranges there are.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The number of the shared range that a component has, from 0, if it has one.
+    /// The number of the shared range of a component, counted from 0; `None` if it shares none.
     pub fn range(&self, component: usize) -> Option<usize> {
         let number = self.ranges.get(component).copied().unwrap_or(0);
         usize::try_from(number).unwrap_or(0).checked_sub(1)
@@ -79,43 +79,43 @@ pub(super) struct NumberFormat {
     pub(super) swaps: bool,
 }
 
-/// How bytes are decoded, and to how many.
+/// How bytes are decoded, and the decoded size.
 pub(super) type Decoding = (Encoding, Option<u64>);
 
-/// What is known of bytes that several components share. Each list has what was checked and found to be
-/// right.
+/// Facts about bytes that several components share. The lists have checks that succeeded.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Their digests, and for digests of decoded bytes their decoding. Two different digests of one algorithm
-    /// and one decoding cannot both be here, because one of them fails.
+    /// The digests that agree. For digests of decoded bytes, also how the bytes are decoded. Two different
+    /// digests of one algorithm and one decoding cannot both be here, because one of them fails.
     pub(super) digests: Vec<(Digest, Option<Decoding>)>,
-    /// The sizes that they decode to, and whether their bools were checked.
+    /// The sizes that the bytes decode to, and whether their bools were checked.
     pub(super) contents: Vec<(Encoding, u64, bool)>,
-    /// As row pointers: to how many entries they point.
+    /// If they are row pointers: how many entries they point to.
     pub(super) pointers: Vec<(NumberFormat, u64)>,
-    /// The largest number in each of as many runs as the list is long.
+    /// The largest number in each run. The list has one number for each run.
     pub(super) largest: Vec<(NumberFormat, Vec<u64>)>,
-    /// As column indices: the row pointers within whose rows they rise, by part, position and number format.
+    /// If they are column indices: the row pointers within whose rows they ascend, by part, position and
+    /// number format.
     pub(super) rows: Vec<(NumberFormat, PartAndStart, NumberFormat)>,
-    /// As coordinates: the ranks of shapes in which no two are of the same element. Coordinates that are in
-    /// range of two shapes of one rank are different in both or in neither.
+    /// If they are coordinates: the ranks of shapes in which no two are equal. If coordinates are in range of
+    /// two shapes of one rank, they are distinct in both or in neither.
     pub(super) cells: Vec<(NumberFormat, u32)>,
 }
 
-/// What the threads of one verification know of shared bytes.
+/// What the threads of a verification know about shared bytes.
 #[derive(Default)]
 pub(super) struct Verified {
     /// The number of the first component that is verified.
     pub(super) first: usize,
     pub(super) aliases: Aliases,
     pub(super) facts: Vec<Mutex<Facts>>,
-    /// The outcome of each checksum of an archive, by its part and the start of its bytes.
+    /// The result of each checksum of an archive, by the part and the start of its bytes.
     pub(super) checksums: Vec<(PartAndStart, Outcome)>,
-    /// Bytes that were decoded to check the order within rows.
+    /// How many bytes were decoded to check the order within rows.
     pub(super) rows_decoded: AtomicU64,
-    /// The outcome for each shard whose digest was checked, by part.
+    /// The result for each shard whose digest was checked, by part.
     pub(super) shards: Mutex<Vec<(usize, Result<()>)>>,
-    /// The failures of shards that could not be opened, by part.
+    /// The errors of shards that could not be opened, by part.
     pub(super) unopened: Mutex<Failures>,
 }
 
@@ -127,13 +127,13 @@ impl Default for Failures {
     }
 }
 
-/// The start of some bytes: the number of their part, and a position in it.
+/// Where some bytes start: the number of their part, and a position in it.
 pub(super) type PartAndStart = (usize, u64);
 
-/// Whether a checksum agrees; none before it was checked.
+/// Whether a checksum agrees; `None` if it was not checked yet.
 pub(super) type Outcome = Mutex<Option<Result<()>>>;
 
-/// What the copies of one open file know of its bytes; made by the first copy.
+/// What copies of an open file know about its bytes. The first copy creates it.
 #[derive(Default)]
 pub(super) struct SourceChecks(pub(super) OnceLock<Box<Verified>>);
 
@@ -159,7 +159,7 @@ mod tests {
         let (first, second) = (Some(0), Some(1));
         assert_eq!(found, [first, second, first, None, None, None, second, first, None]);
         assert_eq!(aliases.count(), 2);
-        // Of three files, the first has (64, 8) twice, and the others have different ranges.
+        // There are three files. The first has (64, 8) twice; the others have different ranges.
         let aliases = Aliases::of(&manifest.components, |at| at / 3).unwrap();
         let found: Vec<_> = (0..8).map(|at| aliases.range(at)).collect();
         assert_eq!(found, [first, None, first, None, None, None, None, None]);

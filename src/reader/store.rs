@@ -1,5 +1,5 @@
-//! Where the files of a model are: on this system, or where functions of the caller reach; and what a
-//! download that is not complete looks like.
+//! Where the files of a model come from: this system, or callbacks of the caller. Also: how to recognise an
+//! unfinished download.
 
 use super::open_options::Mode;
 use crate::container::is_zero;
@@ -16,25 +16,25 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A file of a store.
+/// An open file of a store.
 pub struct Opened {
     /// Its bytes.
     pub source: Box<dyn ByteSource>,
-    /// Its name in messages; the path if that is empty.
+    /// Its name in messages; `None` for the path.
     pub label: Option<String>,
-    /// The path that C is told, with a NUL; empty where it has none.
+    /// The path for C callers, with a NUL at the end; empty if there is no path.
     pub path: Vec<u8>,
-    /// When it was changed last, in nanoseconds since 1970; 0 where that is not known.
+    /// When it was last changed, in nanoseconds since 1970; 0 if that is unknown.
     pub modified: i64,
 }
 
-/// Files by their paths. Any number of threads may ask at once.
+/// Finds files by path. Any number of threads may call it at once.
 pub trait Store: Sync {
-    /// Gives `body` the name of each file in a folder, in no particular order; false where the path is no
+    /// Calls `body` with the name of each file in a folder, in any order. Returns false if the path is not a
     /// folder.
     fn for_each_name(&self, path: &Path, body: &mut dyn FnMut(&OsStr) -> Result<()>) -> Result<bool>;
 
-    /// The file at a path.
+    /// Opens the file at a path.
     fn open(&self, path: &Path) -> Result<Opened>;
 
     /// Whether there is a file at a path.
@@ -51,21 +51,21 @@ pub trait Store: Sync {
         Ok(None)
     }
 
-    /// Whether its files are on this system, so that a look at one costs next to nothing.
+    /// Whether the files are on this system, so that checking for one costs almost nothing.
     fn is_near(&self) -> bool {
         false
     }
 
-    /// Threads that open this many files by default.
+    /// The default number of threads to open `files` files.
     fn threads(&self, files: usize) -> usize;
 }
 
-/// Threads that open parts where the caller left it to us.
+/// The number of threads to open parts, if the caller does not set it.
 const DEFAULT_THREADS: usize = 4;
-/// From this many parts on, opening uses threads.
+/// Opening uses threads from this many parts on.
 const MIN_THREADED: usize = 8;
 
-/// Threads that open this many files, if the caller wants this number or 0 (default).
+/// The number of threads to open `files` files. If `wanted` is 0, the library decides.
 pub fn threads_to_open(store: &dyn Store, wanted: usize, files: usize) -> usize {
     match wanted {
         _ if threads::is_worker() => 1,
@@ -74,7 +74,7 @@ pub fn threads_to_open(store: &dyn Store, wanted: usize, files: usize) -> usize 
     }
 }
 
-/// The file system, whose files are reached that way.
+/// The file system. Its files are accessed in this mode.
 #[derive(Clone, Copy)]
 pub(super) struct FileSystem(pub(super) Mode);
 
@@ -102,7 +102,7 @@ impl Store for FileSystem {
         match SystemPath::new(path)?.link_target() {
             Ok(target) => Ok(target),
             Err(e) if e.kind() == ErrorKind::OutOfMemory => Err(Error::io("could not follow it", &e)),
-            Err(_) => Ok(None), // whoever opens the path says why it cannot be
+            Err(_) => Ok(None), // opening the path reports the error
         }
     }
 
@@ -118,7 +118,7 @@ impl Store for FileSystem {
     }
 }
 
-/// How the bytes of a file are accessed.
+/// Changes how the bytes of a file are accessed.
 pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSource>> {
     let auto = mode == Mode::Auto;
     if mode == Mode::Read || (auto && is_remote(file.parts().0)) {
@@ -131,16 +131,16 @@ pub(super) fn with_mode(file: FileSource, mode: Mode) -> Result<Box<dyn ByteSour
     }
 }
 
-/// How many symbolic links are followed from one to the next.
+/// The most symbolic links that are followed in a row.
 pub(in crate::reader) const MAX_LINKS: usize = 16;
 
-/// What the symbolic link at a path leads to; none if the path is no link.
+/// The target of the symbolic link at a path; `None` if the path is not a link.
 pub fn follow(store: &dyn Store, path: &Path) -> Result<Option<PathBuf>> {
     let Some(target) = store.link_target(path)? else { return Ok(None) };
     path::join(path.parent().unwrap_or(Path::new("")), &target).map(Some)
 }
 
-/// A path as C has it: in the platform's encoding, NUL-ended.
+/// A path for C: in the platform's encoding, with a NUL at the end.
 pub fn c_path(path: &Path) -> Result<Vec<u8>> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut text = Vec::new();
@@ -150,15 +150,15 @@ pub fn c_path(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The extensions of downloads that are not complete.
+/// The file name extensions of unfinished downloads.
 const UNFINISHED: [&str; 7] = ["incomplete", "part", "partial", "crdownload", "download", "aria2", "tmp"];
-/// Whether a file of that name is an unfinished download.
+/// Whether a file with that name is an unfinished download.
 pub fn is_unfinished(name: &str) -> bool {
     name.rsplit_once('.')
         .is_some_and(|(_, end)| UNFINISHED.iter().any(|known| end.eq_ignore_ascii_case(known)))
 }
 
-/// The failure of a file that looks like a download that is not complete, with a word on that.
+/// Adds to an error that the file looks like an unfinished download, if it does.
 #[cold]
 pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -> Error {
     const LOOKED_AT: u64 = 4096;
@@ -169,7 +169,7 @@ pub fn unfinished_download(source: &dyn ByteSource, label: &str, error: Error) -
         return error.within(format_args!("its name is an incomplete download's"));
     }
     let size = source.size();
-    let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // a small file has its header in front
+    let start = size.saturating_sub(LOOKED_AT.min(size / 2)); // skip the header at the front of a small file
     let ends_in_zeros = with_range(source, start..size, |end| Ok(is_zero(end)));
     match ends_in_zeros {
         Ok(true) => error.within(format_args!("it ends in zeros, like an incomplete download")),

@@ -1,6 +1,6 @@
-//! Checks that the parts of an object belong together: when a file is opened, viewed or verified. Contents
-//! are looked at a decoded chunk at a time, so that the memory that it takes does not depend on the file;
-//! where the container demands it, also whether the positions of a sparse object rise within each row, and no
+//! Checks that the components of an object fit together, when a file is opened, viewed or verified. Contents
+//! are checked one decoded chunk at a time, so the memory needed does not depend on the file. If the
+//! container demands it, also checks that the positions of a sparse object ascend within each row and that no
 //! two are equal.
 
 use super::file::File;
@@ -16,7 +16,7 @@ use crate::model::manifest::{Component as Entry, Format, LogicalType};
 use crate::model::structure::{each_index, Cells, IndexCheck, LayoutCheck, RowOrder};
 use crate::model::value::{Element, Kind, Value};
 
-/// The numbers of a sparse_csr object that its manifest entry and sizes give.
+/// The numbers of a sparse_csr object that follow from its manifest entry and sizes.
 pub(super) struct CsrGeometry<'f> {
     pub values: Component<'f>,
     pub indices: Component<'f>,
@@ -26,7 +26,7 @@ pub(super) struct CsrGeometry<'f> {
     pub nnz: u64,
 }
 
-/// The numbers of a sparse_coo object that its manifest entry and sizes give.
+/// The numbers of a sparse_coo object that follow from its manifest entry and sizes.
 pub(super) struct CooGeometry<'f> {
     pub values: Component<'f>,
     pub coords: Component<'f>,
@@ -34,25 +34,25 @@ pub(super) struct CooGeometry<'f> {
 }
 
 impl<'f> Component<'f> {
-    /// Its entry with its decoded size, which some files leave to the frames.
+    /// Its entry with the decoded size, which some files do not declare.
     fn sized_entry(&self) -> Result<Entry> {
         let mut entry = *self.entry;
         entry.set_size(Some(self.decoded_size()?));
         Ok(entry)
     }
 
-    /// How many elements of its dtype it has; an error if its size is not a multiple of the element size.
+    /// How many elements of its dtype it has. An error if its size is not a multiple of the element size.
     pub(super) fn storage_count(&self) -> Result<u64> {
         contents::storage_count(&self.sized_entry()?)
     }
 
-    /// Checks that its bytes are a whole number of elements.
+    /// Checks that it has a whole number of elements.
     pub(super) fn check_value_count(&self) -> Result<()> {
         contents::value_count(&self.sized_entry()?).map(drop)
     }
 
-    /// Checks that it has the size that the shape takes, if its object is made of blocks. Opening the file
-    /// checked others.
+    /// If its object is made of blocks, checks that it has the size that the shape needs. Other objects were
+    /// checked at open.
     pub(super) fn check_shape_size(&self) -> Result<()> {
         match self.object().format() {
             format @ Format::Blocks(_) => {
@@ -62,12 +62,12 @@ impl<'f> Component<'f> {
         }
     }
 
-    /// Its dtype, if the container allows it for an index.
+    /// Its dtype, if the container allows this dtype for indices.
     fn check_index_dtype(&self) -> Result<Dtype> {
         self.file_part().capabilities().check_index_dtype(self.entry, self.dtype_name())
     }
 
-    /// Runs a check over all of its values.
+    /// Runs a check over all of its indices.
     pub(super) fn check_indices(&self, check: &mut IndexCheck<'_>) -> Result<()> {
         let dtype = self.check_index_dtype().map_err(|e| self.wrap(e))?;
         let width = dtype.size() as u64;
@@ -84,8 +84,8 @@ impl<'f> Component<'f> {
 }
 
 impl Component<'_> {
-    /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False also if no other
-    /// component shares its bytes: then they have to be checked anyway.
+    /// Whether its numbers, in runs of `length`, are known to be below `bounds`. False if no other component
+    /// shares its bytes, because then they have to be checked anyway.
     fn is_below(&self, verified: &Verified, bounds: &[u64], length: u64) -> Result<bool> {
         let largest = || {
             let mut largest = Vec::new();
@@ -94,7 +94,7 @@ impl Component<'_> {
             self.check_indices(&mut IndexCheck::Largest { largest: &mut largest, length })?;
             Ok(largest)
         };
-        // No numbers have no largest.
+        // An empty component has no largest number.
         match length {
             0 => Ok(false),
             _ => Ok(verified.all_below(self, bounds, largest)?.unwrap_or(false)),
@@ -103,7 +103,7 @@ impl Component<'_> {
 }
 
 impl Component<'_> {
-    /// What is checked of its bytes.
+    /// The checks for its elements.
     pub(super) fn element_check(&self) -> Result<ElementCheck> {
         let (object, to) = (self.object(), self.file_part().capabilities());
         let nnz = object.entry_count();
@@ -113,7 +113,7 @@ impl Component<'_> {
 }
 
 impl<'f> Object<'f> {
-    /// How many entries a sparse object has. Errors of its positions are reported elsewhere.
+    /// How many entries a sparse object has. Errors in its positions are reported elsewhere.
     fn entry_count(&self) -> Option<u64> {
         let count = |role| self.component(role).and_then(|positions| positions.storage_count().ok());
         match self.format() {
@@ -123,7 +123,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// Checks that its parts match its format; returns the bounds for its positions.
+    /// Checks that its components match its format. Returns the bounds for its positions.
     pub(super) fn check_parts(&self) -> Result<Positions> {
         let Some(first) = self.components().next() else { return Ok(Positions::None) };
         let part = |role: &str| match self.component(role) {
@@ -153,8 +153,8 @@ impl<'f> Object<'f> {
         Ok(CooGeometry { values: self.required("values")?, coords: self.required("coords")?, nnz })
     }
 
-    /// Checks how the parts of an object belong together. Skips checks of shared bytes that the verification
-    /// has already done.
+    /// Checks that the components of an object fit together. Skips checks of shared bytes that this
+    /// verification has already done.
     pub(super) fn check_structure(&self, verified: &Verified) -> Result<()> {
         self.check_layout(self.file.strict)?;
         match self.format() {
@@ -181,7 +181,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// The rules of its container for its layout. `complete` as in
+    /// The container's rules for the object's layout. For `complete`, see
     /// [`CheckLayout`](crate::container::capabilities::CheckLayout).
     pub(super) fn check_layout(&self, complete: bool) -> Result<LayoutCheck> {
         let Some(first) = self.components().next() else { return Ok(LayoutCheck::Unknown) };
@@ -189,13 +189,13 @@ impl<'f> Object<'f> {
         check(&self.file.manifest, self.entry, complete).map_err(|e| self.wrap(e))
     }
 
-    /// The attribute of that name, if it is a number.
+    /// The attribute with that name, if it is a number.
     pub(super) fn number(&self, key: &str) -> Option<u64> {
         self.attributes()?.get(key).and_then(Value::as_u64)
     }
 }
 
-/// Checks what `strict` refuses at open, and what is passed over without it.
+/// Checks what only `strict` rejects at open.
 pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     for part in file.parts() {
         let text = part.version.map(|text| file.manifest().texts.get(text)).unwrap_or_default();
@@ -234,8 +234,8 @@ pub(super) fn check_strict_metadata(file: &File) -> Result<()> {
     Ok(())
 }
 
-/// Refuses bools among attributes whose byte is neither 0 nor 1. The nesting of values has a limit, so this
-/// recursion has.
+/// Rejects bools in attributes that are neither 0 nor 1. The nesting of values is limited, so the recursion
+/// is, too.
 fn check_attribute_bools(value: Value<'_>) -> Result<()> {
     if let Kind::Array(items) = value.kind() {
         let may_have = match items.element() {
@@ -268,11 +268,11 @@ fn check_strict_component(component: &Component<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense one the shape
-/// gives it. If the component is so small that a look costs next to nothing, frames that cannot fill the
-/// shape are an error at open.
+/// Versions before 1.2 do not declare the decoded size of a compressed component; for a dense object, the
+/// shape gives it. If the component is small, its frames are checked at open: that costs almost nothing. It
+/// is an error if they decode to fewer bytes.
 pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
-    // The sizes of bytes that several components share, once they are known.
+    // The sizes of ranges that several components share, once they were found.
     let mut shared_sizes: Vec<Option<Option<KnownSize>>> = Vec::new();
     shared_sizes.try_reserve_exact(aliases.count())?;
     shared_sizes.resize(aliases.count(), None);
@@ -303,7 +303,7 @@ pub fn check_short_frames(file: &File, aliases: &Aliases) -> Result<()> {
     Ok(())
 }
 
-/// The codec of a small compressed component whose decoded size only the shape gives, and that size.
+/// The codec of a small compressed component, and its decoded size, if only the shape gives that.
 fn codec_and_size_by_shape(entry: &manifest::Component) -> Option<(Codec, u64)> {
     const MAX_CHECKED_AT_OPEN: u64 = 4096;
     let Some(Coding::Compressed(codec)) = Coding::of(entry.encoding) else { return None };
@@ -311,7 +311,7 @@ fn codec_and_size_by_shape(entry: &manifest::Component) -> Option<(Codec, u64)> 
     size.filter(|_| entry.stored_size <= MAX_CHECKED_AT_OPEN).map(|size| (codec, size))
 }
 
-/// The decoded size by the frame headers; none if the frames are broken, which a read reports.
+/// The decoded size that the frame headers give. `None` if the frames are broken; a read reports that.
 fn size_by_frames(component: &Component<'_>, codec: Codec) -> Result<Option<KnownSize>> {
     match component.size_by_frames(codec) {
         Ok(known) => Ok(Some(known)),
@@ -320,7 +320,7 @@ fn size_by_frames(component: &Component<'_>, codec: Codec) -> Result<Option<Know
     }
 }
 
-/// A window on row pointers that are read from the file.
+/// A window of row pointers that are read from the file.
 struct Window<'a> {
     indptr: &'a Component<'a>,
     dtype: Dtype,
@@ -331,7 +331,7 @@ struct Window<'a> {
 impl Window<'_> {
     const BYTES: u64 = 1 << 20;
 
-    /// The pointer number `at`; none behind the last.
+    /// The row pointer with number `at`; `None` after the last.
     fn get(&mut self, at: u64) -> Result<Option<u64>> {
         let width = self.dtype.size() as u64;
         let offset = at.saturating_mul(width);
@@ -368,7 +368,7 @@ impl Object<'_> {
         of.file_part().capabilities().unique_positions
     }
 
-    /// Checks that column indices rise within each row, for a verification.
+    /// Checks for a verification that column indices ascend within each row.
     pub(super) fn check_rows(&self, csr: &CsrGeometry<'_>, verified: &Verified) -> Result<()> {
         if !self.positions_are_unique(&csr.indices) {
             return Ok(());
@@ -388,8 +388,8 @@ impl Object<'_> {
         })
     }
 
-    /// Checks that no two entries of a sparse_coo object are the same element. It takes 8 bytes of memory for
-    /// each entry.
+    /// Checks that no two entries of a sparse_coo object have the same coordinates. Takes 8 bytes of memory
+    /// for each entry.
     pub(super) fn check_cells(&self, coo: &CooGeometry<'_>, verified: Option<&Verified>) -> Result<()> {
         if !self.positions_are_unique(&coo.coords) || coo.nnz < 2 {
             return Ok(());
@@ -401,7 +401,7 @@ impl Object<'_> {
         }
     }
 
-    /// The number of entries, if memory of so many bytes for each of them may be used to compare them.
+    /// The number of entries, if the limit allows `each` bytes of memory for each of them.
     pub(super) fn comparable_entries(&self, positions: &Component<'_>, nnz: u64, each: u64) -> Result<usize> {
         let limit = decoded_limit(positions.stored_size(), self.file.max_decoded_size);
         let bytes = nnz.saturating_mul(each);

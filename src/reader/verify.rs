@@ -11,37 +11,38 @@ use crate::threads;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Called for each failure, with the position of its object and, among all components of the file, of its
-/// component; `None` if the failure belongs to neither. False stops. One thread at a time calls it.
+/// Called for each failure, with the position of its object and the position of its component among all
+/// components of the file. Each is `None` if the failure does not belong to one. If it returns false, the
+/// verification stops. One thread at a time calls it.
 pub type OnFailure<'a> = dyn Fn(Option<usize>, Option<usize>, &Error) -> bool + Sync + 'a;
 
 /// What the threads of one verification share.
 struct VerifyState<'a> {
     options: &'a VerifyOptions,
     on_failure: Option<&'a OnFailure<'a>>,
-    /// One thread at a time reports failures.
+    /// Locked while a thread reports a failure.
     reporting: Mutex<()>,
-    /// `on_failure` asked to stop.
+    /// Whether `on_failure` asked to stop.
     stopped: AtomicBool,
     progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
     next: AtomicUsize,
     total: u64,
-    /// The first object in file order that failed so far.
+    /// The first object in file order that has failed so far.
     failed_at: AtomicUsize,
     /// The first failure in file order so far, and its object.
     failure: Mutex<Option<(usize, Error)>>,
-    /// The first in file order of what could not be checked, and its object.
+    /// The first thing in file order that could not be checked, and its object.
     unchecked: Mutex<Option<(usize, Error)>>,
     report: Mutex<VerifyReport>,
-    /// What is known of bytes that several components share.
+    /// What is known about bytes that several components share.
     verified: Verified,
-    /// Stored bytes that were reported as done; one thread at a time reports progress.
+    /// How many stored bytes were reported as done. Locked while a thread reports progress.
     done_bytes: Mutex<u64>,
 }
 
 impl File {
-    /// Verifies up to the first failure. `progress` is called with the bytes done and the bytes in all, and
-    /// may stop it. `report` is filled also on failure.
+    /// Verifies up to the first failure. `progress` is called with the bytes done and the total; if it
+    /// returns false, the verification stops. `report` is filled on failure, too.
     pub fn verify(
         &self,
         options: &VerifyOptions,
@@ -51,9 +52,9 @@ impl File {
         self.verify_all(options, progress, None, report)
     }
 
-    /// Verifies all, and calls `on_failure` for every failure and for everything that could not be checked.
-    /// The outcome is the first failure in file order; without a failure, the first thing that could not be
-    /// checked. Without `on_failure`, as [`File::verify`].
+    /// Verifies everything. Calls `on_failure` for every failure and everything that could not be checked.
+    /// Returns the first failure in file order; without a failure, the first thing that could not be checked.
+    /// Without `on_failure`, it is the same as [`File::verify`].
     pub fn verify_all(
         &self,
         options: &VerifyOptions,
@@ -97,7 +98,7 @@ impl File {
         self.unless_any_changed(state.outcome(first))
     }
 
-    /// Verifies one object, or one component of it, without threads and without padding.
+    /// Verifies one object or one of its components, on this thread. Does not check padding.
     pub fn verify_object(
         &self,
         (at, only): (usize, Option<usize>),
@@ -141,13 +142,14 @@ impl File {
         }
     }
 
-    /// The loop of one thread: objects in file order, until there are no more or one before has failed.
+    /// The loop of one thread: verifies objects in file order, until none is left or an earlier one has
+    /// failed.
     fn verify_next_objects(&self, state: &VerifyState<'_>) {
         loop {
             let at = state.next.fetch_add(1, Ordering::Relaxed);
             let Some(object) = self.object(at) else { return };
             if at > state.failed_at.load(Ordering::Relaxed) {
-                return; // every object before the failure is verified by some thread
+                return; // threads verify every object before the failure
             }
             let mut report = VerifyReport::default();
             let outcome = object.verify(at, state, &mut report);
@@ -166,7 +168,7 @@ impl File {
         }
     }
 
-    /// How many bytes between the components (and before the manifest) are not zero, and the first.
+    /// How many bytes between the components and before the manifest are not zero, and the first of them.
     pub(super) fn nonzero_padding(&self, part: &FilePart) -> Result<(u64, Option<u64>)> {
         let (mut count, mut first) = (0u64, None);
         let components = self.parts.components_of(part, &self.manifest);
@@ -217,7 +219,7 @@ impl<'a> VerifyState<'a> {
         })
     }
 
-    /// Reports that this many more stored bytes were verified.
+    /// Reports that `bytes` more stored bytes were verified.
     fn advance(&self, file: &File, bytes: u64) -> Result<()> {
         let mut done = self.done_bytes.lock();
         *done = done.saturating_add(bytes);
@@ -227,8 +229,8 @@ impl<'a> VerifyState<'a> {
         }
     }
 
-    /// Calls `on_failure`, and sets `first` if this is the first failure. Returns the first failure if
-    /// verification stops here.
+    /// Calls `on_failure`. If the failure is the first in file order, stores it. Returns the first failure if
+    /// the verification has to stop.
     fn record_failure(
         &self,
         object: Option<usize>,
@@ -248,7 +250,7 @@ impl<'a> VerifyState<'a> {
         Err(error)
     }
 
-    /// Calls `on_failure` and returns whether to continue; `None` without an `on_failure`.
+    /// Calls `on_failure` and returns its answer; `None` if there is no `on_failure`.
     fn continues(&self, object: Option<usize>, component: Option<usize>, error: &Error) -> Option<bool> {
         let on_failure = self.on_failure?;
         let _reporting = self.reporting.lock();
@@ -259,7 +261,7 @@ impl<'a> VerifyState<'a> {
         Some(continues)
     }
 
-    /// Counts something that could not be checked, and keeps the first in file order. An error if
+    /// Counts something that could not be checked, and keeps the first one in file order. An error if
     /// `on_failure` asks to stop.
     fn record_unchecked(
         &self,
@@ -280,7 +282,7 @@ impl<'a> VerifyState<'a> {
         Ok(())
     }
 
-    /// The outcome: the first failure, or what could not be checked.
+    /// The result: the first failure, or what could not be checked.
     fn outcome(&self, failure: Option<Error>) -> Result<()> {
         let unchecked = || self.unchecked.lock().take().map(|(_, error)| error);
         failure.or_else(unchecked).map_or(Ok(()), Err)
@@ -296,7 +298,7 @@ impl Object<'_> {
         if state.options.contents && first.is_none() {
             match self.check_structure(&state.verified) {
                 Err(error) if error.cause() == Cause::Unsupported => {
-                    // If a component could not be checked, it was counted.
+                    // If a component could not be checked, this was counted already.
                     if report.not_checked == before {
                         state.record_unchecked(Some(at), None, error, report)?;
                     }
@@ -334,10 +336,10 @@ impl Object<'_> {
     }
 }
 
-/// The reason why something could not be checked, or none.
+/// Why something could not be checked; `None` if it was.
 type Unchecked = Option<Error>;
 
-/// Takes out of an outcome that something could not be checked.
+/// Converts an error that says something could not be checked to a value.
 fn unchecked(outcome: Result<()>) -> Result<Unchecked> {
     match outcome {
         Ok(()) => Ok(None),
@@ -347,7 +349,7 @@ fn unchecked(outcome: Result<()>) -> Result<Unchecked> {
 }
 
 impl Component<'_> {
-    /// Verifies it; `reported` becomes the number of its stored bytes that were reported as done meanwhile.
+    /// Verifies it. `reported` becomes the number of its stored bytes that were reported as done meanwhile.
     fn verify(
         &self,
         state: &VerifyState<'_>,
@@ -357,7 +359,7 @@ impl Component<'_> {
         if let Some(why) = unchecked(state.verified.open(self).map_err(|error| self.wrap(error)))? {
             return Ok(Some(why));
         }
-        // The contents of decoded bytes are checked before their digest: spec 2 section 7.2.
+        // Decoded bytes are checked before their digest: spec 2 section 7.2.
         let contents_first = self.entry.has_digest_of_decoded();
         let contents = || match state.options.contents {
             true => unchecked(self.verify_contents(state)),
@@ -394,7 +396,7 @@ impl Component<'_> {
             Some(Ok(claim)) => {
                 state.verified.digest(self, claim, || self.verify_digest_with_progress(state, reported))
             }
-            Some(Err(_)) => self.verify_digest(), // which says what is wrong
+            Some(Err(_)) => self.verify_digest(), // returns the error
         };
         let why = unchecked(checked)?;
         match why {
@@ -407,7 +409,7 @@ impl Component<'_> {
         Ok(why)
     }
 
-    /// Counts its bytes, which nothing covers, or refuses them.
+    /// Counts its bytes, which no digest covers. If the options require digests, fails.
     fn count_not_covered(&self, state: &VerifyState<'_>, report: &mut VerifyReport) -> Result<()> {
         let size = self.stored_size();
         report.bytes_not_covered = report.bytes_not_covered.saturating_add(size);
@@ -419,14 +421,14 @@ impl Component<'_> {
         }
     }
 
-    /// Checks the digest, and reports what is done where that takes a while.
+    /// Checks the digest. Reports progress if that takes long.
     fn verify_digest_with_progress(&self, state: &VerifyState<'_>, reported: &mut u64) -> Result<()> {
         let checked = self.check_digest(&mut |hasher| {
             self.for_each_hashed(&mut |chunk| {
                 hasher.update(chunk);
                 let bytes = chunk.len() as u64;
                 if reported.saturating_add(bytes) >= self.stored_size() {
-                    return Ok(()); // the end of it is reported when all of it is done
+                    return Ok(()); // the caller reports the whole component as done
                 }
                 *reported = reported.saturating_add(bytes);
                 state.advance(self.file, bytes)
@@ -435,13 +437,14 @@ impl Component<'_> {
         checked.map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// Checks that it decodes to its size, that this is a whole number of elements, and that they keep the
-    /// rules of its container for bools and for bits that belong to no element.
+    /// Checks that it decodes to its size, that this is a whole number of elements, and that the elements
+    /// follow the container's rules for bools and unused bits.
     fn verify_contents(&self, state: &VerifyState<'_>) -> Result<()> {
         self.verify_contents_inner(state).map_err(|error| self.wrap_unless_cancelled(error))
     }
 
-    /// A cancellation says by itself what was stopped.
+    /// Adds the component's name to an error, unless it is a cancellation, which already says what was
+    /// stopped.
     fn wrap_unless_cancelled(&self, error: Error) -> Error {
         match error.cause() {
             Cause::Cancelled => error,
@@ -468,7 +471,7 @@ impl Component<'_> {
             self.blob()?.for_each_decoded(&mut |chunk| {
                 check.check(chunk, base)?;
                 base = base.saturating_add(chunk.len() as u64);
-                // No new bytes: it asks whether to stop.
+                // Reports 0 new bytes, only to ask whether to stop.
                 if base < size {
                     state.advance(self.file, 0)
                 } else {
@@ -479,20 +482,20 @@ impl Component<'_> {
     }
 }
 
-/// What to verify.
+/// What a verification checks.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyOptions {
-    /// Digests of components that have one.
+    /// Check the digests of components that have one.
     pub digests: bool,
     /// Refuse components with bytes that neither a digest nor a CRC-32 covers. Needs `digests`.
     pub require_digests: bool,
-    /// Decoding, sizes, sparse and quantized structure, bool bytes.
+    /// Check decoding, sizes, the structure of sparse and quantized objects, and bools.
     pub contents: bool,
-    /// All bytes of shards, by the digests in the table of shards.
+    /// Check all bytes of shards against the digests in the table of shards.
     pub shards: bool,
     /// Refuse padding that is not zero.
     pub padding: bool,
-    /// Threads; 0 for one per processor.
+    /// The number of threads; 0 for one per processor.
     pub threads: usize,
 }
 
@@ -509,14 +512,14 @@ impl Default for VerifyOptions {
     }
 }
 
-/// What was verified.
+/// What a verification has checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Objects.
+    /// Objects verified.
     pub objects: u64,
-    /// Components.
+    /// Components verified.
     pub components: u64,
-    /// Stored bytes.
+    /// Stored bytes verified.
     pub bytes: u64,
     /// Digests that agree.
     pub digests_verified: u64,

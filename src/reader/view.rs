@@ -1,4 +1,4 @@
-//! The parts of an object as arrays: unchanged, and without a copy if possible.
+//! The components of an object as arrays: unchanged, and without a copy if possible.
 
 use super::borrowed_or_read::Loaded;
 use super::object::{Component, Object};
@@ -12,7 +12,7 @@ use crate::model::value::{Kind, Text, Value};
 /// One component of a view.
 pub struct ViewPart<'f> {
     bytes: &'f [u8],
-    /// Elements of the dtype.
+    /// The number of elements of the dtype.
     pub count: u64,
     /// The storage type.
     pub dtype: Dtype,
@@ -45,9 +45,9 @@ pub struct CsrView<'f> {
     pub nnz: u64,
     /// The entries.
     pub values: ViewPart<'f>,
-    /// Their columns.
+    /// The columns of the entries.
     pub indices: ViewPart<'f>,
-    /// Where each row begins, and the end.
+    /// The first entry of each row, then the number of entries.
     pub indptr: ViewPart<'f>,
 }
 
@@ -59,21 +59,21 @@ pub struct CooView<'f> {
     pub shape: &'f [u64],
     /// The entries.
     pub values: ViewPart<'f>,
-    /// A run of coordinates for each dimension.
+    /// The coordinates of all entries: one run for each dimension.
     pub coords: ViewPart<'f>,
 }
 
-/// Quantized groups.
+/// A quantized object: codes with scales.
 pub struct QuantizedView<'f> {
-    /// The dimensions of what was quantized.
+    /// The dimensions of the tensor before it was quantized.
     pub shape: &'f [u64],
-    /// Bits of a weight, if declared.
+    /// How many bits a weight has, if declared.
     pub bits: Option<u64>,
-    /// Weights of a group, if declared.
+    /// How many weights a group has, if declared.
     pub group_size: Option<u64>,
     /// How weights are packed, if declared.
     pub packing: Option<Text<'f>>,
-    /// Weights in an element of `packed_weight`, if declared.
+    /// How many weights are in an element of `packed_weight`, if declared.
     pub weights_per_element: Option<u64>,
     /// The layout's other properties, if it has any.
     pub groups: Option<Groups>,
@@ -90,7 +90,7 @@ impl<'f> Component<'f> {
         self.part_of(self.cached_bytes()?)
     }
 
-    /// Its decoded bytes as elements.
+    /// Decoded bytes of this component as a part of a view.
     pub(super) fn part_of<'b>(&self, bytes: &'b [u8]) -> Result<ViewPart<'b>> {
         let count = self.storage_count().map_err(|e| self.wrap(e))?;
         let dtype =
@@ -98,7 +98,7 @@ impl<'f> Component<'f> {
         Ok(ViewPart { bytes, count, dtype, logical: self.entry.logical })
     }
 
-    /// Its bytes, lent, or decoded once and then kept by the file.
+    /// Its bytes: borrowed, or decoded once and then kept by the file.
     fn cached_bytes(&self) -> Result<&'f [u8]> {
         if let Ok(bytes) = self.borrow_inner() {
             return Ok(bytes);
@@ -122,7 +122,7 @@ impl<'f> Object<'f> {
         Err(self.wrap(fail!(Unsupported, "its format is {found:?}, not {wanted:?}")))
     }
 
-    /// The tensor, ready to use.
+    /// The object as a dense tensor.
     pub fn tensor_view(&self) -> Result<TensorView<'f>> {
         if !self.format().is_array() {
             self.check_format(Format::Dense)?;
@@ -135,7 +135,7 @@ impl<'f> Object<'f> {
         Ok(TensorView { data: data.part()?, shape: self.shape() })
     }
 
-    /// The parts of a sparse_csr object, checked to be one.
+    /// The components of a sparse_csr object, after checking that they fit together.
     pub fn csr_view(&self) -> Result<CsrView<'f>> {
         self.check_format(Format::SparseCsr)?;
         let csr = self.csr_geometry()?;
@@ -143,7 +143,7 @@ impl<'f> Object<'f> {
         self.csr_view_of(&csr, [values.cached_bytes()?, indices.cached_bytes()?, indptr.cached_bytes()?])
     }
 
-    /// The parts of a sparse_csr object, whose bytes these are, checked to be one.
+    /// Like [`Object::csr_view`], with the components' bytes from the caller.
     pub(super) fn csr_view_of<'b>(
         &self,
         csr: &CsrGeometry<'f>,
@@ -163,7 +163,7 @@ impl<'f> Object<'f> {
         Ok(view)
     }
 
-    /// Checks that column indices rise within each row, where its container asks for that.
+    /// Checks that column indices ascend within each row, if the container demands that.
     fn check_viewed_rows(
         &self,
         csr: &CsrGeometry<'_>,
@@ -181,7 +181,7 @@ impl<'f> Object<'f> {
         checked.map_err(|e| csr.indices.wrap(e))
     }
 
-    /// The parts of a sparse_coo object, checked to be one.
+    /// The components of a sparse_coo object, after checking that they fit together.
     pub fn coo_view(&self) -> Result<CooView<'f>> {
         self.check_format(Format::SparseCoo)?;
         self.check_layout(true)?;
@@ -189,7 +189,7 @@ impl<'f> Object<'f> {
         self.coo_view_of(&coo, [coo.values.cached_bytes()?, coo.coords.cached_bytes()?])
     }
 
-    /// The parts of a sparse_coo object, whose bytes these are, checked to be one.
+    /// Like [`Object::coo_view`], with the components' bytes from the caller.
     pub(super) fn coo_view_of<'b>(
         &self,
         coo: &CooGeometry<'f>,
@@ -206,8 +206,8 @@ impl<'f> Object<'f> {
         Ok(view)
     }
 
-    /// The parts of an object that is made of codes with scales, checked to fit each other: of a
-    /// quantized_group, or of another layout that its container has for them.
+    /// The components of an object with codes and scales, after checking that they fit together. The object
+    /// is a quantized_group, or has another such layout of its container.
     pub fn quantized_view(&self) -> Result<QuantizedView<'f>> {
         if let Some(groups) = self.groups()? {
             return self.groups_view(groups);
@@ -234,7 +234,7 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// The groups of an object whose layout has some.
+    /// The groups of an object, if its layout has groups.
     pub(super) fn groups(&self) -> Result<Option<Groups>> {
         let Format::Other(_) = self.format() else { return Ok(None) };
         match self.check_layout(true)? {
@@ -246,7 +246,7 @@ impl<'f> Object<'f> {
         }
     }
 
-    /// The parts of an object whose layout makes these groups.
+    /// The components of an object whose layout has these groups.
     fn groups_view(&self, groups: Groups) -> Result<QuantizedView<'f>> {
         Ok(QuantizedView {
             shape: self.shape(),
@@ -261,7 +261,7 @@ impl<'f> Object<'f> {
         })
     }
 
-    /// The parts of a quantized_group object, whose sizes fit each other.
+    /// The components of a quantized_group object, after checking their sizes.
     #[allow(clippy::type_complexity, reason = "three parts, the last one optional")]
     pub(super) fn quantized_geometry(&self) -> Result<(Component<'f>, Component<'f>, Option<Component<'f>>)> {
         self.check_parts()?;

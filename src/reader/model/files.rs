@@ -1,4 +1,4 @@
-//! Which files a model is: the one answer for every way of opening one.
+//! Which files belong to a model. Every way of opening a model uses this.
 //!
 //! | path | files |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | a folder | one of these: see `folder.rs` |
 //! | anything else | that file |
 //!
-//! If the path is a symbolic link, the other files are looked for beside the link, then beside what it leads
-//! to.
+//! If the path is a symbolic link, the other files are looked for in the folder of the link, then in the
+//! folder of its target.
 
 use super::finder;
 use super::finder::{folder_of, Finder, Found, ModelFiles};
@@ -27,7 +27,7 @@ use crate::reader::store::{follow, Store, MAX_LINKS};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The files of the model at `path`; with `part` the file at `path` alone.
+/// The files of the model at `path`. If `part` is set, only the file at `path`.
 #[inline(never)] // its stack frame is gone before the next step
 pub fn model_files(
     store: &dyn Store,
@@ -50,7 +50,7 @@ pub fn model_files(
     }
 }
 
-/// Refuses the index of a model, where only one file can be meant.
+/// Fails if `path` is the index of a model, for calls that need a single file.
 pub fn check_is_one_file(path: &Path) -> Result<()> {
     match path.file_name().and_then(OsStr::to_str).is_some_and(is_index_name) {
         false => Ok(()),
@@ -62,7 +62,7 @@ pub fn check_is_one_file(path: &Path) -> Result<()> {
 }
 
 impl Finder<'_> {
-    /// The files of the model at a path that is no folder.
+    /// The files of the model at a path that is not a folder.
     #[inline(never)] // its stack frame is gone before the next step
     fn of_file(&self, path: &Path) -> Result<ModelFiles> {
         let mut place = path::copy(path)?;
@@ -82,7 +82,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a path leads to, if links are not followed.
+    /// What the path refers to, if symbolic links are not followed.
     #[inline(never)] // its stack frame is gone before the next step
     fn at(&self, path: &Path) -> Result<Found> {
         let Some(name) = path.file_name().and_then(OsStr::to_str) else { return Ok(Found::Alone) };
@@ -109,7 +109,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The index beside a file that names it.
+    /// An index in the folder of a file that names the file.
     #[inline(never)] // its stack frame is gone before the next step
     fn index_of(
         &self,
@@ -132,7 +132,7 @@ impl Finder<'_> {
                     ruling.try_reserve(1)?;
                     ruling.push((index_name, index));
                 }
-                // It may be the index of this file.
+                // This broken index may be the index of this file.
                 Err(e) if is_index_name(index_name) && is_one_model(index_name, name)? => {
                     broken = broken.or(Some(e));
                 }
@@ -146,8 +146,8 @@ impl Finder<'_> {
         Ok(Some((path::join(folder, Path::new(name))?, index)))
     }
 
-    /// The index beside a numbered file in a folder that cannot be listed: under the names that programs give
-    /// to it.
+    /// The index for a numbered file, if the folder cannot be listed. Tries the names that programs give to
+    /// indexes.
     fn probe_index(
         &self,
         folder: &Path,

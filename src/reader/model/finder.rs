@@ -1,5 +1,5 @@
-//! Finds the files of a model from an index, from the name of one of several numbered files, or from a shard:
-//! `STEM.zt` names its shards `STEM-NAME.zt`.
+//! Finds the files of a model: from an index, from the name of one of several numbered files, or from a shard
+//! (`STEM.zt` has shards `STEM-NAME.zt`).
 
 use super::indexes::{sets_of, Indexes};
 use super::listing::{listed, Listing};
@@ -14,19 +14,19 @@ use crate::reader::open::open_part;
 use crate::reader::store::Store;
 use std::path::{Path, PathBuf};
 
-/// How many files that a listing does not have are asked for by their names.
+/// How many files that a listing does not have are looked up by name.
 const MAX_ASKED: usize = 64;
 
 /// The files of a model.
 #[derive(Default)]
 pub struct ModelFiles {
-    /// In the order of the model. If there is an index, the files that it names come first, in its order.
+    /// In the model's order. If there is an index, the files that it names come first, in its order.
     pub paths: Vec<PathBuf>,
-    /// Which tensor is in which of them, if an index lists them.
+    /// Which file has which tensor, if there is an index.
     pub index: Option<ShardIndex>,
-    /// The path of that index.
+    /// The path of the index.
     pub index_path: Option<PathBuf>,
-    /// The names of other models, and of states of trainings, in the folder that was named.
+    /// The names of other models, and of states of trainings, in the opened folder.
     pub passed_over: Vec<String>,
 }
 
@@ -45,14 +45,14 @@ impl ModelFiles {
     }
 }
 
-/// What a path leads to.
+/// What a path refers to.
 #[allow(clippy::large_enum_variant, reason = "one is made when a model is opened")]
 pub enum Found {
-    /// A model.
+    /// A complete model.
     Model(ModelFiles),
-    /// A model some of whose files are not there, which this says.
+    /// A model with missing files. The error names them.
     Incomplete(Error),
-    /// A file by itself.
+    /// A single file.
     Alone,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Finder<'a> {
         Ok(files)
     }
 
-    /// The files that an index in `folder` names, then those of their sets that it does not name.
+    /// The files that an index in `folder` names, then files of the same numbered sets that it does not name.
     pub fn of_index(
         &self,
         folder: &Path,
@@ -104,7 +104,7 @@ impl<'a> Finder<'a> {
         Ok(Found::Model(files))
     }
 
-    /// Those of `names` that are not in a folder.
+    /// The names in `names` that do not exist in a folder.
     fn missing<'n>(&self, names: impl Iterator<Item = &'n str>, folder: &Path) -> Result<Vec<&'n str>> {
         let mut missing = Vec::new();
         for name in names {
@@ -158,7 +158,7 @@ impl<'a> Finder<'a> {
         )))
     }
 
-    /// The number of the first part: 0 or 1; `None` if the parts use both.
+    /// The number of the first part, 0 or 1. `None` if both exist.
     fn first_number(
         &self,
         folder: &Path,
@@ -182,7 +182,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The numbers of a set that are in a folder, sorted; none if the folder was not listed.
+/// The numbers of a set that exist in a folder, sorted; `None` if the folder was not listed.
 fn present(numbered: &NumberedName<'_>, listing: Option<&Listing>) -> Result<Option<Vec<u32>>> {
     let Some(listing) = listing else { return Ok(None) };
     let mut numbers = Vec::new();
@@ -196,7 +196,8 @@ fn present(numbered: &NumberedName<'_>, listing: Option<&Listing>) -> Result<Opt
     Ok(Some(numbers))
 }
 
-/// The files in the folder of an index that it does not name, and of whose set it names another one.
+/// Files in the index's folder that the index does not name, but that belong to the same numbered set as one
+/// it names.
 pub fn extras<'l>(index: &ShardIndex, listing: Option<&'l Listing>, budget: &Budget) -> Result<Vec<&'l str>> {
     let Some(listing) = listing else { return Ok(Vec::new()) };
     let sets = sets_of(index, budget)?;
@@ -217,7 +218,7 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// The file beside a shard that names it; none if there is no such file.
+/// The file in the same folder that lists this shard; `None` if no file does.
 pub fn root_of(
     finder: &Finder<'_>,
     folder: &Path,
@@ -225,7 +226,7 @@ pub fn root_of(
     listing: Option<&Listing>,
 ) -> Result<Option<PathBuf>> {
     let Some(stem) = name.strip_suffix(".zt") else { return Ok(None) };
-    // For a numbered shard, the position before its number.
+    // In the name of a numbered shard, try the position before its number.
     let numbered = NumberedName::parse(name).and_then(|numbered| numbered.prefix.len().checked_sub(1));
     for (at, _) in stem.match_indices('-').filter(|(at, _)| *at > 0) {
         let (root, shard) =
@@ -248,7 +249,7 @@ pub fn root_of(
     Ok(None)
 }
 
-/// The names of the shards of a file.
+/// The names of the shards that a file lists.
 pub fn shards_of(finder: &Finder<'_>, path: &Path) -> Result<Vec<String>> {
     with_manifest(finder, path, |_, manifest| {
         let mut names = Vec::new();
@@ -260,7 +261,7 @@ pub fn shards_of(finder: &Finder<'_>, path: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Whether a file may be a shard: its container has shards, and it has no objects and no shards itself.
+/// Whether a file may be a shard: its container allows shards, and the file has no objects and no shards.
 pub fn is_shard(finder: &Finder<'_>, path: &Path) -> Result<bool> {
     with_manifest(finder, path, |container, manifest| {
         Ok(capabilities(container).has_shards && manifest.objects.is_empty() && manifest.shards.is_empty())
@@ -273,7 +274,7 @@ fn with_manifest<T>(
     body: impl FnOnce(Container, &Manifest) -> Result<T>,
 ) -> Result<T> {
     let label = try_format(format_args!("{}", path.display()))?;
-    // What it takes is freed before the model is opened.
+    // The memory is freed before the model is opened.
     let budget = Budget::new(finder.limits.memory_for(0));
     let (part, manifest) = open_part(finder.store, path, label, finder.limits, &budget, false)?;
     body(part.container(), &manifest)

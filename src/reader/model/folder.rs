@@ -1,9 +1,8 @@
-//! Which model a folder is: the one in it, or the one that is preferred where there are several forms of it.
+//! Chooses the model in a folder. If the folder has several forms of one model, chooses the preferred form.
 //!
-//! Models come before the states of a training. Of the forms of one model, safetensors come before what
-//! PyTorch saves, a plain model before a variant (`model` before `model.fp16`), an index before files that it
-//! does not name. What is then left beside the model is passed over, and counted. If several models are left,
-//! the caller has to name one.
+//! Models are preferred to states of a training. Among the forms of one model, safetensors is preferred to
+//! PyTorch's format, a plain model to a variant (`model` to `model.fp16`), and an index to files that it does
+//! not name. Everything else is counted as passed over. If several models remain, the caller has to name one.
 
 use super::finder;
 use super::finder::{extras, Finder, Found, ModelFiles};
@@ -17,7 +16,7 @@ use crate::model::sort::{sort, sort_by};
 use crate::source::with_range;
 use std::path::{Path, PathBuf};
 
-/// The most files that are opened to see which of them are shards.
+/// The most files that are opened to find out which are shards.
 const MAX_OPENED: usize = 64;
 
 /// The files of the model in a folder.
@@ -72,7 +71,7 @@ pub fn choose(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<M
         (None, _) => return Err(no_model(finder, folder, listing)?),
         (Some(chosen), 0) => chosen,
         (Some(last), _) => {
-            all.push(last); // where it was
+            all.push(last); // put it back in its place
             return Err(ambiguous(&mut all));
         }
     };
@@ -92,7 +91,7 @@ fn ambiguous(all: &mut [Candidate<'_>]) -> Error {
     fail!(InvalidArgument, "the folder holds several models, so name one of them: {names}")
 }
 
-/// The names of all files of what was chosen, and the files that are opened.
+/// The names of all files that belong to the chosen model, and the files to open.
 #[inline(never)] // its stack frame is gone before the next step
 fn open_as(
     finder: &Finder<'_>,
@@ -124,11 +123,10 @@ fn open_as(
     Ok((names, files))
 }
 
-/// A file, and the names of the files of its shards.
+/// A file, and the names of its shards.
 type Root<'l> = (&'l str, Vec<String>);
 
-/// Marks the shards of files in the folder as taken: those that a file names, and those that no file names
-/// any more.
+/// Marks shards in the folder as taken: those that a file lists, and those that no file lists any more.
 #[inline(never)] // its stack frame is gone before the next step
 fn take_shards<'l>(
     finder: &Finder<'_>,
@@ -172,7 +170,7 @@ fn take_shards<'l>(
                 }
             }
             Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            // Opening it reports why it cannot be opened.
+            // Opening the file reports the error.
             Err(_) => {
                 for (other, taken) in listing.names.iter().zip(&mut *taken).filter(|(other, _)| may_be(other))
                 {
@@ -186,7 +184,7 @@ fn take_shards<'l>(
     Ok(roots)
 }
 
-/// The names of a listing from `STEM-` on.
+/// The names of a listing that begin with `STEM-`, and all names after them.
 fn behind<'l>(listing: &'l Listing, stem: &str) -> &'l [String] {
     let first = listing.names.partition_point(|name| name.bytes().lt(stem.bytes().chain(*b"-")));
     listing.names.get(first..).unwrap_or_default()
@@ -218,16 +216,16 @@ fn copies(names: &[String]) -> Result<Vec<String>> {
     Ok(copies)
 }
 
-/// How deep below a folder models are looked for: in a cache of downloads
+/// The most levels below a folder in which models are searched. A cache of downloads has
 /// `models--ORG--NAME/snapshots/REVISION`.
 const MAX_DEPTH: usize = 3;
-/// The most names that are looked at.
+/// The most names that are examined.
 const MAX_LOOKED_AT: usize = 4096;
-/// Where a cache of downloads says which snapshot is the newest.
+/// The file in a cache of downloads that gives the newest snapshot.
 const NEWEST: &str = "refs/main";
 const MAX_REVISION_SIZE: u64 = 256;
 
-/// The failure of a folder that holds no model.
+/// The error for a folder without a model.
 #[cold]
 pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result<Error> {
     let found = match finder.store.is_near() {
@@ -255,7 +253,7 @@ pub fn no_model(finder: &Finder<'_>, folder: &Path, listing: &Listing) -> Result
     ))
 }
 
-/// The folders below `folder` that hold a model, by their paths from there.
+/// The folders below `folder` that have a model, as relative paths.
 fn models_below(finder: &Finder<'_>, folder: &Path) -> Result<Vec<String>> {
     let (mut found, mut level, mut looked_at) = (Vec::new(), Vec::new(), 0usize);
     level.try_reserve(1)?;
@@ -286,7 +284,7 @@ fn models_below(finder: &Finder<'_>, folder: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The names in a folder, as far as they may still be looked at.
+/// The names in a folder, up to the limit for examined names.
 fn names_in(finder: &Finder<'_>, folder: &Path, looked_at: &mut usize) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let listed = finder.store.for_each_name(folder, &mut |name| {
@@ -303,7 +301,7 @@ fn names_in(finder: &Finder<'_>, folder: &Path, looked_at: &mut usize) -> Result
     }
 }
 
-/// Whether a folder holds a model; none if the path is no folder.
+/// Whether a folder has a model; `None` if the path is not a folder.
 fn holds_model(finder: &Finder<'_>, path: &Path) -> Result<Option<bool>> {
     let mut found = false;
     let listed = finder.store.for_each_name(path, &mut |name| {
@@ -318,7 +316,7 @@ fn holds_model(finder: &Finder<'_>, path: &Path) -> Result<Option<bool>> {
     }
 }
 
-/// The revision that a cache of downloads calls the newest.
+/// The newest revision in a cache of downloads.
 fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
     let path: PathBuf = path::join(folder, Path::new(NEWEST))?;
     let opened = match finder.store.open(&path) {
@@ -333,10 +331,10 @@ fn newest(finder: &Finder<'_>, folder: &Path) -> Result<Option<String>> {
     })
 }
 
-/// The most models among which one is chosen by its form.
+/// The most models that are compared by their form.
 const MAX_COMPARED: usize = 256;
 
-/// What a folder may be opened as.
+/// Something that the folder may be opened as.
 pub struct Candidate<'l> {
     pub name: &'l str,
     stem: String,
@@ -344,13 +342,13 @@ pub struct Candidate<'l> {
     pub kind: Kind<'l>,
 }
 
-/// What a candidate is.
+/// The kind of a candidate.
 pub enum Kind<'l> {
-    /// An index, or why it cannot be read.
+    /// An index, or the error of reading it.
     Index(Result<ShardIndex>),
     /// Numbered files.
     Set(NumberedName<'l>),
-    /// With its shards, where it is known to have such.
+    /// A file with its shards, if it is known to have some.
     File(Vec<String>),
 }
 
@@ -368,8 +366,8 @@ impl<'l> Candidate<'l> {
         matches!(self.kind, Kind::Index(_))
     }
 
-    /// Whether the other one may be shards of a former or a future state of this file: a replacement that was
-    /// stopped leaves `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
+    /// Whether the other candidate may be shards of an earlier or later state of this file. A replacement
+    /// that was interrupted leaves `STEM-00001-of-00002.zt` or `STEM-r2-00001-of-00002.zt` beside `STEM.zt`.
     fn may_have_left(&self, other: &Candidate<'_>, behind_stem: &str) -> bool {
         let is_generation = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let is_own = behind_stem.is_empty() || behind_stem.strip_prefix("-r").is_some_and(is_generation);
@@ -377,7 +375,7 @@ impl<'l> Candidate<'l> {
         is_own && is_zt && matches!((&self.kind, &other.kind), (Kind::File(_), Kind::Set(_)))
     }
 
-    /// Whether it is a form of the same model that comes before `other`.
+    /// Whether both are forms of one model, and this one is preferred.
     fn is_preferred_to(&self, other: &Candidate<'_>) -> bool {
         let (Some(one), Some(two)) = (self.family, other.family) else { return false };
         if !one.is_same(two) {
@@ -400,7 +398,7 @@ impl<'l> Candidate<'l> {
     }
 }
 
-/// Whether two names are of forms of one model.
+/// Whether two names belong to forms of one model.
 pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
     let ((one, _), (other, _)) = (stem(one)?, stem(other)?);
     let is_variant =
@@ -408,7 +406,7 @@ pub fn is_one_model(one: &str, other: &str) -> Result<bool> {
     Ok(one == other || is_variant(&one, &other) || is_variant(&other, &one))
 }
 
-/// The index that rules, of several that name a file.
+/// The preferred one of several indexes that name a file.
 pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, ShardIndex)>> {
     let mut all = Vec::new();
     all.try_reserve_exact(found.len())?;
@@ -426,7 +424,7 @@ pub fn preferred_index(found: Vec<(&str, ShardIndex)>) -> Result<Option<(&str, S
     }))
 }
 
-/// Takes away those to which another one is preferred.
+/// Removes the candidates to which another one is preferred.
 pub fn reduce(all: &mut Vec<Candidate<'_>>) -> Result<()> {
     if all.len() > MAX_COMPARED {
         return Ok(());

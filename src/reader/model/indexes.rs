@@ -1,4 +1,4 @@
-//! The indexes of models in shards: which files are indexes, and which of them name a file.
+//! The indexes of models with several files: which files are indexes, and which index names a given file.
 
 use super::listing::{is_index_name, is_json, Listing};
 use super::numbered::NumberedName;
@@ -11,9 +11,9 @@ use crate::reader::store::Store;
 use crate::source::with_range;
 use std::path::Path;
 
-/// Bytes of a JSON file in a folder that are searched for the key of an index.
+/// How many bytes of a JSON file are searched for the key of an index.
 const SNIFFED: u64 = 64 << 10;
-/// The most JSON files whose content is looked at. In a folder of more, indexes are known by their names.
+/// The most JSON files whose content is examined. If a folder has more, indexes are recognised by name only.
 const MAX_SNIFFED: usize = 256;
 /// The most indexes of one folder that are read.
 const MAX_INDEXES: usize = 64;
@@ -26,7 +26,7 @@ pub struct FoundIndex<'l> {
     pub index: Result<ShardIndex>,
 }
 
-/// Where indexes are read from, and with which limits.
+/// The store to read indexes from, and the limits.
 #[derive(Clone, Copy)]
 pub struct Indexes<'a> {
     pub store: &'a dyn Store,
@@ -35,18 +35,18 @@ pub struct Indexes<'a> {
 }
 
 impl Indexes<'_> {
-    /// Whether the file at a path, which is named by itself, is an index: by its name, else by its content.
+    /// Whether a file that the caller named is an index, by its name or its content.
     pub fn is_index(&self, path: &Path, name: &str) -> Result<bool> {
         Ok(is_index_name(name) || is_json(name) && self.has_key(path, self.limits.manifest_size)?)
     }
 
-    /// Whether a file begins as an index does, and has its key; that is looked for in the front of a file
-    /// above `whole` bytes.
+    /// Whether a file begins like an index and has the key of an index. In files larger than `whole` bytes,
+    /// only the first bytes are searched.
     fn has_key(&self, path: &Path, whole: u64) -> Result<bool> {
         let source = match self.store.open(path) {
             Ok(opened) => opened.source,
             Err(e) if e.cause() == Cause::OutOfMemory => return Err(e),
-            Err(_) => return Ok(false), // whoever opens the path says why it cannot be
+            Err(_) => return Ok(false), // opening the path reports the error
         };
         let size = match source.size() {
             size if size <= whole => size,
@@ -87,7 +87,8 @@ impl Indexes<'_> {
         Ok(index)
     }
 
-    /// Reads all indexes of a folder for which `is_wanted`; what is wrong with one is with it.
+    /// Reads all indexes in a folder whose names pass `is_wanted`. If one cannot be read, its entry has the
+    /// error.
     pub fn all<'l>(
         &self,
         folder: &Path,
@@ -123,7 +124,8 @@ impl Indexes<'_> {
     }
 }
 
-/// The sets of numbered files that an index names a file of: the name of any one file of each, sorted.
+/// The sets of numbered files that the index uses, sorted. A set is given by the name of any one of its
+/// files.
 pub fn sets_of<'i>(index: &'i ShardIndex, budget: &Budget) -> Result<Vec<NumberedName<'i>>> {
     let mut sets: Vec<NumberedName<'_>> = Vec::new();
     let names = (0..index.file_count()).map(|at| in_folder(index.file(at)));
@@ -139,7 +141,7 @@ pub fn sets_of<'i>(index: &'i ShardIndex, budget: &Budget) -> Result<Vec<Numbere
     Ok(sets)
 }
 
-/// Whether an index names a file that lies beside it, or another file of the file's numbered set.
+/// Whether an index names the file, or another file of the same numbered set, in its own folder.
 pub fn rules(index: &ShardIndex, name: &str) -> bool {
     let numbered = NumberedName::parse(name);
     let is_of_set = |other: &str| {
@@ -149,12 +151,12 @@ pub fn rules(index: &ShardIndex, name: &str) -> bool {
     (0..index.file_count()).map(|at| in_folder(index.file(at))).any(|other| other == name || is_of_set(other))
 }
 
-/// A path without `./` in front.
+/// Removes a leading `./` from a path.
 fn in_folder(path: &str) -> &str {
     path.trim_start_matches("./")
 }
 
-/// Why the index of a numbered file cannot be asked about it.
+/// Adds to an error that the index which may name a file cannot be read.
 #[cold]
 pub fn unreadable(error: Error) -> Error {
     error.within(format_args!(

@@ -1,4 +1,4 @@
-//! The names in a folder that models may have, and what such a name says.
+//! The names in a folder that models may have, and what these names tell about the files.
 
 use super::numbered::{Family, NumberedName, EXTENSIONS};
 use crate::error::{fail, try_format, Cause, Quoted, Result};
@@ -10,7 +10,7 @@ use crate::reader::store::Store;
 use std::fmt;
 use std::path::Path;
 
-/// What the names of states of a training begin with.
+/// Prefixes of the names of training states.
 const STATES: [&str; 16] = [
     "optimizer",
     "optim",
@@ -29,27 +29,27 @@ const STATES: [&str; 16] = [
     "sampler",
     "dataloader",
 ];
-/// What the name of such a state has in it.
+/// A part of the names of other training states.
 const STATE_WITHIN: &str = "_optim_states";
-/// The most names that are kept of a folder.
+/// The most names in a folder.
 const MAX_NAMES: usize = 200_000;
-/// How many names a message lists.
+/// The most names in a message.
 pub(super) const MAX_LISTED: usize = 8;
 
 /// The names in a folder that end in `.json` or in the extension of a model, sorted.
 #[derive(Default)]
 pub struct Listing {
     pub names: Vec<String>,
-    /// The first few names of downloads that are not complete.
+    /// The first few names of unfinished downloads.
     pub unfinished: Vec<String>,
 }
 
 impl Listing {
-    /// Lists a folder; none if the path is no folder. The memory that it takes is charged to `budget`.
+    /// Lists a folder; `None` if the path is not a folder. Memory is charged to `budget`.
     pub fn read(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
         let mut listing = Listing::default();
         let is_folder = store.for_each_name(folder, &mut |name| {
-            // Programs write models, and give them names in UTF-8.
+            // Programs give models names in UTF-8, so other names are ignored.
             let Some(name) = name.to_str() else { return Ok(()) };
             match family(name).is_some() || is_json(name) {
                 true => listing.add(name, budget),
@@ -63,8 +63,8 @@ impl Listing {
         Ok(is_folder.then_some(listing))
     }
 
-    /// Lists the folder that a file is in; none if it cannot be listed. A file can be opened in a folder that
-    /// may not be listed.
+    /// Lists the folder of a file; `None` if it cannot be listed. Some folders allow opening files but not
+    /// listing.
     pub fn around(store: &dyn Store, folder: &Path, budget: &Budget) -> Result<Option<Listing>> {
         let here = Path::new(if store.is_near() { "." } else { "" });
         let folder = if folder.as_os_str().is_empty() { here } else { folder };
@@ -74,7 +74,7 @@ impl Listing {
             found => found,
         };
         match listed(folder)? {
-            // Some stores know folders by the slash behind them.
+            // Some stores only recognise a folder if its path ends in a slash.
             None if !store.is_near() && !folder.as_os_str().is_empty() => {
                 listed(&path::join(folder, Path::new(""))?)
             }
@@ -94,7 +94,7 @@ impl Listing {
     }
 }
 
-/// Adds a copy of a name, which is charged.
+/// Adds a copy of a name. Its memory is charged.
 pub fn add_name(names: &mut Vec<String>, name: &str, budget: &Budget) -> Result<()> {
     let size = name.len().saturating_add(size_of::<String>());
     budget.charge(size as u64, "the names in a folder")?;
@@ -103,7 +103,7 @@ pub fn add_name(names: &mut Vec<String>, name: &str, budget: &Budget) -> Result<
     Ok(())
 }
 
-/// What the file of that name is by its extension; none if it is no model.
+/// The family of a file, by its extension; `None` if it is not a model.
 pub fn family(name: &str) -> Option<Family> {
     let (_, extension) = name.rsplit_once('.')?;
     family_of(extension)
@@ -113,17 +113,17 @@ fn family_of(extension: &str) -> Option<Family> {
     EXTENSIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension)).map(|(_, family)| *family)
 }
 
-/// Whether it is the name of a JSON file.
+/// Whether a file with that name is JSON.
 pub fn is_json(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("json"))
 }
 
-/// Whether it is a name that programs give to indexes: `x.index.json`, `x.index.VARIANT.json`.
+/// Whether programs use that name for indexes: `x.index.json`, `x.index.VARIANT.json`.
 pub fn is_index_name(name: &str) -> bool {
     is_json(name) && name.contains(".index.")
 }
 
-/// Whether a file of that name is the state of a training and no model.
+/// Whether a file with that name is the state of a training.
 pub fn is_state(name: &str) -> bool {
     let begins = |state: &str| {
         let start = name.get(..state.len()).unwrap_or_default();
@@ -133,9 +133,8 @@ pub fn is_state(name: &str) -> bool {
     name.contains(STATE_WITHIN) || STATES.iter().any(|state| begins(state))
 }
 
-/// What is left of the name of a model's file, of its set or of its index without number and extension, with
-/// the family. Names of one model have the same stem; a variant has more behind a dot: `model` and
-/// `model.fp16`.
+/// The name of a model's file, set or index without number and extension, and its family. All files of a
+/// model have the same stem. A variant adds a dot and more: `model` and `model.fp16`.
 pub fn stem(name: &str) -> Result<(String, Option<Family>)> {
     let mut found = None;
     let (front, behind) = match NumberedName::parse(name) {
@@ -152,19 +151,19 @@ pub fn stem(name: &str) -> Result<(String, Option<Family>)> {
         } else if !word.is_empty() && !(is_of_index && (word == "index" || word.eq_ignore_ascii_case("json")))
         {
             if !stem.is_empty() {
-                stem.push('.'); // all fits in what was reserved
+                stem.push('.'); // within what was reserved
             }
             stem.push_str(word);
         }
     }
-    // `pytorch_model` is `model`, and `diffusion_pytorch_model` is `diffusion_model`.
+    // Treat `pytorch_model` as `model`, and `diffusion_pytorch_model` as `diffusion_model`.
     if let Some(at) = stem.find("pytorch_") {
         stem.replace_range(at..at.saturating_add("pytorch_".len()), "");
     }
     Ok((stem, found))
 }
 
-/// Names for a message, the first few of them.
+/// Formats the first few names for a message.
 pub struct Listed<I>(I);
 
 /// The first few of these names, in quotes.

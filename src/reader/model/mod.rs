@@ -1,4 +1,4 @@
-//! Models of several files: their manifests are read on several threads, then joined to one [`File`].
+//! Models of several files. Several threads read the manifests, which are then joined into one [`File`].
 
 mod files;
 mod finder;
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A file of the model, and its manifest.
 type ReadPart = (FilePart, Validated);
 
-/// What reads the files of a model, as every thread needs it.
+/// What each thread needs to read files of the model.
 struct ReadContext<'a> {
     store: &'a dyn Store,
     paths: &'a [PathBuf],
@@ -42,21 +42,20 @@ struct ReadContext<'a> {
 }
 
 impl File {
-    /// Opens the model at `path`, whichever of its files or folder that names: `files.rs` says which files
-    /// these are.
+    /// Opens the model at `path`, which is one of its files or its folder. `files.rs` explains which files
+    /// belong to it.
     pub fn open_model(path: impl AsRef<Path>, options: &OpenOptions) -> Result<File> {
         let store = FileSystem(options.mode);
         open_model(&store, ShardStore::Kept(try_box(store)?), path.as_ref(), options)
     }
 
-    /// Opens a model as [`File::open_model`] does, from where `store` has its files. Shards are opened now,
-    /// too, as the store may be gone later; what is wrong with one is reported when it is read.
+    /// Like [`File::open_model`], with files from `store`. Shards are opened now, because the store may not
+    /// exist later. If one cannot be opened, a read from it returns the error.
     pub fn open_model_from(store: &dyn Store, path: &Path, options: &OpenOptions) -> Result<File> {
         open_model(store, ShardStore::Borrowed(store), path, options)
     }
 
-    /// The paths of the files of the model at `path`: what [`File::open_model`] opens. Its index, if there is
-    /// one, is the last.
+    /// The paths of the files that [`File::open_model`] opens. If there is an index, its path is the last.
     pub fn model_paths(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<PathBuf>> {
         let limits = options.limits();
         let budget = Budget::new(limits.memory_for(0));
@@ -69,13 +68,13 @@ impl File {
         Ok(files.paths)
     }
 
-    /// What the model has beside what is shown of it.
+    /// What the model has that is not shown as part of it.
     pub fn model_info(&self) -> &ModelInfo {
         &self.model
     }
 
-    /// Opens several files as one: their objects are its objects, file by file, and no two may have the same
-    /// name.
+    /// Opens several files as one. It has the objects of all files, file by file. No two objects may have the
+    /// same name.
     pub fn open_parts<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<File> {
         let Some(first) = paths.first() else {
             return Err(fail!(InvalidArgument, "a model has at least one part"));
@@ -130,7 +129,7 @@ fn open_files(
     file.combined(options, files.paths.first().map(|path| (store, path.as_path())))
 }
 
-/// One file of all that were read, if they agree.
+/// Joins the files into one, if they agree.
 #[inline(never)] // its stack frame is gone before the next step
 fn join_all(
     mut read: Vec<ReadPart>,
@@ -154,7 +153,7 @@ fn join_all(
 }
 
 /// Reads the manifests of all files, on several threads if that is faster. Returns the error of the first
-/// file that has one.
+/// file that failed.
 #[inline(never)] // its stack frame is gone before the next step
 fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let ReadContext { store, paths, options, budget, .. } = *context;
@@ -162,7 +161,8 @@ fn read_all(context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let threads = threads_to_open(store, options.threads, count);
     let before = budget.held();
     match read_by(threads.min(count), context) {
-        // Whether several at once fit in the memory depends on their order: one after the other does not.
+        // Whether several manifests fit in the memory limit at once depends on timing. So read them again,
+        // one by one.
         Err(e) if e.cause() == Cause::Limit && threads > 1 => {
             budget.give_back(budget.held().saturating_sub(before));
             read_by(1, context)
@@ -180,7 +180,7 @@ fn read_by(threads: usize, context: &ReadContext<'_>) -> Result<Vec<ReadPart>> {
     let (next, failed_at) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     threads::run(threads, context.options.thread_hooks, &|| loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
-        // Every file before the first that failed is read by some thread.
+        // Continue up to the first failure, so that every file before it is read.
         let (Some(path), Some(slot), true) =
             (context.paths.get(at), results.get(at), at < failed_at.load(Ordering::Relaxed))
         else {
@@ -213,7 +213,7 @@ fn read_one(path: &Path, context: &ReadContext<'_>) -> Result<ReadPart> {
     Ok((part, manifest))
 }
 
-/// What the files say of the model that they are parts of has to agree.
+/// Checks that the files agree on the model that they are parts of.
 #[inline(never)] // its stack frame is gone before the next step
 fn check_splits(read: &[ReadPart]) -> Result<()> {
     let tensors = read.iter().map(|(_, manifest)| manifest.objects.len() as u64).fold(0, u64::saturating_add);
@@ -247,8 +247,8 @@ fn check_splits(read: &[ReadPart]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each object of each part is shown. Objects in the index are shown, and all of them have to exist.
-/// Objects that are not in the index are shown if they are included.
+/// Whether each object of each part is shown. Objects in the index are shown, and must exist. Objects that
+/// are not in the index are shown if the options include them.
 #[inline(never)] // its stack frame is gone before the next step
 fn shown_objects(
     read: &mut [ReadPart],
@@ -293,7 +293,7 @@ fn shown_objects(
     Ok(all)
 }
 
-/// Notes where the bytes of an object are that is not shown.
+/// Notes the bytes of an object that is not shown.
 fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()> {
     for component in manifest.components(object).iter().filter(|component| component.stored_size > 0) {
         part.hidden.try_reserve(1)?;
@@ -302,7 +302,7 @@ fn hide(part: &mut FilePart, manifest: &Manifest, object: &Object) -> Result<()>
     Ok(())
 }
 
-/// The parts, and the manifest of all of them.
+/// Makes the parts and the joint manifest.
 #[inline(never)] // its stack frame is gone before the next step
 fn join(
     mut read: Vec<ReadPart>,

@@ -1,14 +1,13 @@
-//! The name of one of several numbered files: `PREFIX-00001-of-00005.EXTENSION`, in the spellings that people
-//! have.
+//! Names of numbered files, `PREFIX-00001-of-00005.EXTENSION`, in all spellings in use.
 
 use crate::error::{try_format, Result};
 
-/// Which files are of one model if they have the same stem.
+/// Files of one model have the same stem and the same family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// safetensors, or what PyTorch saves: the lower number is preferred.
+    /// safetensors or PyTorch files. The lower number is preferred.
     Weights(u8),
-    /// Only files of the same kind.
+    /// Other formats: a model's files all have the same format.
     Own(u8),
 }
 
@@ -22,8 +21,8 @@ impl Family {
     }
 }
 
-/// The extensions of files that are models, in the order in which files of one model are preferred. Numbered
-/// files of weights have an index.
+/// The extensions of model files. If a model has files with several of them, the first in this list is
+/// preferred. Numbered files of the family `Weights` have an index.
 pub const EXTENSIONS: [(&str, Family); 8] = [
     ("safetensors", Family::Weights(0)),
     ("bin", Family::Weights(1)),
@@ -35,30 +34,30 @@ pub const EXTENSIONS: [(&str, Family); 8] = [
     ("npz", Family::Own(2)),
 ];
 
-/// What stands between the number and the count, in any case.
+/// The text between the number and the count, in lower or upper case.
 const BETWEEN: [&str; 2] = ["-of-", "_of_"];
 /// Characters allowed before the number and after the count.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
-/// The most files of a numbered model.
+/// The most files of a numbered set.
 const MAX_COUNT: u32 = 99_999;
 
-/// A name in its parts. All names of one set differ in `number` alone.
+/// A name, split. All names of a set differ only in `number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NumberedName<'n> {
-    /// The text before the number, with the separator.
+    /// The text before the number, including the separator.
     pub prefix: &'n str,
-    /// What is behind the count: perhaps a variant, and the extension.
+    /// The text after the count: possibly a variant, then the extension.
     pub suffix: &'n str,
     pub count: u32,
     /// How many digits the number has.
     digits: usize,
-    /// The written form of the count and of the text before it.
+    /// The count as written, with the text before it.
     of_count: &'n str,
     pub number: u32,
 }
 
-/// If `name` is the name of one of several files of a model: its number and their count. The numbers are 1 to
-/// the count or 0 to the count less one. The name is one without a folder, or has '/' behind the folder.
+/// The number and the count, if `name` is the name of one of several files of a model. Numbers run from 1 to
+/// the count, or from 0 to the count less one. The name has no folder, or '/' after the folder.
 pub fn part_of_set(name: &str) -> Option<(u32, u32)> {
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
     NumberedName::parse(name).map(|numbered| (numbered.number, numbered.count))
@@ -87,24 +86,23 @@ impl<'n> NumberedName<'n> {
         })
     }
 
-    /// The name of the file of that number.
+    /// The name of the file with that number.
     pub fn name(&self, number: u32) -> Result<String> {
         let NumberedName { prefix, suffix, digits, of_count, .. } = self;
         try_format(format_args!("{prefix}{number:0digits$}{of_count}{suffix}"))
     }
 
-    /// The name without its number: the same for all names of a set.
+    /// The name with the number cleared, so that it is equal for all names of a set.
     pub fn set(self) -> NumberedName<'n> {
         NumberedName { number: 0, ..self }
     }
 
-    /// Whether both are names of files of one set.
+    /// Whether both names belong to the same set.
     pub fn is_of_set(&self, other: &NumberedName<'_>) -> bool {
         self.set() == other.set()
     }
 
-    /// The names that programs give to an index of such a set, which only safetensors and PyTorch's files
-    /// have.
+    /// The names that programs give to the index of this set. Only safetensors and PyTorch files have one.
     pub fn index_names(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         let prefix = self.prefix.trim_end_matches(SEPARATORS);
@@ -115,12 +113,12 @@ impl<'n> NumberedName<'n> {
         if !EXTENSIONS.iter().any(has_index) {
             return Ok(names);
         }
-        // `model.fp16-00001-of-00002.safetensors` has its variant before the number.
+        // In `model.fp16-00001-of-00002.safetensors`, the variant comes before the number.
         let (stem, variant) = match variant.trim_start_matches(SEPARATORS) {
             "" => prefix.rsplit_once('.').unwrap_or((prefix, "")),
             variant => (prefix, variant),
         };
-        names.try_reserve_exact(4)?; // all of them
+        names.try_reserve_exact(4)?; // at most four names
         if !variant.is_empty() {
             names.push(try_format(format_args!("{stem}.{extension}.index.{variant}.json"))?);
             names.push(try_format(format_args!("{stem}.{extension}.{variant}.index.json"))?);
