@@ -1,8 +1,8 @@
 //! Reads that are done when the call returns.
 //!
 //! [`run`] runs many requests on several threads: their jobs are sorted by file and offset, and callbacks
-//! report the progress. [`run_one`] runs one request on the caller's thread. It runs each job as soon as it
-//! is cut, so it needs neither a queue nor memory for jobs.
+//! report the progress. [`run_one`] runs one request on the caller's thread. It runs each job immediately, so
+//! it needs neither a queue nor memory for jobs.
 
 use super::component::StoredComponent;
 use super::executor::{Executor, Listener};
