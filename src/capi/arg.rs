@@ -1,4 +1,4 @@
-//! Checks arguments that come from C. This is the only code that trusts raw pointers.
+//! Checks arguments from C. Only this code trusts raw pointers.
 
 use super::sized::{Field, SizedStruct};
 use crate::error::{fail, Error, Result};
@@ -6,12 +6,12 @@ use crate::reader::{File, FilePart};
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::MaybeUninit;
 
-/// A pointer that must not be NULL.
+/// Returns an error if the pointer is NULL.
 pub(super) fn required<T>(pointer: Option<T>, what: &str) -> Result<T> {
     pointer.ok_or_else(|| fail!(InvalidArgument, "{what} is NULL"))
 }
 
-/// One of the files that a file consists of.
+/// A part of a file, by number.
 pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
     file.part(part).ok_or_else(|| {
         let count = file.part_count();
@@ -19,28 +19,28 @@ pub(super) fn part(file: &File, part: usize) -> Result<&FilePart> {
     })
 }
 
-/// As [`part`]; opens it if it is a shard that is not open.
+/// Like [`part`], but opens it if it is a shard that is not open.
 pub(super) fn open_part(file: &File, part: usize) -> Result<&FilePart> {
     file.open_part(part)?;
     self::part(file, part)
 }
 
-/// A NUL-ended name, as UTF-8.
+/// A name that ends in a NUL, as UTF-8.
 ///
 /// # Safety
-/// `text` is NULL or a NUL-ended string that stays as it is for `'a`.
+/// `text` is NULL or a string with a NUL at the end, which does not change for `'a`.
 pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     if text.is_null() {
         return Err(fail!(InvalidArgument, "{what} is NULL"));
     }
-    // SAFETY: not NULL, and NUL-ended by this function's contract.
+    // SAFETY: it is not NULL, and the caller ensures the NUL.
     let bytes = unsafe { CStr::from_ptr(text) };
     bytes
         .to_str()
         .map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
 }
 
-/// The NUL-ended name of an object that is there already, which may be any bytes.
+/// The name of an existing object, with a NUL at the end. It may be any bytes.
 ///
 /// # Safety
 /// As [`text`].
@@ -48,26 +48,26 @@ pub(super) unsafe fn name<'a>(name: *const c_char) -> Result<&'a [u8]> {
     if name.is_null() {
         return Err(fail!(InvalidArgument, "name is NULL"));
     }
-    // SAFETY: not NULL, and NUL-ended by this function's contract.
+    // SAFETY: it is not NULL, and the caller ensures the NUL.
     Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
 }
 
-/// A NUL-ended name, or one of `length` bytes if `length` is not 0.
+/// A name of `length` bytes. If `length` is 0, the name ends in a NUL.
 ///
 /// # Safety
-/// As [`text`], or `length` readable bytes.
+/// As for [`text`], or `length` readable bytes.
 pub(super) unsafe fn sized_text<'a>(pointer: *const c_char, length: usize, what: &str) -> Result<&'a str> {
     if length == 0 {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         return unsafe { text(pointer, what) };
     }
-    // SAFETY: passed on; bytes have no alignment.
+    // SAFETY: the caller ensures this; bytes need no alignment.
     let bytes = unsafe { slice(pointer.cast::<u8>(), length, what)? };
     let checked = std::str::from_utf8(bytes);
     checked.map_err(|e| fail!(InvalidArgument, "{what} is not UTF-8 from its byte {}", e.valid_up_to()))
 }
 
-/// A path, as the platform's bytes.
+/// A path, in the platform's bytes.
 ///
 /// # Safety
 /// As [`text`].
@@ -77,48 +77,48 @@ pub(super) unsafe fn path<'a>(pointer: *const c_char) -> Result<&'a std::path::P
     }
     #[cfg(unix)]
     {
-        // SAFETY: not NULL, and NUL-ended by this function's contract.
+        // SAFETY: it is not NULL, and the caller ensures the NUL.
         let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
         Ok(std::path::Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
     }
     #[cfg(not(unix))]
     {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         unsafe { text(pointer, "path") }.map(std::path::Path::new)
     }
 }
 
-/// An array: (NULL, 0) is empty, (NULL, n) an error.
+/// An array. (NULL, 0) is an empty array, (NULL, n) is an error.
 ///
 /// # Safety
-/// `pointer` is NULL or has `count` readable elements that nobody changes for `'a`.
+/// `pointer` is NULL or has `count` readable elements that do not change for `'a`.
 pub(super) unsafe fn slice<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
     check(pointer, count, what)?;
-    // SAFETY: not NULL, aligned, of a size that fits; readable by this function's contract.
+    // SAFETY: it is not NULL, it is aligned, and the size fits; the caller ensures that it is readable.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// Memory of the caller's to be filled.
+/// Memory of the caller that will be filled.
 ///
 /// # Safety
-/// `pointer` is NULL or has `size` writable bytes that nobody else touches for `'a`.
+/// `pointer` is NULL or has `size` writable bytes that nothing else accesses for `'a`.
 pub(super) unsafe fn bytes_mut<'a>(pointer: *mut c_void, size: usize, what: &str) -> Result<&'a mut [u8]> {
     if size == 0 {
         return Ok(&mut []);
     }
     check(pointer.cast::<u8>(), size, what)?;
-    // SAFETY: not NULL, and writable by this function's contract. What it held does not matter: u8 is
-    // only written here, and C's memory counts as initialised to Rust.
+    // SAFETY: it is not NULL, and the caller ensures that it is writable. The old content does not matter: it
+    // is only written here, and Rust treats memory from C as initialised.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), size) })
 }
 
-/// An array of the caller's to be filled.
+/// An array of the caller that will be filled.
 ///
 /// # Safety
-/// `pointer` is NULL or has room for `count` elements that nobody else touches for `'a`.
+/// `pointer` is NULL or has space for `count` elements that nothing else accesses for `'a`.
 pub(super) unsafe fn output_slice<'a, T>(
     pointer: *mut T,
     count: usize,
@@ -128,7 +128,7 @@ pub(super) unsafe fn output_slice<'a, T>(
         return Ok(&mut []);
     }
     check(pointer, count, what)?;
-    // SAFETY: not NULL, aligned, of a size that fits; writable by this function's contract.
+    // SAFETY: it is not NULL, it is aligned, and the size fits; the caller ensures that it is writable.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<MaybeUninit<T>>(), count) })
 }
 
@@ -145,30 +145,30 @@ fn check<T>(pointer: *const T, count: usize, what: &str) -> Result<()> {
     }
 }
 
-/// The part of a sized struct that the caller has, zeros for the rest; NULL is all zeros.
+/// A copy of the caller's struct. Fields that the caller's version does not have are zero. For NULL, all are.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `struct_size` readable bytes, the first of which are that number.
+/// `pointer` is NULL or points to `struct_size` readable bytes, which begin with that number.
 pub(super) unsafe fn options<T: SizedStruct>(pointer: *const T) -> Result<T> {
     if pointer.is_null() {
-        // SAFETY: valid with all bytes zero, by the trait's contract.
+        // SAFETY: the trait ensures that all zeros are valid.
         return Ok(unsafe { MaybeUninit::<T>::zeroed().assume_init() });
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { copy_of(pointer, struct_size(pointer)?) }
 }
 
-/// The part of a sized struct of `claimed` bytes that this version knows, zeros for the rest.
+/// Copies a struct of `claimed` bytes as far as this version knows it; the rest is zero.
 ///
 /// # Safety
-/// `pointer` is aligned and has `claimed` readable bytes, a number that [`check_size`] allows.
+/// `pointer` is aligned and has `claimed` readable bytes; [`check_size`] allows this number.
 unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T> {
     if claimed == size_of::<T>() {
-        // SAFETY: the caller has all of it; plain integers and pointers, by the trait's contract.
+        // SAFETY: the caller's struct is complete; the trait ensures that it only has integers and pointers.
         return Ok(unsafe { pointer.read() });
     }
     let mut copy = MaybeUninit::<T>::zeroed();
-    // SAFETY: the caller has that many bytes; the copy holds the smaller number of them.
+    // SAFETY: both the caller's struct and the copy have this many bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(
             pointer.cast::<u8>(),
@@ -178,7 +178,7 @@ unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T
     }
     if claimed > size_of::<T>() {
         let unknown = claimed.saturating_sub(size_of::<T>());
-        // SAFETY: within the caller's struct.
+        // SAFETY: the bytes are in the caller's struct.
         let tail = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(size_of::<T>()), unknown) };
         if tail.iter().any(|b| *b != 0) {
             return Err(fail!(
@@ -189,23 +189,23 @@ unsafe fn copy_of<T: SizedStruct>(pointer: *const T, claimed: usize) -> Result<T
             ));
         }
     }
-    // SAFETY: valid with all bytes zero, and what was copied are fields of plain integers and pointers.
+    // SAFETY: all zeros are valid, and the copied fields are integers and pointers.
     Ok(unsafe { copy.assume_init() })
 }
 
-/// Fills a sized struct of the caller's, as much of it as the caller has: zeros where a newer header has
-/// fields that this version does not know. `struct_size` is kept.
+/// Fills the caller's struct up to the size that it gives, but keeps `struct_size`. Fields of a newer header
+/// that this version does not know become zero.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `struct_size` writable bytes, the first of which are that number.
+/// `pointer` is NULL or points to `struct_size` writable bytes, which begin with that number.
 pub(super) unsafe fn fill<T: SizedStruct>(pointer: *mut T, value: T) -> Result<()> {
     if pointer.is_null() {
         return Ok(());
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let size = unsafe { struct_size(pointer)? };
     let head = size_of::<usize>();
-    // SAFETY: both sides have that many bytes behind their first field.
+    // SAFETY: both sides have that many bytes after their first field.
     unsafe {
         std::ptr::copy_nonoverlapping(
             (&raw const value).cast::<u8>().add(head),
@@ -217,38 +217,38 @@ pub(super) unsafe fn fill<T: SizedStruct>(pointer: *mut T, value: T) -> Result<(
     Ok(())
 }
 
-/// As [`fill`], but NULL is refused. The struct is checked before the value is found.
+/// Like [`fill`], but refuses NULL. The struct is checked before `find` is called.
 ///
 /// # Safety
-/// As [`fill`].
+/// As for [`fill`].
 pub(super) unsafe fn fill_required<T: SizedStruct>(
     pointer: *mut T,
     find: impl FnOnce() -> Result<T>,
 ) -> Result<()> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     if unsafe { struct_size(pointer.cast_const())? } == 0 {
         return Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME));
     }
     let value = find()?;
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { fill(pointer, value) }
 }
 
-/// Zeroes what this version does not know of a struct of `size` bytes.
+/// Sets the part of a struct of `size` bytes to zero that this version does not know.
 ///
 /// # Safety
 /// `pointer` points to `size` writable bytes.
 pub(super) unsafe fn zero_unknown<T: SizedStruct>(pointer: *mut T, size: usize) {
     if let Some(unknown) = size.checked_sub(T::SIZE) {
-        // SAFETY: within the caller's struct.
+        // SAFETY: the bytes are in the caller's struct.
         unsafe { std::ptr::write_bytes(pointer.cast::<u8>().add(T::SIZE), 0, unknown) };
     }
 }
 
-/// The claimed size of a struct that will be filled, checked. Zero for NULL.
+/// The size that the caller gives for a struct that will be filled, after a check. Zero for NULL.
 ///
 /// # Safety
-/// As [`fill`].
+/// As for [`fill`].
 pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<usize> {
     if pointer.is_null() {
         return Ok(0);
@@ -256,20 +256,20 @@ pub(super) unsafe fn struct_size<T: SizedStruct>(pointer: *const T) -> Result<us
     if !pointer.is_aligned() {
         return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
     }
-    // SAFETY: aligned, and the struct begins with its size.
+    // SAFETY: it is aligned, and the struct begins with its size.
     let claimed = unsafe { pointer.cast::<usize>().read() };
     check_size::<T>(claimed)?;
     Ok(claimed)
 }
 
-/// No header is that much newer: a larger claim is a forgotten struct_size.
+/// No newer header has a struct this large. A larger size means that struct_size was not set.
 const MAX_SIZE: usize = 4096;
 
-/// Whether a struct of the caller's can have that many bytes. One that ends within a field would have half a
-/// number or half a pointer in it.
+/// Whether a struct of the caller can have this size. If it ended inside a field, the field would only be
+/// half a number or pointer.
 fn check_size<T: SizedStruct>(claimed: usize) -> Result<()> {
     match claimed == size_of::<T>() {
-        true => Ok(()), // of the same version
+        true => Ok(()), // the caller's header has the same version
         false => check_other_size(claimed, T::NAME, size_of::<T>(), (T::FIELDS, T::FIELD_NAMES)),
     }
 }
@@ -297,27 +297,26 @@ fn check_other_size(
     }
 }
 
-/// A sized struct that the call cannot do without.
+/// A struct that must not be NULL.
 ///
 /// # Safety
-/// As [`options`].
+/// As for [`options`].
 pub(super) unsafe fn required_struct<T: SizedStruct>(pointer: *const T) -> Result<T> {
     if pointer.is_null() {
         return Err(fail!(InvalidArgument, "{} is NULL", T::NAME));
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { options(pointer) }
 }
 
-/// The names of an array and of one of its elements, for messages.
+/// The names of an array and of its elements in messages.
 #[derive(Clone, Copy)]
 pub(super) struct ArrayNames(pub &'static str, pub &'static str);
 
-/// Calls `body` with each element of an array of sized structs, whose stride is the size that the first one
-/// claims.
+/// Calls `body` with each element of an array of sized structs. The first element gives the size of all.
 ///
 /// # Safety
-/// `first` points to `count` structs of that size, which nobody changes meanwhile, or is NULL.
+/// `first` is NULL or points to `count` structs of that size, which do not change during the call.
 pub(super) unsafe fn for_each<T: SizedStruct>(
     first: *const T,
     count: usize,
@@ -332,11 +331,11 @@ pub(super) unsafe fn for_each<T: SizedStruct>(
         return Err(fail!(InvalidArgument, "{all} is NULL, but its count is {count}"));
     }
     let at_element = |at: usize| move |e: Error| e.within(format_args!("{one} {at}"));
-    // SAFETY: passed on: the first element says how far the next is.
+    // SAFETY: the caller ensures this. The first element gives the distance to the next.
     let stride = unsafe { struct_size(first) }.map_err(at_element(0))?;
     for at in 0..count {
         let offset = stride.checked_mul(at).ok_or_else(|| fail!(InvalidArgument, "too many {}", T::NAME))?;
-        // SAFETY: within the array by this function's contract.
+        // SAFETY: the caller ensures that it is in the array.
         let element = unsafe { first.byte_add(offset) };
         // SAFETY: as above.
         unsafe { with_element(element, at, stride, &mut body) }.map_err(at_element(at))?;
@@ -344,10 +343,11 @@ pub(super) unsafe fn for_each<T: SizedStruct>(
     Ok(())
 }
 
-/// Calls `body` with an element, or with a copy if the caller's struct has another size than this version's.
+/// Calls `body` with an element. If the caller's struct does not have this version's size, calls it with a
+/// copy.
 ///
 /// # Safety
-/// `element` has `stride` bytes.
+/// `element` points to `stride` bytes.
 unsafe fn with_element<T: SizedStruct>(
     element: *const T,
     at: usize,
@@ -357,7 +357,7 @@ unsafe fn with_element<T: SizedStruct>(
     if !element.is_aligned() {
         return Err(fail!(InvalidArgument, "{} is not aligned to {} bytes", T::NAME, align_of::<T>()));
     }
-    // SAFETY: aligned, and the struct begins with its size.
+    // SAFETY: it is aligned, and the struct begins with its size.
     let claimed = unsafe { element.cast::<usize>().read() };
     if claimed != stride {
         check_size::<T>(claimed)?;
@@ -368,14 +368,14 @@ unsafe fn with_element<T: SizedStruct>(
         ));
     }
     if stride == size_of::<T>() {
-        // SAFETY: all of it is there; integers and pointers, of which every value is one.
+        // SAFETY: the struct is complete; it has integers and pointers, for which all values are valid.
         return body(unsafe { &*element });
     }
-    // SAFETY: of the size that was checked above.
+    // SAFETY: it has the size that was checked above.
     body(&unsafe { copy_of(element, stride)? })
 }
 
-/// A flag that came as an integer.
+/// A flag that the caller passed as an integer.
 pub(super) fn flag(value: u32, what: &str) -> Result<bool> {
     match value {
         0 => Ok(false),
@@ -392,7 +392,7 @@ pub(super) fn zero(value: u32, what: &str) -> Result<()> {
     }
 }
 
-/// A number of an option struct, where 0 asks for the default.
+/// A number of an options struct; 0 means the default.
 pub(super) fn or_default(value: u64, default: u64) -> u64 {
     match value {
         0 => default,

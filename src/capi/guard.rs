@@ -1,4 +1,4 @@
-//! The boundary: nothing unwinds into C, and every failure leaves a status and a message.
+//! The boundary to C: no panic unwinds into C, and every failure sets a status and a message.
 
 use super::status::{self, zt_status};
 use crate::error::{fail, Cause, Error, Result};
@@ -10,10 +10,10 @@ use std::ptr::null_mut;
 use std::sync::{Once, OnceLock};
 
 thread_local! {
-    /// The last failure of this thread, NUL-ended. Of a fixed size, so that it takes no memory when that
-    /// is what is short, and leaves nothing to do when the thread ends.
+    /// The message of this thread's last failure, with a NUL at the end. Its size is fixed, so setting it
+    /// needs no memory, and nothing has to be freed when the thread ends.
     static MESSAGE: RefCell<[u8; MESSAGE_CAPACITY]> = const { RefCell::new([0; MESSAGE_CAPACITY]) };
-    /// The rest of it.
+    /// More about that failure.
     static DETAIL: Cell<Detail> = const { Cell::new(Detail { os_error: 0, rule: c"" }) };
     /// Whether MESSAGE was set by a callback that has not returned, or whose status was not checked.
     static IS_CALLBACK_MESSAGE: Cell<bool> = const { Cell::new(false) };
@@ -21,23 +21,23 @@ thread_local! {
     static GUARD_DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What a failure says beside its status and its text.
+/// What is known about a failure besides its status and message.
 #[derive(Clone, Copy)]
 pub(super) struct Detail {
-    /// The number of the system's error; 0 if it is none of its.
+    /// The number of the system's error; 0 if the system did not fail.
     pub(super) os_error: i32,
     /// The short name of the broken rule, or "".
     pub(super) rule: &'static std::ffi::CStr,
 }
 
-/// What `zt_last_error` says before anything failed, and where no memory is left for more.
+/// What `zt_last_error` returns before the first failure, and if there is no memory for the message.
 const NO_ERROR: &std::ffi::CStr = c"no error";
 const NO_MEMORY: &str = "could not allocate memory for this message";
 
-/// Bytes of a message with its NUL.
+/// The most bytes of a message, including its NUL.
 const MESSAGE_CAPACITY: usize = crate::error::MESSAGE_LIMIT + 1;
 
-/// Runs `body`; a panic or an error becomes a status, and its text this thread's message.
+/// Runs `body`. For a panic or an error, sets this thread's message and returns the status.
 pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
     match catch_panic(body) {
         Ok(()) => status::value::ZT_OK as zt_status,
@@ -45,8 +45,8 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> zt_status {
     }
 }
 
-/// Writes the handle that `make` gives to `out`, or NULL and why there is none; `what` is what it is a handle
-/// of.
+/// Writes the handle that `make` returns to `out`, or NULL if it fails. `what` describes the handle in
+/// messages.
 pub(super) fn deliver<T>(
     out: Option<&mut MaybeUninit<*mut T>>,
     what: &str,
@@ -62,14 +62,14 @@ pub(super) fn deliver<T>(
     })
 }
 
-/// Makes it this thread's last failure; its status.
+/// Makes the error this thread's last failure. Returns its status.
 pub(super) fn set_last_error(error: &Error) -> zt_status {
     set_message(error.message());
     DETAIL.set(Detail { os_error: error.os_error().unwrap_or(0), rule: error.rule_name() });
     status::of(error.cause())
 }
 
-/// Runs `body`, which gives a value directly; a panic gives `otherwise`.
+/// Runs `body`, which returns a value directly. If it panics, returns `otherwise`.
 pub(super) fn guard_value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_panic(|| Ok(body())).unwrap_or(otherwise)
 }
@@ -92,7 +92,7 @@ fn leave() {
     GUARD_DEPTH.with(|n| n.set(n.get().saturating_sub(1)));
 }
 
-/// The failure that a panic becomes.
+/// The error for a panic.
 #[cold]
 #[inline(never)] // it is the same for every function
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
@@ -102,18 +102,18 @@ fn panicked(payload: Box<dyn Any + Send>) -> Error {
         Cause::Internal,
         format_args!("a bug of this library, please report it: {}", text.unwrap_or("panic")),
     );
-    // A payload may panic when it is dropped; better to leave it.
+    // Dropping a payload may panic, so leak it.
     std::mem::forget(payload);
     error
 }
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// What is called on a panic of the host's own Rust.
+/// The panic hook that the program had before.
 static HOST_HOOK: OnceLock<Hook> = OnceLock::new();
 
-/// The library never prints: panics inside a guard are silent, others go where they went before. A hook
-/// that captures nothing takes no memory, which may be short.
+/// The library never prints: panics inside a guard are silent. Other panics go to the program's own hook. The
+/// hook captures nothing, so installing it allocates nothing.
 fn quiet_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -127,7 +127,7 @@ fn quiet_hook() {
     });
 }
 
-/// Keeps it as this thread's message.
+/// Sets this thread's message.
 fn set_message(text: &str) {
     MESSAGE.with(|cell| {
         if let Ok(mut message) = cell.try_borrow_mut() {
@@ -136,10 +136,10 @@ fn set_message(text: &str) {
     });
 }
 
-/// Keeps what the caller says of its own failure.
+/// Keeps the message that a callback sets for its own failure.
 pub(super) fn set_callback_message(text: &str) {
     let mut message = [0; MESSAGE_CAPACITY];
-    write_message(text, &mut message); // text may be what is there
+    write_message(text, &mut message); // `text` may be in the message itself
     MESSAGE.with(|cell| {
         if let Ok(mut place) = cell.try_borrow_mut() {
             *place = message;
@@ -149,12 +149,12 @@ pub(super) fn set_callback_message(text: &str) {
     IS_CALLBACK_MESSAGE.set(true);
 }
 
-/// Drops the message that a callback has set, as it did not fail.
+/// Drops a message that a callback has set although it did not fail.
 pub(super) fn clear_callback_message() {
     IS_CALLBACK_MESSAGE.set(false);
 }
 
-/// The failure of a callback: the message that it has set, or `otherwise`.
+/// The error for a failed callback: with the message that it has set, or with `otherwise`.
 #[cold]
 pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -> Error {
     MESSAGE.with(|cell| {
@@ -168,8 +168,8 @@ pub(super) fn callback_error(cause: Cause, otherwise: std::fmt::Arguments<'_>) -
     })
 }
 
-/// Writes as much of it as there is room for: whole characters, in one line, without inner NULs, which would
-/// end it early for C. A path, or what the caller says, may have both.
+/// Writes as much of `text` as fits, in whole characters. Line breaks are replaced, because messages have one
+/// line, and so are NULs, which would end the message for C. A path or a callback's message may have both.
 fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     let mut length = text.len().min(MESSAGE_CAPACITY.saturating_sub(1));
     while !text.is_char_boundary(length) {
@@ -184,8 +184,8 @@ fn write_message(text: &str, message: &mut [u8; MESSAGE_CAPACITY]) {
     }
 }
 
-/// Calls `body` with the status and the message of a failure, as a callback takes them; the message ends with
-/// the call.
+/// Calls `body` with the status and the message of a failure, in the form for callbacks. The message is valid
+/// during the call.
 #[cold]
 #[inline(never)] // so that what succeeds has not this much on its stack
 pub(super) fn with_failure<T>(
@@ -205,7 +205,7 @@ pub(super) fn message() -> *const std::ffi::c_char {
     })
 }
 
-/// What else this thread's last failure says.
+/// More about this thread's last failure.
 pub(super) fn detail() -> Detail {
     DETAIL.get()
 }
@@ -218,7 +218,7 @@ mod tests {
     fn a_panic_becomes_a_status_and_a_message() {
         let status = guard(|| panic!("seven {}", 7));
         assert_eq!(status, status::value::ZT_ERROR_INTERNAL as zt_status);
-        // SAFETY: zt_last_error is never NULL and NUL-ended.
+        // SAFETY: zt_last_error is never NULL, and its text ends in a NUL.
         let text = unsafe { std::ffi::CStr::from_ptr(message()) }.to_str().unwrap();
         assert!(text.contains("seven 7"), "{text}");
     }

@@ -1,7 +1,7 @@
-//! The handles of an open file, and of its objects and components. A handle of an object or a component
-//! points at an entry of one table of the file. The entry has the address of the file; its position in the
-//! table is the number of the object or component. Entry n serves object n and component n, so that a file of
-//! many objects takes little memory for handles.
+//! The handles of an open file, and of its objects and components. A handle of an object or component points
+//! to an entry in a table of the file. The entry has the address of the file; its position in the table is
+//! the number of the object or component. Entry n serves both object n and component n, so that handles take
+//! little memory in a file of many objects.
 
 use crate::error::{fail, Result};
 use crate::model::manifest::Manifest;
@@ -17,16 +17,16 @@ pub struct zt_file {
 }
 
 impl zt_file {
-    /// On the heap, with a reference; the places that C borrows point back to it.
-    #[inline(never)] // opening keeps no room for the copies of a file that this makes
+    /// Puts a file on the heap, with one reference. The handles that C borrows point back to it.
+    #[inline(never)] // keeps the copies of the file that this makes out of the caller's stack frame
     pub(super) fn new(file: File) -> Result<*mut zt_file> {
         let handles = HandleTable::reserve(file.manifest())?;
         let mut one = Vec::new();
         one.try_reserve_exact(1)?;
         one.push(zt_file { references: AtomicUsize::new(1), file, handles });
-        // A box of one, asked for fallibly; `release` takes it back.
+        // A boxed slice of one can be allocated fallibly. `release` frees it.
         let handle = Box::into_raw(one.into_boxed_slice()).cast::<zt_file>();
-        // SAFETY: fresh from the box above, and nobody else has it yet.
+        // SAFETY: it is from the box above, and nothing else uses it yet.
         let this = unsafe { &mut *handle };
         this.handles.fill(handle, this.file.manifest());
         Ok(handle)
@@ -48,23 +48,23 @@ impl zt_file {
         self.handles.component(index, self.file.manifest())
     }
 
-    /// One more reference.
+    /// Adds a reference.
     pub(super) fn retain(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One reference less; the last one frees.
+    /// Releases a reference. The last one frees the file.
     ///
     /// # Safety
-    /// `handle` came from [`zt_file::new`] and the caller owns one of its references.
+    /// [`zt_file::new`] made `handle`, and the caller owns one of its references.
     pub(super) unsafe fn release(handle: *mut zt_file) {
-        // SAFETY: alive, as the caller still owns a reference.
+        // SAFETY: it is alive, because the caller still owns a reference.
         let before = unsafe { (*handle).references.fetch_sub(1, Ordering::Release) };
         if before == 1 {
-            // A load where a fence would do: ThreadSanitizer knows no fences.
-            // SAFETY: alive until just below.
+            // An acquire load instead of a fence, because ThreadSanitizer does not support fences.
+            // SAFETY: the file is alive until just below.
             unsafe { (*handle).references.load(Ordering::Acquire) };
-            // SAFETY: the last reference; the memory is a boxed slice of one (see `new`).
+            // SAFETY: this was the last reference; the memory is a boxed slice of one (see `new`).
             drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(handle, 1)) });
         }
     }
@@ -110,7 +110,7 @@ pub(super) struct Handle {
 impl Handle {
     /// The file that owns the table of this handle.
     pub(super) fn owner(&self) -> &zt_file {
-        // SAFETY: the file owns the table of handles and is alive as long as they are lent.
+        // SAFETY: the file owns the table of handles, and lives as long as handles are borrowed.
         unsafe { &*self.file }
     }
 
@@ -118,29 +118,30 @@ impl Handle {
         self.file
     }
 
-    /// Which object or component it is.
+    /// The number of the object or component.
     pub(super) fn index(&self) -> usize {
         let first = self.owner().handles().table.as_ptr();
         std::ptr::from_ref(self).addr().wrapping_sub(first.addr()) / size_of::<Handle>()
     }
 }
 
-/// The table, and which object a component is part of.
+/// The table of handles, and the object of each component.
 #[derive(Default)]
 pub(super) struct HandleTable {
     table: Vec<Handle>,
-    /// Empty where component n is of object n, as in a file of dense objects.
+    /// The object of each component. Empty if component n belongs to object n for all n, as in a file of
+    /// dense objects.
     owners: Vec<u32>,
 }
 
 impl HandleTable {
-    /// Reserves memory for all handles of a file, so that [`HandleTable::fill`] does not move them.
+    /// Reserves memory for all handles of a file, so that [`HandleTable::fill`] does not have to move them.
     pub(super) fn reserve(manifest: &Manifest) -> Result<HandleTable> {
         let mut handles = HandleTable::default();
         handles.table.try_reserve_exact(manifest.objects.len().max(manifest.components.len()))?;
         if manifest.objects.iter().any(|o| o.component_count != 1) {
             handles.owners.try_reserve_exact(manifest.components.len())?;
-            // Positions in both tables are 32 bits wide: see the manifest's.
+            // The manifest ensures that positions in both tables fit in 32 bits.
             for (index, object) in (0u32..).zip(manifest.objects.iter()) {
                 handles.owners.extend(std::iter::repeat_n(index, object.component_count as usize));
             }
@@ -154,7 +155,7 @@ impl HandleTable {
         self.table.extend(std::iter::repeat_with(|| Handle { file }).take(count));
     }
 
-    /// The address of the handle of an object or a component that is known to exist.
+    /// The address of the handle of an object or component that exists.
     #[inline]
     pub(super) fn address(&self, index: usize) -> *const Handle {
         self.table.as_ptr().wrapping_add(index)
@@ -164,23 +165,23 @@ impl HandleTable {
         self.table.get(index).filter(|_| index < count).map_or(null(), std::ptr::from_ref)
     }
 
-    /// The handle of an object; NULL if there are not as many.
+    /// The handle of an object; NULL if the number is too large.
     pub(super) fn object(&self, index: usize, manifest: &Manifest) -> *const zt_object {
         self.handle(index, manifest.objects.len()).cast()
     }
 
-    /// The handle of a component; NULL if there are not as many.
+    /// The handle of a component; NULL if the number is too large.
     pub(super) fn component(&self, index: usize, manifest: &Manifest) -> *const zt_component {
         self.handle(index, manifest.components.len()).cast()
     }
 
-    /// Which object a component is part of.
+    /// The number of the object that has this component.
     pub(super) fn owner_of(&self, component: usize) -> usize {
         self.owners.get(component).map_or(component, |object| *object as usize)
     }
 }
 
-// Both types have the layout of a Handle, which makes the casts above sound.
+// Both types have the layout of a Handle, so the casts above are sound.
 const _: () = {
     assert!(size_of::<zt_object>() == size_of::<Handle>() && align_of::<zt_object>() == align_of::<Handle>());
     assert!(

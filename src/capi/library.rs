@@ -1,4 +1,4 @@
-//! The library itself: versions, the last error.
+//! Versions of the library, and the last error.
 
 use crate::capi::guard::{self, detail, message};
 use crate::capi::status::{zt_status, NAMES};
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn zt_set_last_error(message: *const c_char) {
     if message.is_null() {
         return;
     }
-    // SAFETY: "NUL-ended".
+    // SAFETY: message ends in a NUL.
     let bytes = unsafe { std::ffi::CStr::from_ptr(message) }.to_bytes();
     let text = bytes.utf8_chunks().next().map_or("", |first| first.valid());
     if !text.is_empty() {

@@ -1,14 +1,14 @@
-//! The C interface: the only `extern "C"` functions. Each one checks its arguments, makes one call
-//! inward and fills the out-parameters. The folders are the chapters of the headers.
+//! The C interface. Only this module has `extern "C"` functions. Each one checks its arguments, makes one
+//! call to the rest of the library, and fills the out-parameters. The folders are the chapters of the
+//! headers.
 //!
 //! - Every function that can fail runs inside [`guard::guard`]: a panic or an error becomes a status
 //!   and this thread's message. Nothing unwinds into C.
-//! - Raw pointers are trusted in [`arg`] alone. What may be assumed of them is what the header says;
-//!   a SAFETY comment quotes it.
+//! - Only [`arg`] trusts raw pointers. The header says what callers ensure; SAFETY comments refer to it.
 //! - Enumerations arrive as integers and are checked in `types/`.
-//! - Structs arrive as a pointer to a prefix whose length the caller states, and are copied.
-//! - Metadata getters neither fail nor allocate nor lock: they give 0 or NULL for NULL.
-//! - Docs here are the header's: C words, no links.
+//! - Structs come as a pointer to memory of a size that the caller gives, and are copied.
+//! - Getters of metadata never fail, allocate or lock: for NULL they return 0 or NULL.
+//! - The documentation comments become the header, so they are written for C and have no links.
 
 #![allow(
     non_camel_case_types,

@@ -1,15 +1,15 @@
-//! Structs that begin with `struct_size`: where their fields lie.
+//! Structs that begin with `struct_size`, and the positions of their fields.
 
-/// Where a field lies.
+/// The position of a field.
 pub(super) struct Field {
-    /// Its first byte.
+    /// The offset of its first byte.
     pub(super) start: usize,
-    /// Behind its last byte.
+    /// The offset just after its last byte.
     pub(super) end: usize,
 }
 
 impl Field {
-    /// A field that begins there; `of` tells its type.
+    /// A field at offset `start`. `of` gives its type.
     pub(super) const fn new<T, F>(start: usize, _of: fn(&T) -> &F) -> Field {
         Field { start, end: start + size_of::<F>() }
     }
@@ -18,16 +18,16 @@ impl Field {
 /// A struct of options or results that begins with `size_t struct_size`. [`sized_struct`] implements it.
 ///
 /// # Safety
-/// Implementors are `repr(C)`, start with a `usize` for their size, and are valid with all bytes zero.
-/// Between their fields there may be padding (a u64 after a u32 on 32-bit ARM): what is copied there means
-/// nothing.
+/// Implementors are `repr(C)`, start with a `usize` for their size, and are valid if all bytes are zero.
+/// There may be padding between fields (a u64 after a u32 on 32-bit ARM). The content of copied padding does
+/// not matter.
 pub(super) unsafe trait SizedStruct: Copy {
     /// The name in C.
     const NAME: &'static str;
-    /// Every number and pointer, those in structs within it one by one, in the order of their places.
+    /// Every number and pointer in the order of their offsets, including those of nested structs.
     const FIELDS: &'static [Field];
-    /// Their names, each with a space behind it. One text: a table of texts has addresses, which the loader
-    /// has to set.
+    /// The names of the fields, with a space after each. It is one text, because a table of texts would
+    /// contain addresses that the loader has to set.
     const FIELD_NAMES: &'static str;
     /// Bytes up to the end of the last field.
     const SIZE: usize = match Self::FIELDS {
@@ -36,15 +36,15 @@ pub(super) unsafe trait SizedStruct: Copy {
     };
 }
 
-/// Implements [`SizedStruct`] for a struct of which all fields behind `struct_size` are named, in order;
-/// those of a struct within it stand in braces. Whoever uses it says why it is sound.
+/// Implements [`SizedStruct`]. All fields after `struct_size` are named in order; the fields of a nested
+/// struct are in braces. Each use says why it is sound.
 macro_rules! sized_struct {
     ($name:ident: $($field:ident $({ $($inner:ident),+ })?),+) => {
-        // SAFETY: said by whoever uses it; that it begins with its size is checked below.
+        // SAFETY: each use of the macro says why. The position of the size is checked below.
         unsafe impl $crate::capi::sized::SizedStruct for $name {
             const NAME: &'static str = stringify!($name);
             const FIELDS: &'static [$crate::capi::sized::Field] = {
-                // Names every field, and no other.
+                // This fails to compile unless every field is named.
                 let _ = |it: $name| {
                     let $name { struct_size: _, $($field: _),+ } = it;
                 };

@@ -1,4 +1,4 @@
-//! `zt_status` and which failure becomes which number.
+//! `zt_status`, and the status of each kind of failure.
 
 use crate::error::Cause;
 
@@ -53,7 +53,7 @@ pub enum zt_status_value {
 
 pub(in crate::capi) use zt_status_value as value;
 
-/// The status of a cause; the rule that broke is named in the message.
+/// The status of a cause.
 pub(in crate::capi) fn of(cause: Cause) -> zt_status {
     let value = match cause {
         Cause::InvalidArgument => value::ZT_ERROR_INVALID_ARGUMENT,

@@ -93,7 +93,7 @@ pub struct zt_verify_report {
     pub not_checked: u64,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_verify_options: checks, threads, context, progress, on_failure, object, component);
 
 // SAFETY: as above.
@@ -120,33 +120,33 @@ pub unsafe extern "C" fn zt_verify(
     report: *mut zt_verify_report,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: report NULL or of the size it says.
+        // SAFETY: report is NULL or has the size it gives.
         unsafe { arg::struct_size(report.cast_const())? };
         let mut found = VerifyReport::default();
         let mut verify = || {
             let handles = arg::required(file, "file")?;
             let file = handles.file();
-            // SAFETY: options NULL or of the size it says.
+            // SAFETY: options is NULL or has the size it gives.
             let options = unsafe { arg::options(options)? };
             let wanted = verify_options(&options)?;
             let progress = progress(options.progress, options.context);
             let context = Context(options.context);
-            // The address of the file's first handle. Handles are not read here, only their addresses are
-            // handed out.
+            // The address of the file's first handle. Handles are not read here; only their addresses are
+            // passed to the callback.
             let first = Context(handles.handles().address(0).cast_mut().cast());
             let handle = move |at: usize| first.get().cast::<Handle>().cast_const().wrapping_add(at);
             let failed = options.on_failure.map(|callback| {
                 move |object: Option<usize>, component: Option<usize>, error: &Error| {
                     let object = object.map_or(null(), |at| handle(at).cast());
                     let component = component.map_or(null(), |at| handle(at).cast());
-                    // SAFETY: the caller's function, called as its declaration says.
+                    // SAFETY: the caller's function, called as declared.
                     let call =
                         |status, text| unsafe { callback(context.get(), object, component, status, text) };
                     with_failure(error, call) == 0
                 }
             });
             let failed = failed.as_ref().map(|failed| failed as &OnFailure<'_>);
-            // SAFETY: "of the file", or NULL.
+            // SAFETY: they belong to the file, or are NULL.
             match unsafe { only(&options, handles)? } {
                 Some(only) => file.verify_object(only, &wanted, &progress, failed, &mut found),
                 None => file.verify_all(&wanted, &progress, failed, &mut found),
@@ -165,15 +165,15 @@ pub unsafe extern "C" fn zt_verify(
             bytes_not_covered: found.bytes_not_covered,
             not_checked: found.not_checked,
         };
-        // SAFETY: report NULL or of the size it says.
+        // SAFETY: report is NULL or has the size it gives.
         unsafe { arg::fill(report, filled)? };
         outcome
     })
 }
 
-/// The object, and perhaps the component, that alone is to be verified.
+/// The only object, and possibly the only component, to verify.
 unsafe fn only(options: &zt_verify_options, file: &zt_file) -> Result<Option<(usize, Option<usize>)>> {
-    // SAFETY: handles of an open file, or NULL.
+    // SAFETY: they are handles of an open file, or NULL.
     let (object, component) = unsafe { (options.object.as_ref(), options.component.as_ref()) };
     let other = || fail!(InvalidArgument, "zt_verify_options names an object or component of another file");
     if object.is_some_and(|object| !std::ptr::eq(object.owner(), file)) {
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn zt_repair(
     report: *mut zt_repair_report,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: "path: NUL-ended"; options and report NULL or of the size they say.
+        // SAFETY: path ends in a NUL; options and report are NULL or have the size they give.
         let (path, options, _) =
             unsafe { (arg::path(path)?, arg::options(options)?, arg::struct_size(report.cast_const())?) };
         arg::zero(options.reserved, "zt_repair_options.reserved")?;
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn zt_repair(
         let progress = progress(options.progress, options.context);
         let RepairReport { old_size, new_size, objects } = repair_with_progress(path, &wanted, &progress)?;
         let filled = zt_repair_report { struct_size: 0, old_size, new_size, objects };
-        // SAFETY: report NULL or of the size it says.
+        // SAFETY: report is NULL or has the size it gives.
         unsafe { arg::fill(report, filled) }
     })
 }

@@ -111,7 +111,7 @@ pub struct zt_cache_stats {
     pub bytes_read: u64,
 }
 
-// SAFETY: repr(C); integers and pointers, all of which may be zero.
+// SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_cache_options: budget, slot_size, memory, threads, verify, policy, reserved, thread_hooks);
 
 // SAFETY: as above.
@@ -137,9 +137,9 @@ pub unsafe extern "C" fn zt_cache_create(
     guard(|| {
         let cache = arg::required(cache, "cache")?;
         cache.write(null_mut());
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         let options = unsafe { arg::required_struct(options)? };
-        // SAFETY: memory and functions as the options say.
+        // SAFETY: the memory and the functions are as zt_cache_options demands.
         cache.write(Box::into_raw(try_box(unsafe { new_cache(&options)? })?));
         Ok(())
     })
@@ -167,18 +167,19 @@ unsafe fn new_cache(options: &zt_cache_options) -> Result<zt_cache> {
             let stride = SlotMemory::stride(slot_size)?;
             let size = arg::to_usize(options.budget, "the budget")?;
             let count = size.checked_div(stride).unwrap_or(0);
-            // SAFETY: "budget bytes of the caller's, until zt_cache_free".
+            // SAFETY: memory has budget bytes and is valid until zt_cache_free.
             let (memory, slots) = unsafe { SlotMemory::of_caller(first, stride, count)? };
             Memory::OfCaller(memory, slots)
         }
     };
-    /// Where the caller left it to us: reads ahead compete with the host's own threads.
+    /// The number of threads if the caller does not set it. Prefetches compete with the program's own
+    /// threads.
     const DEFAULT_THREADS: usize = 4;
     let threads = match options.threads as usize {
         0 => threads::count(0).min(DEFAULT_THREADS),
         wanted => threads::count(wanted),
     };
-    // SAFETY: NULL or as they say.
+    // SAFETY: thread_hooks is NULL or as zt_thread_hooks demands.
     let hooks = unsafe { thread_hooks(options.thread_hooks)? };
     Ok(zt_cache { cache: Cache::new(memory, slot_size, threads, hooks, policy)?, verify })
 }
@@ -203,19 +204,19 @@ pub unsafe extern "C" fn zt_cache_get(
 ) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
-        // SAFETY: both NULL or of the size they say.
+        // SAFETY: both are NULL or have the size they give.
         let (request, size) = unsafe { (arg::required_struct(slice)?, arg::struct_size(out.cast_const())?) };
         if size == 0 {
             return Err(fail!(InvalidArgument, "out is NULL"));
         }
-        // SAFETY: a slice as for zt_read_batch.
+        // SAFETY: the slice is as for zt_read_batch.
         let (target, key) = unsafe { key_of(&request)? };
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
         // SAFETY: as above.
         let make = &mut || unsafe { CachedSlice::new(target, &request, cache.verify) };
         let pinned = cache.cache.get(&key, timeout, make)?;
         let (data, size) = (pinned.data.as_ptr().cast_const().cast(), pinned.size);
-        // SAFETY: out is of the size it says.
+        // SAFETY: out has the size it gives.
         unsafe { arg::fill(out, zt_cache_pin { struct_size: 0, data, size, pin: pinned.number }) }
     })
 }
@@ -235,7 +236,7 @@ pub unsafe extern "C" fn zt_cache_prefetch(
 ) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
-        // SAFETY: "slices, count"; each as for zt_read_batch.
+        // SAFETY: slices has count structs; each is as for zt_read_batch.
         unsafe {
             for_each_slice(slices, count, |request, target, key| {
                 cache.cache.prefetch(key, || CachedSlice::new(target, request, cache.verify))
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn zt_cache_prefetch(
 pub unsafe extern "C" fn zt_cache_unpin(cache: Option<&zt_cache>, slice: *mut zt_cache_pin) -> zt_status {
     guard(|| {
         let cache = arg::required(cache, "cache")?;
-        // SAFETY: NULL or of the size it says.
+        // SAFETY: it is NULL or has the size it gives.
         let given = unsafe { arg::options(slice.cast_const())? };
         if given.pin != 0 {
             cache.cache.unpin(given.pin)?;
@@ -279,7 +280,7 @@ pub unsafe extern "C" fn zt_cache_drop(
             cache.cache.forget_all();
             return Ok(());
         }
-        // SAFETY: "slices, count"; each as for zt_read_batch.
+        // SAFETY: slices has count structs; each is as for zt_read_batch.
         unsafe {
             for_each_slice(slices, count, |_, _, key| {
                 cache.cache.forget(key);
@@ -327,7 +328,7 @@ pub unsafe extern "C" fn zt_cache_get_stats(
             failures: now.failures,
             bytes_read: now.bytes_read,
         };
-        // SAFETY: of the size it says.
+        // SAFETY: stats has the size it gives.
         unsafe { arg::fill(stats, filled) }
     })
 }
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn zt_cache_get_stats(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
     if !cache.is_null() {
-        // SAFETY: from zt_cache_create, and ended once.
+        // SAFETY: zt_cache_create made it, and it is freed only here.
         guard_value((), || drop(unsafe { Box::from_raw(cache) }));
     }
 }
@@ -344,17 +345,17 @@ pub unsafe extern "C" fn zt_cache_free(cache: *mut zt_cache) {
 /// Calls `body` with each slice, its component and its key.
 ///
 /// # Safety
-/// `first` has `count` slices, each as for zt_read_batch.
+/// `first` points to `count` slices; each is as for zt_read_batch.
 unsafe fn for_each_slice(
     first: *const zt_read_request,
     count: usize,
     mut body: impl FnMut(&zt_read_request, Target<'_>, &Key) -> Result<()>,
 ) -> Result<()> {
     let with_key = |request: &zt_read_request| {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let (target, key) = unsafe { key_of(request)? };
         body(request, target, &key)
     };
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { arg::for_each(first, count, ArrayNames("slices", "slice"), with_key) }
 }

@@ -1,4 +1,4 @@
-//! A cached slice: a read request, whose numbers are its key.
+//! A cached slice: a read request. The numbers of the request are the slice's key.
 
 use crate::cache::{Key, Slice};
 use crate::capi::arg;
@@ -8,21 +8,21 @@ use crate::error::{fail, Result};
 use crate::reader::{BatchOptions, BatchStats, Destination, Direct, File};
 use std::ptr::{null, null_mut};
 
-/// Flags for the arrays of a request that are not NULL.
+/// Flags for the arrays of a request that are not NULL. These are 1, 2 and 4.
 const START: u64 = 1;
 const COUNT: u64 = 2;
 const STEP: u64 = 4;
-/// Flag for the numbers of an object.
+/// Flag for a request for the numbers of an object.
 const OF_OBJECT: u64 = 16;
-/// Flag for a request with rows, a digest check or a conversion: its key has five numbers more.
+/// Flag for a request with rows, a digest check or a conversion. Its key has five more numbers.
 const HAS_MORE: u64 = 8;
 
-/// The key of a slice: all numbers of the request but its destination and its tag.
+/// The key of a slice: all numbers of the request except its destination and its tag.
 ///
 /// # Safety
-/// The request is as zt_read_batch wants it.
+/// The request is as zt_read_batch demands.
 pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(Target<'f>, Key)> {
-    // A new field has to be added here: to the key, or as one that does not matter.
+    // A new field must be added here: either to the key, or as a field that does not matter.
     let zt_read_request {
         struct_size: _,
         component: _,
@@ -50,7 +50,7 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(T
             "dst_stride is {dst_stride}, but a slot has its rows one after the other"
         ));
     }
-    // SAFETY: NULL, or a component or object that is there as long as its file is open.
+    // SAFETY: each is NULL, or valid as long as its file is open.
     let target: Target<'f> = unsafe { Target::of(request)? };
     let of_object = if let Target::Object(_) = target { OF_OBJECT } else { 0 };
     let arrays = [(start, START), (count, COUNT), (step, STEP)];
@@ -72,14 +72,14 @@ pub(in crate::capi) unsafe fn key_of<'f>(request: &zt_read_request) -> Result<(T
     if arrays_there != 0 {
         let rank = target.object()?.shape().len();
         for (array, _) in present {
-            // SAFETY: "the rank's number" of each.
+            // SAFETY: each array has as many numbers as the object has dimensions.
             key.extend(unsafe { arg::slice(*array, rank, "an array of a slice")? })?;
         }
     }
     Ok((target, key))
 }
 
-/// The request of a key, without a destination.
+/// The request for a key, without a destination.
 fn request_of(key: &Key, component: *const zt_component, object: *const zt_object) -> zt_read_request {
     let flags = key.words().get(3).copied().unwrap_or(0);
     let count = if flags & HAS_MORE == 0 { 4 } else { 9 };
@@ -118,10 +118,10 @@ fn request_of(key: &Key, component: *const zt_component, object: *const zt_objec
     }
 }
 
-/// A slice that was asked for, with a reference to its file.
+/// A requested slice. It has a reference to its file.
 pub(in crate::capi) struct CachedSlice {
     file: FileReference,
-    /// One of both is NULL.
+    /// Either this or `object` is NULL.
     component: *const zt_component,
     object: *const zt_object,
     size: usize,
@@ -129,20 +129,20 @@ pub(in crate::capi) struct CachedSlice {
     is_callers_thread: bool,
 }
 
-// SAFETY: files, components and objects may be used from any thread.
+// SAFETY: any thread may use files, components and objects.
 unsafe impl Send for CachedSlice {}
 
 impl CachedSlice {
     /// Checks the request and finds its size.
     ///
     /// # Safety
-    /// The request is as zt_read_batch wants it.
+    /// The request is as zt_read_batch demands.
     pub(in crate::capi) unsafe fn new(
         target: Target<'_>,
         request: &zt_read_request,
         verify: bool,
     ) -> Result<CachedSlice> {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let size = unsafe { request_without_dst(target, request)? }.size();
         Ok(CachedSlice {
             file: FileReference::new(target),
@@ -164,10 +164,10 @@ impl Slice for CachedSlice {
         self.is_callers_thread
     }
 
-    /// On this thread alone, with as little memory beside as one request can do with.
+    /// Reads on this thread alone, with as little temporary memory as possible.
     fn read(&self, key: &Key, dst: &mut [u8]) -> Result<()> {
         let request = request_of(key, self.component, self.object);
-        // SAFETY: the file is open by the reference. The request was checked; its arrays are the key's.
+        // SAFETY: our reference keeps the file open. The request was checked; its arrays are in the key.
         let mut planned = unsafe { request_without_dst(Target::of(&request)?, &request)? };
         if planned.size() != self.size as u64 {
             return Err(fail!(Internal, "a slice of {} bytes has become {}", self.size, planned.size()));
@@ -197,7 +197,7 @@ impl FileReference {
 
 impl Drop for FileReference {
     fn drop(&mut self) {
-        // SAFETY: this reference is given back once.
+        // SAFETY: this is our reference, and it is released only here.
         unsafe { zt_file::release(self.0) };
     }
 }

@@ -1,6 +1,5 @@
-//! DLPack: objects and components as tensors of other libraries, and the reverse. Declared in
-//! include/ztensor_dlpack.h by hand, as the layout is not ours. The DLPack specification, versions 0.8 and
-//! 1.1.
+//! DLPack, versions 0.8 and 1.1: objects and components as tensors for other libraries, and the reverse.
+//! include/ztensor_dlpack.h is written by hand, because DLPack defines the layout.
 
 use crate::capi::arg;
 use crate::capi::finding::component::zt_component;
@@ -76,12 +75,12 @@ pub struct Unversioned {
 }
 
 const CPU: i32 = 1;
-/// Memory of the host that a device may reach, too: CUDA's and ROCm's.
+/// Devices for host memory that a device can access: pinned memory of CUDA and ROCm.
 const PINNED: [i32; 2] = [3, 11];
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
-/// How DLPack calls a type.
+/// DLPack's name for a type.
 fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     let (code, bits) = match logical {
         None => (dtype.class().dlpack_code(), u64::from(dtype.bits())),
@@ -90,8 +89,8 @@ fn data_type(dtype: Dtype, logical: Option<Logical>) -> Option<DataType> {
     Some(DataType { code, bits: u8::try_from(bits).ok()?, lanes: 1 })
 }
 
-/// What a `.zt` file may have of that type. Those of other containers have no size there, or less than a
-/// byte.
+/// The dtype and type with that DLPack name, if a `.zt` file can have it. Other containers' types have no
+/// size in DLPack, or less than a byte.
 fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     let plain = Dtype::ALL.into_iter().map(|dtype| (dtype, None));
     let logical = Logical::ALL.into_iter().filter(|logical| logical.is_in_spec());
@@ -99,15 +98,16 @@ fn types_of(found: DataType) -> Option<(Dtype, Option<Logical>)> {
     plain.chain(logical).find(|(dtype, logical)| data_type(*dtype, *logical) == Some(found))
 }
 
-/// A tensor that was handed out, in either form, and what it stands on.
+/// A tensor that was exported, in either form, and the data it refers to.
 struct Export<T> {
     managed: T,
-    /// Shape, then strides.
+    /// The shape, then the strides.
     numbers: Vec<i64>,
     buffer: *mut zt_buffer,
 }
 
-/// Loads the component and describes it; the numbers are in the vector, whose address is final.
+/// Loads the component and describes it. The tensor points into the returned vector, whose address does not
+/// change.
 fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, Vec<i64>, *mut zt_buffer)> {
     let component = handle.component()?;
     let no_type = || {
@@ -140,7 +140,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
     let ndim = i32::try_from(shape.len())
         .map_err(|_| fail!(Unsupported, "DLPack has no tensor of {} dimensions", shape.len()))?;
     let (buffer, borrowed) = handle.load()?;
-    // SAFETY: from load; nobody else has it yet.
+    // SAFETY: load just made it; nothing else uses it yet.
     let data = zt_buffer_data(unsafe { buffer.as_ref() });
     let strides = numbers.as_mut_ptr().wrapping_add(shape.len());
     let tensor = Tensor {
@@ -153,7 +153,7 @@ fn export(handle: &zt_component, shape: Option<&[u64]>) -> Result<(Tensor, u64, 
         byte_offset: 0,
     };
     let flags = match borrowed {
-        true if handle.owner().file().mode() == Mode::Private => 0, // the caller's to change
+        true if handle.owner().file().mode() == Mode::Private => 0, // the caller may change the bytes
         true => READ_ONLY,
         false => IS_COPIED,
     };
@@ -173,7 +173,7 @@ fn shape_and_strides(shape: &[u64]) -> Result<Vec<i64>> {
     let mut next = 1i64;
     for (dimension, stride) in dimensions.iter().zip(strides).rev() {
         *stride = next;
-        // Past the largest number only where another dimension is 0, and no stride is ever used.
+        // This exceeds the largest number only if another dimension is 0; then no stride is used.
         next = next.saturating_mul((*dimension).max(1));
     }
     Ok(numbers)
@@ -186,7 +186,7 @@ fn product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |p, d| p.checked_mul(*d))
 }
 
-/// Boxes what `make` makes of a tensor and its flags, without an allocation that aborts.
+/// Boxes what `make` returns for a tensor and its flags. The allocation can fail without aborting.
 fn export_boxed<T>(
     handle: &zt_component,
     shape: Option<&[u64]>,
@@ -199,21 +199,21 @@ fn export_boxed<T>(
     Ok(Box::into_raw(one.into_boxed_slice()).cast())
 }
 
-/// Ends what `export_boxed` gave.
+/// Frees what `export_boxed` returned.
 unsafe fn free_export<T>(export: *mut Export<T>) {
     guard_value((), || {
-        // SAFETY: from export_boxed, which boxed a slice of one; a consumer calls its deleter once.
+        // SAFETY: export_boxed made it from a boxed slice of one; a consumer calls the deleter once.
         let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(export, 1)) };
         let buffer = one.first().map_or(null_mut(), |e| e.buffer);
         drop(one);
-        // SAFETY: the buffer of this export, which nobody uses any longer.
+        // SAFETY: the buffer belongs to this export, and nothing uses it any more.
         unsafe { zt_buffer_free(buffer) };
     });
 }
 
 unsafe extern "C" fn delete_versioned(tensor: *mut Versioned) {
     if !tensor.is_null() {
-        // SAFETY: ours, as it has this deleter; manager is what export_boxed gave.
+        // SAFETY: the tensor has our deleter, so export_boxed made it, and manager is its export.
         unsafe { free_export((*tensor).manager.cast::<Export<Versioned>>()) };
     }
 }
@@ -233,7 +233,7 @@ fn versioned(handle: &zt_component, shape: Option<&[u64]>) -> Result<*mut Versio
         flags,
         tensor,
     })?;
-    // SAFETY: boxed just now; both live until the deleter is called.
+    // SAFETY: it was boxed just now; both live until the deleter is called.
     unsafe {
         let managed = &raw mut (*export).managed;
         (*managed).manager = export.cast();
@@ -264,7 +264,7 @@ fn dense(object: &zt_object) -> Result<(&zt_component, &[u64])> {
             found.format_name()
         ));
     }
-    // SAFETY: a text with its NUL; the component lives as long as the object.
+    // SAFETY: the text ends in a NUL; the component lives as long as the object.
     let part = unsafe { zt_component_find(Some(object), c"data".as_ptr()).as_ref() };
     Ok((
         part.ok_or_else(|| {

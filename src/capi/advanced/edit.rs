@@ -1,4 +1,4 @@
-//! Changes of the objects that a file has to which is appended.
+//! Edits of the existing objects of a file that is appended to.
 
 use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn zt_write_remove(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "name_length bytes, NUL-ended if that is 0".
+        // SAFETY: name has name_length bytes, or ends in a NUL if that is 0.
         writer.remove_object(unsafe { arg::sized_text(name, name_length, "name")? })
     })
 }
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn zt_write_shard(
     guard(|| {
         let writer = open(writer)?;
         let file = arg::required(file, "file")?.file();
-        // SAFETY: "NUL-ended if name_length is 0".
+        // SAFETY: name has name_length bytes, or ends in a NUL if that is 0.
         writer.add_shard(unsafe { arg::sized_text(name, name_length, "name")? }, file)
     })
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn zt_write_link(
     guard(|| {
         let writer = open(writer)?;
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: "its bytes; 0 if it is NUL-ended".
+        // SAFETY: new_name has new_name_length bytes, or ends in a NUL if that is 0.
         let name = unsafe { copied_name(&object, new_name, new_name_length)? };
         writer.link(&object, name)
     })

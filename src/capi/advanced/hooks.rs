@@ -1,4 +1,4 @@
-//! Functions of the host's that the library calls for memory and on threads.
+//! Functions of the calling program: to allocate memory, and to run on the library's threads.
 
 use crate::capi::arg;
 use crate::capi::sized::sized_struct;
@@ -43,35 +43,35 @@ pub struct zt_thread_hooks {
     pub on_end: Option<unsafe extern "C" fn(context: *mut c_void, index: u32)>,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_allocator: context, allocate, free);
 
 // SAFETY: as above.
 sized_struct!(zt_thread_hooks: context, on_start, on_end);
 
-/// The host's allocator; none for NULL.
+/// The caller's allocator; `None` for NULL.
 ///
 /// # Safety
-/// `allocator` is NULL or of the size it says, and its functions are as its declaration says.
+/// `allocator` is NULL or has the size it gives, and its functions are as its declaration demands.
 pub(in crate::capi) unsafe fn allocator(allocator: *const zt_allocator) -> Result<Option<HostAllocator>> {
     if allocator.is_null() {
         return Ok(None);
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let given = unsafe { arg::options(allocator)? };
     let (Some(allocate), Some(free)) = (given.allocate, given.free) else {
         return Err(fail!(InvalidArgument, "zt_allocator.allocate or zt_allocator.free is NULL"));
     };
-    // SAFETY: as declared: from any thread, until nothing of it is left.
+    // SAFETY: as declared, any thread may call the functions until all their memory is freed.
     Ok(Some(unsafe { HostAllocator::new(given.context, allocate, free) }))
 }
 
-/// The host's functions for threads; for NULL those that do nothing.
+/// The caller's functions for threads. For NULL, functions that do nothing.
 ///
 /// # Safety
-/// As [`allocator`].
+/// As for [`allocator`].
 pub(in crate::capi) unsafe fn thread_hooks(hooks: *const zt_thread_hooks) -> Result<ThreadHooks> {
-    // SAFETY: passed on; the functions as declared.
+    // SAFETY: the caller ensures this; the functions are as declared.
     unsafe {
         let given = arg::options(hooks)?;
         Ok(ThreadHooks::new(given.context, given.on_start, given.on_end))

@@ -1,4 +1,4 @@
-//! What tells a file from others.
+//! Identifies files and their states.
 
 use crate::capi::arg;
 use crate::capi::guard::guard;
@@ -40,7 +40,7 @@ sized_struct!(zt_identity: size, modified_ns, manifest_offset, manifest_hash, so
 pub unsafe extern "C" fn zt_file_identity(file: Option<&zt_file>, identity: *mut zt_identity) -> zt_status {
     guard(|| {
         let file = arg::required(file, "file")?.file();
-        // SAFETY: identity NULL or of the size it says.
+        // SAFETY: identity is NULL or has the size it gives.
         unsafe { fill(identity, || file.identity()) }
     })
 }
@@ -55,13 +55,13 @@ pub unsafe extern "C" fn zt_part_identity(
 ) -> zt_status {
     guard(|| {
         let part = arg::open_part(arg::required(file, "file")?.file(), part)?;
-        // SAFETY: identity NULL or of the size it says.
+        // SAFETY: identity is NULL or has the size it gives.
         unsafe { fill(identity, || part.identity()) }
     })
 }
 
 /// # Safety
-/// `identity` is NULL or of the size it says.
+/// `identity` is NULL or has the size it gives.
 unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identity>) -> Result<()> {
     let filled = || {
         let found = find()?;
@@ -74,7 +74,7 @@ unsafe fn fill(identity: *mut zt_identity, find: impl FnOnce() -> Result<Identit
             source_identity: found.source,
         })
     };
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { arg::fill_required(identity, filled) }
 }
 

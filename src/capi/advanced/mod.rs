@@ -1,4 +1,4 @@
-//! What ztensor_advanced.h and ztensor_dlpack.h have.
+//! The functions of ztensor_advanced.h and ztensor_dlpack.h.
 
 pub(super) mod cache;
 pub(super) mod cached_slice;

@@ -1,4 +1,4 @@
-//! Objects of codes with scales, written in one call.
+//! Writes objects of codes with scales in one call.
 
 use crate::capi::arg;
 use crate::capi::guard::guard;
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn zt_write_quantized(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc says of each.
+        // SAFETY: the pointers are as the documentation demands.
         unsafe {
             let name = arg::sized_text(name, name_length, "name")?;
             let shape = arg::slice(shape, rank, "shape")?;
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn zt_write_quantized(
 }
 
 /// # Safety
-/// There are `size` bytes at `data`, for `'a`.
+/// `data` points to `size` bytes that are valid for `'a`.
 unsafe fn part<'a>(
     role: &'static str,
     dtype: zt_dtype,
@@ -126,12 +126,12 @@ unsafe fn part<'a>(
     size: u64,
 ) -> Result<(ComponentSpec<'static>, &'a [u8])> {
     let dtype = types::dtype(dtype).map_err(|e| e.within(format_args!("{role}")))?;
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let data = unsafe { arg::slice(data.cast::<u8>(), arg::to_usize(size, role)?, role)? };
     Ok((ComponentSpec::new(role, dtype), data))
 }
 
-/// How groups lie, if the caller states it.
+/// How the groups are arranged, if the caller states it.
 fn grouping(desc: &zt_quantized_desc) -> Result<Option<Grouping>> {
     arg::zero(desc.reserved, "zt_quantized_desc.reserved")?;
     let grouping = Grouping {

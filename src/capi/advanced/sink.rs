@@ -1,4 +1,4 @@
-//! The caller's functions as the place where a written file goes.
+//! A sink for written files that calls the caller's functions.
 
 use crate::capi::arg;
 use crate::capi::guard::{deliver, guard};
@@ -35,21 +35,21 @@ pub struct zt_sink {
     pub close: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_sink: context, write, finish, close);
 
 /// [`zt_sink`] as a [`ByteSink`]. Dropping it calls `close`.
 pub(in crate::capi) struct CallbackSink {
     functions: zt_sink,
-    /// Its number, which no other has.
+    /// Identifies this sink; no other sink has this number.
     id: u64,
 }
 
-// SAFETY: a writer belongs to one thread at a time; the context moves with it.
+// SAFETY: one thread at a time uses a writer; the context moves with it.
 unsafe impl Send for CallbackSink {}
 
 impl CallbackSink {
-    /// Takes the functions over: from here on `close` will be called.
+    /// Takes ownership of the functions: `close` will be called from here on.
     pub(in crate::capi) fn new(functions: zt_sink) -> Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let sink = CallbackSink { functions, id: NEXT.fetch_add(1, Ordering::Relaxed) };
@@ -59,12 +59,12 @@ impl CallbackSink {
         Ok(sink)
     }
 
-    /// Its number among all sinks, by which `is_running` looks for it.
+    /// The number of this sink, for `is_running`.
     pub(in crate::capi) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Calls one of its functions.
+    /// Calls one of its functions, and marks the sink as running meanwhile.
     fn run<T>(&self, function: impl FnOnce() -> T) -> T {
         while_running(self.id, function)
     }
@@ -76,7 +76,7 @@ impl ByteSink for CallbackSink {
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the caller's function; bytes has that many readable bytes.
+        // SAFETY: the caller's function, called as declared; bytes has that many readable bytes.
         let call = || unsafe { write(self.functions.context, bytes.as_ptr().cast(), bytes.len()) };
         let status = self.run(call);
         outcome(status, "zt_sink.write")
@@ -84,7 +84,7 @@ impl ByteSink for CallbackSink {
 
     fn publish(&mut self) -> Result<()> {
         let Some(finish) = self.functions.finish else { return Ok(()) };
-        // SAFETY: the caller's function, called as its declaration says.
+        // SAFETY: the caller's function, called as declared.
         outcome(self.run(|| unsafe { finish(self.functions.context) }), "zt_sink.finish")
     }
 }
@@ -92,7 +92,7 @@ impl ByteSink for CallbackSink {
 impl Drop for CallbackSink {
     fn drop(&mut self) {
         if let Some(close) = self.functions.close.take() {
-            // SAFETY: the caller's function; called once, as `take` sees to.
+            // SAFETY: the caller's function; `take` ensures that it is called once.
             unsafe { close(self.functions.context) };
         }
     }
@@ -109,13 +109,13 @@ pub unsafe extern "C" fn zt_write_create_sink(
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     if writer.is_none() {
-        // SAFETY: sink of the size it says.
+        // SAFETY: sink has the size it gives.
         let _ = guard(|| unsafe { arg::required_struct(sink) }.and_then(CallbackSink::new).map(drop));
     }
     deliver(writer, "writer", || {
-        // SAFETY: sink of the size it says.
+        // SAFETY: sink has the size it gives.
         let sink = CallbackSink::new(unsafe { arg::required_struct(sink)? })?;
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         let options = unsafe { arg::options(options)? };
         let id = sink.id();
         handle(Writer::to_sink(try_box(sink)?, &options::writer_options(&options)?)?, id, &options)

@@ -1,4 +1,4 @@
-//! The caller's functions as the bytes of a file.
+//! A source of a file's bytes that calls the caller's functions.
 
 use crate::capi::arg;
 use crate::capi::guard::{deliver, guard};
@@ -67,7 +67,7 @@ pub struct zt_source {
     pub identity: u64,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_source:
     context, size, read_at, close, read_many, name, gap, largest_request, concurrency, callers_thread,
     identity
@@ -81,19 +81,19 @@ pub(in crate::capi) struct CallbackSource {
     size: u64,
 }
 
-// SAFETY: the functions are "called from any thread"; the struct is never changed.
+// SAFETY: any thread may call the functions, and the struct is never changed.
 unsafe impl Send for CallbackSource {}
 // SAFETY: as above.
 unsafe impl Sync for CallbackSource {}
 
 impl CallbackSource {
-    /// Takes the functions over: from here on `close` will be called.
+    /// Takes ownership of the functions: `close` will be called from here on.
     fn taken(functions: zt_source) -> Self {
         let profile = Profile::calls();
         CallbackSource { context: Context(functions.context), functions, profile, size: 0 }
     }
 
-    /// The same, checked, with its size.
+    /// Takes ownership of the functions, checks them, and gets the size.
     pub(in crate::capi) fn new(functions: zt_source) -> Result<Self> {
         let mut source = CallbackSource::taken(functions);
         source.profile = profile_of(&functions)?;
@@ -101,23 +101,23 @@ impl CallbackSource {
         if functions.read_at.is_none() {
             return Err(fail!(InvalidArgument, "zt_source.read_at is NULL"));
         }
-        // SAFETY: the caller's function, called as its declaration says.
+        // SAFETY: the caller's function, called as declared.
         outcome(unsafe { size(source.context.get(), &raw mut source.size) }, "zt_source.size")?;
         Ok(source)
     }
 }
 
-/// What the struct says that messages call the file.
+/// The name of the file in messages, if the struct gives one.
 pub(in crate::capi) fn label_of(source: &zt_source) -> Result<Option<String>> {
     if source.name.is_null() {
         return Ok(None);
     }
-    // SAFETY: "NUL-ended".
+    // SAFETY: the name ends in a NUL.
     let name = unsafe { arg::text(source.name, "zt_source.name")? };
     try_format(format_args!("{name}")).map(Some)
 }
 
-/// What the struct says of its reads.
+/// The profile of the source's reads, from the fields of the struct.
 fn profile_of(source: &zt_source) -> Result<Profile> {
     Ok(Profile {
         gap: arg::or_default(source.gap, Profile::calls().gap),
@@ -148,7 +148,7 @@ impl ByteSource for CallbackSource {
         if dst.is_empty() {
             return Ok(());
         }
-        // SAFETY: the caller's function; dst has that many writable bytes.
+        // SAFETY: the caller's function, called as declared; dst has that many writable bytes.
         let status = unsafe { read_at(self.context.get(), offset, dst.as_mut_ptr().cast(), dst.len()) };
         outcome(status, "zt_source.read_at")
             .map_err(|e| e.within(format_args!("could not read {} bytes at {offset}", dst.len())))
@@ -169,7 +169,7 @@ impl ByteSource for CallbackSource {
         if given.is_empty() {
             return Ok(());
         }
-        // SAFETY: the caller's function; each dst has that many writable bytes.
+        // SAFETY: the caller's function, called as declared; each dst has that many writable bytes.
         let status = unsafe { read_many(self.context.get(), given.as_ptr(), given.len()) };
         outcome(status, "zt_source.read_many")
             .map_err(|e| e.within(format_args!("could not read {} ranges", given.len())))
@@ -187,7 +187,7 @@ impl ByteSource for CallbackSource {
 impl Drop for CallbackSource {
     fn drop(&mut self) {
         if let Some(close) = self.functions.close.take() {
-            // SAFETY: the caller's function; called once, as `take` sees to.
+            // SAFETY: the caller's function; `take` ensures that it is called once.
             unsafe { close(self.context.get()) };
         }
     }
@@ -206,11 +206,11 @@ pub unsafe extern "C" fn zt_open_source(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     if file.is_none() {
-        // SAFETY: source of the size it says.
+        // SAFETY: source has the size it gives.
         let _ = guard(|| unsafe { arg::required_struct(source) }.map(|it| drop(CallbackSource::taken(it))));
     }
     deliver(file, "file", || {
-        // SAFETY: source of the size it says.
+        // SAFETY: source has the size it gives.
         let functions: zt_source = unsafe { arg::required_struct(source)? };
         let source = CallbackSource::new(functions)?;
         let open = |wanted: &OpenOptions| {
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn zt_open_source(
             };
             File::from_source(try_box(source)?, wanted, label)
         };
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, open) }
     })
 }

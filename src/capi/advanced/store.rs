@@ -1,4 +1,4 @@
-//! Models whose files the caller opens: from a bucket, an archive.
+//! Models whose files the caller opens, for example from a bucket or an archive.
 
 use crate::capi::advanced::source::{label_of, zt_source, CallbackSource};
 use crate::capi::arg;
@@ -46,10 +46,10 @@ pub struct zt_store {
     >,
 }
 
-// SAFETY: repr(C); a pointer and optional functions, all of which may be zero.
+// SAFETY: repr(C); a pointer and optional functions, which may be zero.
 sized_struct!(zt_store: context, open, list);
 
-/// Threads that open files unless the options say how many: they wait for answers.
+/// The number of threads that open files if the options do not set it. They mostly wait for answers.
 const THREADS: usize = 16;
 
 /// [`zt_store`] as a [`Store`].
@@ -59,17 +59,17 @@ struct CallbackStore {
     functions: zt_store,
 }
 
-// SAFETY: the functions are called "from several threads at once"; the struct is never changed.
+// SAFETY: several threads may call the functions at once, and the struct is never changed.
 unsafe impl Sync for CallbackStore {}
 
-/// Who gets the names of a folder, and how that went.
+/// Receives the names of a folder, and keeps the first failure.
 struct Names<'b> {
     body: &'b mut dyn FnMut(&OsStr) -> Result<()>,
     failure: Option<Error>,
 }
 
 /// # Safety
-/// `names` is a [`Names`] that nobody else uses, `name` is NULL or NUL-ended.
+/// `names` is a [`Names`] that nothing else uses; `name` is NULL or ends in a NUL.
 unsafe extern "C" fn add(names: *mut c_void, name: *const c_char) -> zt_status {
     guard(|| {
         // SAFETY: as above.
@@ -86,7 +86,7 @@ unsafe extern "C" fn add(names: *mut c_void, name: *const c_char) -> zt_status {
     })
 }
 
-/// A name as the caller's functions take it: with '/' between folders.
+/// A name for the caller's functions: with '/' between folders.
 fn c_name(path: &Path) -> Result<Vec<u8>> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut name = Vec::new();
@@ -101,7 +101,7 @@ impl Store for CallbackStore {
         let Some(list) = self.functions.list else { return Ok(false) };
         let folder = c_name(path)?;
         let mut names = Names { body, failure: None };
-        // SAFETY: the caller's function, with a NUL-ended name, and names for `add`.
+        // SAFETY: the caller's function; the name ends in a NUL, and the names are for `add`.
         let status =
             unsafe { list(self.context.get(), folder.as_ptr().cast(), Some(add), (&raw mut names).cast()) };
         match names.failure {
@@ -127,10 +127,11 @@ impl Store for CallbackStore {
             callers_thread: 0,
             identity: 0,
         };
-        // SAFETY: the caller's function, with a NUL-ended name and a source to fill.
+        // SAFETY: the caller's function; the name ends in a NUL, and the source is there to be filled.
         let status = unsafe { (self.open)(self.context.get(), name.as_ptr().cast(), &raw mut source) };
         outcome(status, "zt_store.open")?;
-        // Whatever it left as the size: all of the struct is here, and its close has to be called.
+        // The function may have changed the size. Set it to the whole struct, because its close has to be
+        // called.
         source.struct_size = size_of::<zt_source>();
         let label = label_of(&source);
         let source = try_box(CallbackSource::new(source)?)?;
@@ -155,11 +156,11 @@ pub unsafe extern "C" fn zt_open_model_from(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: store of the size it says; "name: NUL-ended".
+        // SAFETY: store has the size it gives; name ends in a NUL.
         let (functions, name) = unsafe { (arg::required_struct::<zt_store>(store)?, arg::path(name)?) };
         let Some(open) = functions.open else { return Err(fail!(InvalidArgument, "zt_store.open is NULL")) };
         let store = CallbackStore { context: Context(functions.context), open, functions };
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_model_from(&store, name, wanted)) }
     })
 }

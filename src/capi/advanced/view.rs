@@ -1,4 +1,5 @@
-//! Views: all components of an object in one call, checked so that they can be indexed blindly.
+//! Views: all components of an object in one call. They are checked, so that indexing with them needs no more
+//! checks.
 
 use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
@@ -38,7 +39,8 @@ impl zt_array {
         zt_array { data: null(), size: 0, count: 0, dtype: 0, r#type: 0, reserved: 0, reserved2: 0 };
 
     fn of(part: &ViewPart<'_>) -> zt_array {
-        // The file keeps decoded parts until its last zt_close, so lending their address is sound.
+        // The file keeps decoded parts until its last zt_close, so the caller may use their address until
+        // then.
         let bytes = part.bytes();
         zt_array {
             data: bytes.as_ptr().cast(),
@@ -146,7 +148,7 @@ pub struct zt_quantized {
     pub zeros_packed: u32,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_tensor: data, size, dtype, r#type, shape, rank);
 
 // SAFETY: as above.
@@ -168,9 +170,9 @@ sized_struct!(zt_quantized:
     weights_per_element, axis, zero_point, msb_first, zeros_packed
 );
 
-/// Checks the caller's struct for a view before any work is done.
+/// Checks the struct that the caller wants to have filled, before any other work.
 unsafe fn checked_view<T: SizedStruct>(view: *mut T) -> Result<*mut T> {
-    // SAFETY: passed on from the caller: NULL or of the size it says.
+    // SAFETY: the caller ensures that it is NULL or has the size it gives.
     match unsafe { arg::struct_size(view.cast_const())? } {
         0 => Err(fail!(InvalidArgument, "the place for the {} is NULL", T::NAME)),
         _ => Ok(view),
@@ -191,10 +193,10 @@ pub unsafe extern "C" fn zt_tensor_find(
 ) -> zt_status {
     guard(|| {
         let file: &File = arg::required(file, "file")?.file();
-        // SAFETY: "name: NUL-ended"; view of the size it says.
+        // SAFETY: name ends in a NUL; view has the size it gives.
         let (name, view) = unsafe { (arg::name(name)?, checked_view(view)?) };
         let tensor = tensor_of(file.required(name)?)?;
-        // SAFETY: view has the size it says.
+        // SAFETY: view has the size it gives.
         unsafe { arg::fill(view, tensor) }
     })
 }
@@ -204,10 +206,10 @@ pub unsafe extern "C" fn zt_tensor_find(
 pub unsafe extern "C" fn zt_tensor_view(object: Option<&zt_object>, view: *mut zt_tensor) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view of the size it says.
+        // SAFETY: view has the size it gives.
         let view = unsafe { checked_view(view)? };
         let tensor = tensor_of(object)?;
-        // SAFETY: view has the size it says.
+        // SAFETY: view has the size it gives.
         unsafe { arg::fill(view, tensor) }
     })
 }
@@ -237,7 +239,7 @@ fn tensor_of(object: Object<'_>) -> Result<zt_tensor> {
 pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_csr) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view of the size it says.
+        // SAFETY: view has the size it gives.
         let view = unsafe { checked_view(view)? };
         let found = object.csr_view()?;
         let filled = zt_csr {
@@ -249,7 +251,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
             indices: zt_array::of(&found.indices),
             indptr: zt_array::of(&found.indptr),
         };
-        // SAFETY: view has the size it says.
+        // SAFETY: view has the size it gives.
         unsafe { arg::fill(view, filled) }
     })
 }
@@ -260,7 +262,7 @@ pub unsafe extern "C" fn zt_csr_view(object: Option<&zt_object>, view: *mut zt_c
 pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_coo) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view of the size it says.
+        // SAFETY: view has the size it gives.
         let view = unsafe { checked_view(view)? };
         let found = object.coo_view()?;
         let filled = zt_coo {
@@ -271,7 +273,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
             values: zt_array::of(&found.values),
             coords: zt_array::of(&found.coords),
         };
-        // SAFETY: view has the size it says.
+        // SAFETY: view has the size it gives.
         unsafe { arg::fill(view, filled) }
     })
 }
@@ -283,7 +285,7 @@ pub unsafe extern "C" fn zt_coo_view(object: Option<&zt_object>, view: *mut zt_c
 pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mut zt_quantized) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: view of the size it says.
+        // SAFETY: view has the size it gives.
         let view = unsafe { checked_view(view)? };
         let found = object.quantized_view()?;
         let filled = zt_quantized {
@@ -302,7 +304,7 @@ pub unsafe extern "C" fn zt_quantized_view(object: Option<&zt_object>, view: *mu
             msb_first: found.groups.map_or(0, |groups| groups.is_msb_first.into()),
             zeros_packed: found.groups.map_or(0, |groups| groups.zeros_packed.into()),
         };
-        // SAFETY: view has the size it says.
+        // SAFETY: view has the size it gives.
         unsafe { arg::fill(view, filled) }
     })
 }

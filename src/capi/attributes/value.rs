@@ -48,7 +48,7 @@ fn not_a(kind: &str) -> Error {
 /// The kind of a value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_get_kind(value: *const zt_value) -> zt_value_kind {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     (match unsafe { at(value) }.map(Value::kind) {
         None | Some(Kind::Null) => kind::ZT_VALUE_KIND_NULL,
         Some(Kind::Bool(_)) => kind::ZT_VALUE_KIND_BOOL,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn zt_value_get_bool(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         match unsafe { required(value)? }.kind() {
             Kind::Bool(truth) => out.write(i32::from(truth)),
             _ => return Err(not_a("bool")),
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn zt_value_get_i64(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         out.write(unsafe { required(value)? }.as_i64().ok_or_else(|| not_a("int64_t"))?);
         Ok(())
     })
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn zt_value_get_u64(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         out.write(unsafe { required(value)? }.as_u64().ok_or_else(|| not_a("uint64_t"))?);
         Ok(())
     })
@@ -118,11 +118,11 @@ pub unsafe extern "C" fn zt_value_get_f64(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         match unsafe { required(value)? }.kind() {
             Kind::Float(v) => out.write(v),
             Kind::Unsigned(v) => out.write(v as f64),
-            // Of 128 bits, so that it is rounded once.
+            // With 128 bits, it is only rounded once.
             Kind::Negative(n) => out.write(-(u128::from(n).saturating_add(1) as f64)),
             _ => return Err(not_a("number")),
         };
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn zt_value_get_string(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(text, "text")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let Kind::Text(text) = unsafe { required(value)? }.kind() else { return Err(not_a("string")) };
         out.write(text.as_c_bytes().as_ptr().cast());
         if let Some(length) = length {
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn zt_value_get_bytes(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(bytes, "bytes")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let Kind::Bytes(bytes) = unsafe { required(value)? }.kind() else { return Err(not_a("byte string")) };
         out.write(bytes.as_ptr().cast());
         if let Some(size) = size {
@@ -186,10 +186,10 @@ pub unsafe extern "C" fn zt_value_read_numbers(
 ) -> zt_status {
     guard(|| {
         let dtype = types::dtype(dtype)?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let found = unsafe { required(value)? };
         let items = match found.kind() {
-            // SAFETY: "a value".
+            // SAFETY: value is NULL or a value of an open file.
             Kind::Array(_) => unsafe { array_that_fits(value, count)? }.len(),
             Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) if count == 0 => {
                 return Err(fail!(BufferSize, "the value is a number, there is room for none"));
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn zt_value_read_numbers(
             Kind::Bool(_) | Kind::Unsigned(_) | Kind::Negative(_) | Kind::Float(_) => 1,
             _ => return Err(not_a("array of numbers, and no number")),
         };
-        // What fits in memory is below what would overflow.
-        // SAFETY: "dst: room for count elements".
+        // The product does not overflow, because the items fit in memory.
+        // SAFETY: dst has space for count elements.
         let dst = unsafe { arg::bytes_mut(dst, items.saturating_mul(dtype.size()), "dst")? };
         numbers::read(found, dtype, dst)
     })
@@ -218,12 +218,12 @@ pub unsafe extern "C" fn zt_value_read_strings(
     count: usize,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let items = unsafe { array_that_fits(value, count)? };
-        // SAFETY: "strings: room for count elements".
+        // SAFETY: strings has space for count elements.
         let strings = unsafe { arg::output_slice(strings, items.len(), "strings")? };
         let counted = if lengths.is_null() { 0 } else { items.len() };
-        // SAFETY: "lengths: room for count elements".
+        // SAFETY: lengths has space for count elements.
         let lengths = unsafe { arg::output_slice(lengths, counted, "lengths")? };
         if let Some(at) = items.iter().position(|item| bytes_with_nul(item).is_none()) {
             return Err(fail!(InvalidArgument, "element {at} of the array is no string"));
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn zt_value_read_strings(
     })
 }
 
-/// Where the bytes of a text or a byte string are, behind which a NUL is, and how many.
+/// The address and length of a text or byte string. A NUL follows it.
 fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
     if let Some(text) = value.text() {
         return Some((text.as_c_bytes().as_ptr(), text.as_bytes().len()));
@@ -251,12 +251,12 @@ fn bytes_with_nul(value: Value<'_>) -> Option<(*const u8, usize)> {
     }
 }
 
-/// The items of an array, which have to fit `count` elements of output.
+/// The items of an array. They have to fit in `count` elements of output.
 ///
 /// # Safety
-/// As [`required`].
+/// As for [`required`].
 unsafe fn array_that_fits<'a>(value: *const zt_value, count: usize) -> Result<Array<'a>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let Kind::Array(items) = unsafe { required(value)? }.kind() else { return Err(not_a("array")) };
     match items.len() <= count {
         true => Ok(items),
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(out, "out")?;
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let Kind::Tag(tag, _) = unsafe { required(value)? }.kind() else { return Err(not_a("tag")) };
         out.write(tag);
         Ok(())
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn zt_value_get_tag(
 /// Items of an array, pairs of a map, 1 for a tag, else 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     match unsafe { at(value) }.map(Value::kind) {
         Some(Kind::Array(items)) => items.len(),
         Some(Kind::Map(pairs)) => pairs.len(),
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn zt_value_count(value: *const zt_value) -> usize {
 /// below zt_value_count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *const zt_value {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     address(match unsafe { at(value) }.map(Value::kind) {
         Some(Kind::Array(items)) => items.get(index),
         Some(Kind::Map(pairs)) => pairs.get(index).map(|(_, v)| v),
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn zt_value_at(value: *const zt_value, index: usize) -> *c
 /// The key of a map's pair; NULL if index is not below zt_value_count, and for other kinds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -> *const zt_value {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     let pairs = unsafe { at(value) }.and_then(Value::as_map);
     address(pairs.and_then(|p| p.get(index)).map(|(k, _)| k))
 }
@@ -315,10 +315,10 @@ pub unsafe extern "C" fn zt_value_key_at(value: *const zt_value, index: usize) -
 /// The value of a text key in a map, by linear search; NULL if absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_find(value: *const zt_value, key: *const c_char) -> *const zt_value {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     let Some(value) = (unsafe { at(value) }) else { return null() };
     guard_value(null(), || {
-        // SAFETY: "key: NUL-ended".
+        // SAFETY: key ends in a NUL.
         let Ok(key) = (unsafe { arg::text(key, "key") }) else { return null() };
         address(value.get(key))
     })
@@ -339,10 +339,10 @@ pub unsafe extern "C" fn zt_value_to_json(
     needed: Option<&mut MaybeUninit<usize>>,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: "a value".
+        // SAFETY: value is NULL or a value of an open file.
         let value = unsafe { required(value)? };
         let only_asks = buf.is_null() && size == 0;
-        // SAFETY: "buf, size".
+        // SAFETY: buf has size bytes.
         let buf = unsafe { arg::bytes_mut(buf.cast(), size, "buf")? };
         let text = crate::container::json::write(value)?;
         let whole = text.len().saturating_add(1);
@@ -374,10 +374,10 @@ pub unsafe extern "C" fn zt_value_find_n(
     key: *const c_char,
     length: usize,
 ) -> *const zt_value {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     let Some(value) = (unsafe { at(value) }) else { return null() };
     guard_value(null(), || {
-        // SAFETY: "that many bytes".
+        // SAFETY: key has length bytes.
         let Ok(key) = (unsafe { arg::slice(key.cast::<u8>(), length, "key") }) else { return null() };
         std::str::from_utf8(key).map_or(null(), |key| address(value.get(key)))
     })
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn zt_value_find_n(
 /// bool, else 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_value_dtype(value: *const zt_value) -> zt_dtype {
-    // SAFETY: "a value".
+    // SAFETY: value is NULL or a value of an open file.
     unsafe { at(value) }.map_or(0, |value| dtype_number(value.dtype()))
 }
 
@@ -396,22 +396,21 @@ pub struct zt_value {
     _tag: u8,
 }
 
-/// The address of a record, for C to look at; NULL for none.
+/// The address of a record for C; NULL for `None`.
 pub(in crate::capi) fn address(value: Option<Value<'_>>) -> *const zt_value {
     value.map_or(null(), |value| value.record().as_ptr().cast())
 }
 
-/// The value at an address, which is of a record; None for NULL.
+/// The value of the record at an address; `None` for NULL.
 ///
 /// # Safety
-/// The address is NULL or one that [`address`] gave, of a record that is still there.
+/// The address is NULL, or [`address`] returned it for a record that still exists.
 pub(in crate::capi) unsafe fn at<'a>(value: *const zt_value) -> Option<Value<'a>> {
     let record = value.cast::<u8>();
     if record.is_null() {
         return None;
     }
-    // SAFETY: a record has its tag, and then as many bytes as its size takes, which says how many there are
-    // in all.
+    // SAFETY: a record begins with its tag and its size. The size says how many bytes the record has.
     unsafe {
         let head = std::slice::from_raw_parts(record, bytes_of_size(*record));
         let whole = std::slice::from_raw_parts(record, record_size(head).unwrap_or(head.len()));
@@ -419,11 +418,11 @@ pub(in crate::capi) unsafe fn at<'a>(value: *const zt_value) -> Option<Value<'a>
     }
 }
 
-/// As [`at`], but NULL is refused.
+/// Like [`at`], but refuses NULL.
 ///
 /// # Safety
-/// As [`at`].
+/// As for [`at`].
 pub(in crate::capi) unsafe fn required<'a>(value: *const zt_value) -> Result<Value<'a>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     arg::required(unsafe { at(value) }, "value")
 }

@@ -83,7 +83,7 @@ pub extern "C" fn zt_component_size(component: Option<&zt_component>) -> u64 {
     }
 }
 
-/// Out of the way of the getter, which is called for every component there is.
+/// A separate function, so that the getter stays short: it is called for every component.
 #[cold]
 #[inline(never)]
 fn lazy_size(component: &zt_component) -> u64 {
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn zt_component_read(
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
-        // SAFETY: "dst_size: its bytes".
+        // SAFETY: dst has dst_size bytes.
         component.read(unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
     })
 }
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn zt_component_read_stored(
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
-        // SAFETY: "dst_size: its bytes".
+        // SAFETY: dst has dst_size bytes.
         component.read_stored(unsafe { arg::bytes_mut(dst, dst_size, "dst")? })
     })
 }
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn zt_component_read_range(
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?.component()?;
-        // SAFETY: "receives size bytes".
+        // SAFETY: dst has size bytes.
         component.read_range(offset, unsafe { arg::bytes_mut(dst, size, "dst")? })
     })
 }

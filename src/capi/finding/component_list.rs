@@ -1,4 +1,4 @@
-//! The listing of components: what their getters say, of many in one call.
+//! Lists components: one call returns what the getters return, for many components.
 
 use crate::capi::arg;
 use crate::capi::finding::component::{
@@ -57,7 +57,7 @@ pub struct zt_component_info {
     pub encoding_name: *const c_char,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_component_info:
     component, object, role, role_length, digest, offset, stored_size, size, dtype, r#type, encoding, part,
     dtype_name, type_name, encoding_name
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn zt_component_list(
 ) -> zt_status {
     guard(|| {
         let filled = arg::required(filled, "filled")?;
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         filled.write(unsafe { list(arg::required(file, "file")?, object, first, infos, count)? });
         Ok(())
     })
@@ -90,15 +90,15 @@ pub unsafe extern "C" fn zt_component_get_info(
 ) -> zt_status {
     guard(|| {
         let component = arg::required(component, "component")?;
-        // SAFETY: info NULL or of the size it says.
+        // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, || Ok(self::info(component.owner(), component.handle.index()))) }
     })
 }
 
-/// How many were filled.
+/// Fills the structs. Returns how many.
 ///
 /// # Safety
-/// "count: as many structs"; `infos` is NULL or begins with the size of its struct.
+/// `infos` is NULL or has `count` structs; the first begins with its size.
 unsafe fn list(
     file: &zt_file,
     object: Option<&zt_object>,
@@ -110,13 +110,13 @@ unsafe fn list(
     let start = start.saturating_add(first).min(end);
     let end = start.saturating_add(count).min(end);
     if count > 0 {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let stride = unsafe { stride(infos, count)? };
         for (at, index) in (start..end).enumerate() {
             let info = zt_component_info { struct_size: stride, ..info(file, index) };
             let place = infos.wrapping_byte_add(at.wrapping_mul(stride));
-            // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its
-            // size.
+            // SAFETY: there is space for this many structs of `stride` bytes, and a struct is not larger than
+            // its size.
             unsafe {
                 let known = stride.min(zt_component_info::SIZE);
                 std::ptr::copy_nonoverlapping((&raw const info).cast::<u8>(), place.cast::<u8>(), known);
@@ -127,7 +127,7 @@ unsafe fn list(
     Ok(end.saturating_sub(start))
 }
 
-/// Which of the file's components are listed.
+/// The components of the file that are listed.
 fn component_range(file: &zt_file, object: Option<&zt_object>) -> Result<Range<usize>> {
     let manifest = file.file().manifest();
     let Some(object) = object else { return Ok(0..manifest.components.len()) };
@@ -142,7 +142,7 @@ fn component_range(file: &zt_file, object: Option<&zt_object>) -> Result<Range<u
 
 fn info(file: &zt_file, index: usize) -> zt_component_info {
     let handle = file.component_handle(index);
-    // SAFETY: NULL or a place in the file's table.
+    // SAFETY: it is NULL or in the file's table.
     let component = unsafe { handle.as_ref() };
     let manifest = file.file().manifest();
     let entry = manifest.components.get(index);

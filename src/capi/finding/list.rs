@@ -1,4 +1,4 @@
-//! The listing: what the getters of objects and components say, of many objects in one call.
+//! Lists objects: one call returns what the getters of objects and components return, for many objects.
 
 use crate::capi::arg;
 use crate::capi::attributes::value::zt_value;
@@ -61,7 +61,7 @@ pub struct zt_object_info {
     pub format_name: *const c_char,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_object_info:
     object, name, name_length, shape, rank, attributes, component_count, component, offset, stored_size, size,
     format, dtype, r#type, encoding, format_name
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn zt_object_list(
 ) -> zt_status {
     guard(|| {
         let filled = arg::required(filled, "filled")?;
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         filled.write(unsafe { list(file, first, infos, count)? });
         Ok(())
     })
@@ -99,15 +99,15 @@ pub unsafe extern "C" fn zt_object_get_info(
         let (file, index) = (object.owner(), object.index());
         let entry = file.file().manifest().objects.get(index);
         let entry = entry.ok_or_else(|| fail!(Internal, "an object without its entry"))?;
-        // SAFETY: info NULL or of the size it says.
+        // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, || Ok(InfoWriter::new(file).info(0, index, entry))) }
     })
 }
 
-/// How many were filled.
+/// Fills the structs. Returns how many.
 ///
 /// # Safety
-/// "count: as many structs"; `infos` is NULL or begins with the size of its struct.
+/// `infos` is NULL or has `count` structs; the first begins with its size.
 unsafe fn list(
     file: Option<&zt_file>,
     first: usize,
@@ -120,17 +120,16 @@ unsafe fn list(
     if count == 0 {
         return Ok(0);
     }
-    // SAFETY: the first struct is of the size that it says.
+    // SAFETY: the first struct has the size that it gives.
     let stride = unsafe { stride(infos, count)? };
     let writer = InfoWriter::new(file);
     let mut place = infos;
     for (object, index) in objects.iter().zip(first..) {
-        // SAFETY: a struct of `stride` bytes, of which there are `count`; what a newer header has in it is
-        // zeroed.
+        // SAFETY: there are `count` structs of `stride` bytes. Fields of a newer header are set to zero.
         unsafe {
             if stride == size_of::<zt_object_info>() {
-                // By itself, as it is the usual one, and a call that zeroes no bytes takes half as long as
-                // all else.
+                // This is the usual case. Without it, zeroing no bytes would take half as long as everything
+                // else.
                 place.write(writer.info(stride, index, object));
             } else if stride > size_of::<zt_object_info>() {
                 place.write(writer.info(stride, index, object));
@@ -145,12 +144,12 @@ unsafe fn list(
     Ok(objects.len())
 }
 
-/// How far the caller's structs are apart.
+/// The distance between two of the caller's structs.
 ///
 /// # Safety
 /// `infos` is NULL or begins with the size of its struct.
 pub(in crate::capi) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usize) -> Result<usize> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let stride = unsafe { arg::struct_size(infos)? };
     match stride.checked_mul(count) {
         _ if stride == 0 => Err(fail!(InvalidArgument, "the array is NULL, but its count is {count}")),
@@ -162,8 +161,8 @@ pub(in crate::capi) unsafe fn stride<T: SizedStruct>(infos: *const T, count: usi
     }
 }
 
-/// What a listing looks at. Kept by itself, as a table's place would be read anew for each object: for all
-/// that the compiler knows, it may change when a struct is filled.
+/// What is needed to describe objects. It is a copy, because the compiler cannot know that filling a struct
+/// does not change the tables. It would read their addresses again for each object.
 struct InfoWriter<'f> {
     manifest: &'f Manifest,
     components: &'f [Component],
@@ -187,7 +186,7 @@ impl<'f> InfoWriter<'f> {
         }
     }
 
-    /// The struct of an object.
+    /// The struct for an object.
     #[inline(always)]
     fn info(&self, struct_size: usize, index: usize, object: &Object) -> zt_object_info {
         let at = self.array_component(object);
@@ -212,14 +211,14 @@ impl<'f> InfoWriter<'f> {
             encoding: component.map_or(0, |c| encoding_number(c.encoding)),
             format_name: match object.format {
                 Format::Other(name) => self.texts.wrapping_add(name.start()).cast(),
-                // Blocks have a name for each type, which zt_format_name cannot know.
+                // Blocks have a name for each type, which zt_format_name cannot return.
                 Format::Blocks(_) => object.format.c_name().map_or(null(), CStr::as_ptr),
                 _ => null(),
             },
         }
     }
 
-    /// Where the component is that a listing describes: the data of an array.
+    /// The position of the component that the listing of an object describes: the data of an array.
     #[inline(always)]
     fn array_component(&self, object: &Object) -> Option<usize> {
         let first = object.component_start as usize;

@@ -1,4 +1,4 @@
-//! Objects: named tensors of an open file. Nothing here allocates, locks or fails but what reads elements.
+//! Objects: named tensors of an open file. Only the functions that read elements allocate, lock or fail.
 
 use crate::capi::arg;
 use crate::capi::attributes::value::{address, zt_value};
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn zt_component_find(
     if role.is_null() {
         return null();
     }
-    // SAFETY: "role: NUL-ended".
+    // SAFETY: role ends in a NUL.
     find_component(object, unsafe { std::ffi::CStr::from_ptr(role) }.to_bytes())
 }
 
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn zt_component_find_n(
     role: *const c_char,
     length: usize,
 ) -> *const zt_component {
-    // SAFETY: "that many bytes".
+    // SAFETY: role has length bytes.
     unsafe { arg::slice(role.cast::<u8>(), length, "role") }
         .map_or(null(), |role| find_component(object, role))
 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn zt_object_read_as(
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
         let dtype = types::dtype(dtype)?;
-        // SAFETY: "dst_size: its bytes".
+        // SAFETY: dst has dst_size bytes.
         let size = object.read_as(dtype, unsafe { arg::bytes_mut(dst, dst_size, "dst")? })?;
         if let Some(written) = written {
             written.write(size);
@@ -187,17 +187,17 @@ pub unsafe extern "C" fn zt_object_read_slice(
 ) -> zt_status {
     guard(|| {
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: "zt_object_rank numbers each", "dst_size: its bytes".
+        // SAFETY: start, count and step have rank numbers each; dst has dst_size bytes.
         let (slab, dst) =
             unsafe { (hyperslab(&object, start, count, step)?, arg::bytes_mut(dst, dst_size, "dst")?) };
         object.read_slice(&slab, dst)
     })
 }
 
-/// A hyperslab from the caller's arrays.
+/// Makes a hyperslab from the caller's arrays.
 ///
 /// # Safety
-/// The pointers are NULL or have as many elements as the object has dimensions.
+/// Each pointer is NULL or has as many elements as the object has dimensions.
 pub(in crate::capi) unsafe fn hyperslab<'a>(
     object: &Object<'_>,
     start: *const u64,
@@ -205,7 +205,7 @@ pub(in crate::capi) unsafe fn hyperslab<'a>(
     step: *const u64,
 ) -> Result<Hyperslab<'a>> {
     let rank = object.shape().len();
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe {
         Ok(Hyperslab {
             start: arg::slice(start, rank, "start")?,

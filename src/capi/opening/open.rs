@@ -1,4 +1,4 @@
-//! Files: opening, counting references, what they say of themselves.
+//! Opens files, counts references, and returns properties of files.
 
 use crate::capi::arg;
 use crate::capi::attributes::value::{address, zt_value};
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn zt_open(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        // SAFETY: path ends in a NUL; options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open(arg::path(path)?, wanted)) }
     })
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn zt_open_fd(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_file(duplicate(fd)?, offset, length, wanted)) }
     })
 }
@@ -65,7 +65,7 @@ fn duplicate(fd: c_int) -> Result<std::fs::File> {
     if fd < 0 {
         return Err(fail!(InvalidArgument, "{fd} is no file descriptor"));
     }
-    // SAFETY: only borrowed for the duplication; a descriptor that is not open makes that fail.
+    // SAFETY: it is only borrowed to be duplicated; if it is not an open descriptor, that fails.
     let duplicate = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
     let owned = duplicate.map_err(|e| crate::error::Error::io("could not duplicate the descriptor", &e))?;
     Ok(std::fs::File::from(owned))
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn zt_open_handle(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe {
             opened(options, |wanted| File::open_file(duplicate_handle(handle)?, offset, length, wanted))
         }
@@ -111,10 +111,10 @@ fn duplicate_handle(handle: *mut c_void) -> Result<std::fs::File> {
     if handle.is_null() || handle == INVALID_HANDLE_VALUE {
         return Err(fail!(InvalidArgument, "NULL and INVALID_HANDLE_VALUE are no handle"));
     }
-    // SAFETY: only borrowed for the duplication; a handle that is not open makes that fail.
+    // SAFETY: it is only borrowed to be duplicated; if it is not an open handle, that fails.
     let duplicate = unsafe { BorrowedHandle::borrow_raw(handle) }.try_clone_to_owned();
     let owned = duplicate.map_err(|e| crate::error::Error::io("could not duplicate the handle", &e))?;
-    // SAFETY: a handle that is open.
+    // SAFETY: the handle is open.
     if unsafe { GetFileType(owned.as_raw_handle()) } != FILE_TYPE_DISK {
         return Err(fail!(Io, "the handle is of no file on a disk"));
     }
@@ -130,7 +130,7 @@ fn duplicate_handle(handle: *mut c_void) -> Result<std::fs::File> {
     }
 }
 
-/// How a file was opened; none where the system does not say. Only the native interface has a call for it.
+/// How the handle was opened; `None` if the system does not say. Only the native API has a call for this.
 #[cfg(windows)]
 fn file_mode(file: &std::fs::File) -> Option<u32> {
     use std::os::windows::io::AsRawHandle;
@@ -140,7 +140,7 @@ fn file_mode(file: &std::fs::File) -> Option<u32> {
     use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
     let (mut outcome, mut info) = (IO_STATUS_BLOCK::default(), FILE_MODE_INFORMATION::default());
     let size = size_of::<FILE_MODE_INFORMATION>() as u32;
-    // SAFETY: a handle that is open, and structs that live here, one of the size that is said.
+    // SAFETY: the handle is open, the structs are local, and the given size is right.
     let status = unsafe {
         NtQueryInformationFile(
             file.as_raw_handle(),
@@ -158,17 +158,17 @@ fn duplicate_handle(_handle: *mut c_void) -> Result<std::fs::File> {
     Err(fail!(Unsupported, "zt_open_handle needs handles of Windows; zt_open_fd takes a file descriptor"))
 }
 
-/// Memory of the caller's.
+/// Memory of the caller.
 struct Borrowed(*const u8, usize);
 
-// SAFETY: only read, and "the bytes stay as they are until the last zt_close".
+// SAFETY: it is only read, and does not change until the last zt_close.
 unsafe impl Send for Borrowed {}
 // SAFETY: as above.
 unsafe impl Sync for Borrowed {}
 
 impl AsRef<[u8]> for Borrowed {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: checked by `arg::slice` when this was made, and kept by the caller since.
+        // SAFETY: `arg::slice` checked it when this was made; the caller keeps it valid.
         unsafe { std::slice::from_raw_parts(self.0, self.1) }
     }
 }
@@ -187,10 +187,10 @@ pub unsafe extern "C" fn zt_open_memory(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: "data, size: its bytes".
+        // SAFETY: data has size bytes.
         let bytes = unsafe { arg::slice(data.cast::<u8>(), size, "data")? };
         let bytes = Borrowed(bytes.as_ptr(), bytes.len());
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_memory(bytes, wanted)) }
     })
 }
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn zt_open_memory(
 /// Adds a reference; call zt_close once more. Returns file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
-    // SAFETY: NULL or an open file, of which the caller owns a reference.
+    // SAFETY: it is NULL or an open file, and the caller owns a reference.
     if let Some(file) = unsafe { file.as_ref() } {
         file.retain();
     }
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn zt_retain(file: *mut zt_file) -> *mut zt_file {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_close(file: *mut zt_file) {
     if !file.is_null() {
-        // SAFETY: an open file, of which the caller owns a reference.
+        // SAFETY: it is an open file, and the caller owns a reference.
         guard_value((), || unsafe { zt_file::release(file) });
     }
 }
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn zt_object_find(file: Option<&zt_file>, name: *const c_c
     if name.is_null() {
         return null();
     }
-    // SAFETY: "name: NUL-ended".
+    // SAFETY: name ends in a NUL.
     find(file, unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes())
 }
 
@@ -265,18 +265,19 @@ pub unsafe extern "C" fn zt_object_find_n(
     length: usize,
 ) -> *const zt_object {
     let Some(file) = file else { return null() };
-    // SAFETY: "that many bytes".
+    // SAFETY: name has length bytes.
     unsafe { arg::slice(name.cast::<u8>(), length, "name") }.map_or(null(), |name| find(file, name))
 }
 
-/// A lookup is a hash and a comparison, which cannot fail: no guard, which would cost as much again.
+/// A lookup only hashes and compares, which cannot panic. So it needs no guard, which would take as long
+/// again.
 fn find(file: &zt_file, name: &[u8]) -> *const zt_object {
     file.file().find_position(name).map_or(null(), |at| file.handles().address(at).cast())
 }
 
 const _: () = {
     const fn shared<T: Send + Sync>() {}
-    shared::<File>(); // "any number of threads may use it at once"
+    shared::<File>(); // any number of threads may use it at once
 };
 
 #[cfg(all(test, windows))]
@@ -357,7 +358,7 @@ pub unsafe extern "C" fn zt_open_model(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        // SAFETY: path ends in a NUL; options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_model(arg::path(path)?, wanted)) }
     })
 }
@@ -372,15 +373,15 @@ pub unsafe extern "C" fn zt_open_parts(
     file: Option<&mut MaybeUninit<*mut zt_file>>,
 ) -> zt_status {
     deliver(file, "file", || {
-        // SAFETY: "paths, count: at least one".
+        // SAFETY: paths has count pointers.
         let pointers = unsafe { arg::slice(paths, count, "paths")? };
         let mut paths: Vec<&Path> = Vec::new();
         paths.try_reserve_exact(pointers.len())?;
         for path in pointers {
-            // SAFETY: each is NULL or NUL-ended, and used only here.
+            // SAFETY: each is NULL or ends in a NUL, and is only used during this call.
             paths.push(unsafe { arg::path(*path)? });
         }
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         unsafe { opened(options, |wanted| File::open_parts(&paths, wanted)) }
     })
 }
@@ -426,7 +427,7 @@ pub unsafe extern "C" fn zt_part_get_info(
             container: part.container().number(),
             reserved: 0,
         };
-        // SAFETY: info NULL or of the size it says.
+        // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, || Ok(filled)) }
     })
 }
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn zt_model_get_info(file: Option<&zt_file>, info: *mut zt
         let found = arg::required(file, "file")?.file().model_info();
         let passed_over = found.passed_over.len() as u64;
         let filled = || Ok(zt_model_info { struct_size: 0, passed_over, unlisted: found.unlisted });
-        // SAFETY: info NULL or of the size it says.
+        // SAFETY: info is NULL or has the size it gives.
         unsafe { arg::fill_required(info, filled) }
     })
 }

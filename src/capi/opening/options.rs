@@ -1,4 +1,4 @@
-//! How a file is opened.
+//! Options for opening a file.
 
 use crate::capi::advanced::hooks::{self, zt_allocator, zt_thread_hooks};
 use crate::capi::arg;
@@ -70,14 +70,14 @@ pub struct zt_open_options {
     pub reserved: u32,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_open_options:
     mode, verify, strict, advice, max_manifest_size, max_decoded_size, max_objects, threads, containers,
     max_memory, context, progress, name, allocator, thread_hooks, shard_folder, shards, part,
     include_unlisted, allow_trailing, combine_quantized, reserved
 );
 
-/// A mask of what may be opened; 0 is all.
+/// Checks the set of containers that may be opened; 0 means all.
 fn containers(mask: u32) -> Result<u32> {
     let known = Container::ALL.into_iter().fold(0, |mask, container| mask | container.bit());
     match mask & !known {
@@ -110,13 +110,13 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         advice: advice(options.advice)?,
         threads: options.threads as usize,
         containers: containers(options.containers)?,
-        // SAFETY: NULL or as they say.
+        // SAFETY: each is NULL or as its declaration demands.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         // SAFETY: as above.
         allocator: unsafe { hooks::allocator(options.allocator)? },
         name: match options.name.is_null() {
             true => None,
-            // SAFETY: "name: NUL-ended".
+            // SAFETY: name ends in a NUL.
             false => Some(try_format(format_args!("{}", unsafe { arg::text(options.name, "name")? }))?),
         },
         shards: shards(options.shards)?,
@@ -126,21 +126,22 @@ fn open_options(options: &zt_open_options) -> Result<OpenOptions> {
         combine_quantized: arg::flag(options.combine_quantized, "zt_open_options.combine_quantized")?,
         shard_folder: match options.shard_folder.is_null() {
             true => None,
-            // SAFETY: "shard_folder: NUL-ended".
+            // SAFETY: shard_folder ends in a NUL.
             false => Some(copy_path(unsafe { arg::path(options.shard_folder)? })?),
         },
     })
 }
 
-/// A handle of what `open` opens with the caller's options, its digests checked if they say so.
+/// Opens a file with `open` and the caller's options, and returns its handle. If the options say so, checks
+/// its digests.
 ///
 /// # Safety
-/// `options` is NULL or of the size it says, as is what it points to.
+/// `options` is NULL or has the size it gives, and so do the structs that it points to.
 pub(in crate::capi) unsafe fn opened(
     options: *const zt_open_options,
     open: impl FnOnce(&OpenOptions) -> Result<File>,
 ) -> Result<*mut zt_file> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let options = unsafe { arg::options(options)? };
     let verify = arg::flag(options.verify, "zt_open_options.verify")?;
     let handle = zt_file::new(open(&open_options(&options)?)?)?;
@@ -150,10 +151,10 @@ pub(in crate::capi) unsafe fn opened(
     let wanted =
         VerifyOptions { contents: false, threads: options.threads as usize, ..VerifyOptions::default() };
     let progress = progress(options.progress, options.context);
-    // SAFETY: fresh from above, and nobody else has it yet.
+    // SAFETY: it was made above, and nothing else uses it yet.
     let verified = unsafe { (*handle).file() }.verify(&wanted, &progress, &mut VerifyReport::default());
     verified.map(|()| handle).inspect_err(|_| {
-        // SAFETY: as above; it is not given to the caller.
+        // SAFETY: as above; the caller does not get the handle.
         unsafe { zt_file::release(handle) }
     })
 }
@@ -235,7 +236,7 @@ pub(in crate::capi) fn mode_number(mode: crate::reader::Mode) -> zt_mode {
 
 #[cfg(test)]
 mod tests {
-    /// Each constant of the header is known, and no other number.
+    /// Every constant of the header is accepted, and no other number.
     #[test]
     fn every_mode_and_advice_of_the_header_is_known() {
         let headers =

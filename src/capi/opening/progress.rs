@@ -1,4 +1,4 @@
-//! Functions of the caller: their context, what they return, and reports of progress.
+//! The caller's functions: their context, their return values, and progress reports.
 
 use crate::capi::guard::{callback_error, clear_callback_message};
 use crate::capi::status::{value, zt_status, NAMES};
@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub type zt_progress_callback =
     Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> i32>;
 
-/// A context pointer that the caller allows to be used from any thread.
+/// A context pointer. The caller allows any thread to use it.
 #[derive(Clone, Copy)]
 pub(in crate::capi) struct Context(pub *mut c_void);
 
-// SAFETY: "called with context, from any thread"; this type never looks behind the pointer.
+// SAFETY: the caller allows any thread to pass it to the functions; this type never dereferences it.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -27,7 +27,7 @@ impl Context {
     }
 }
 
-/// What a callback returned, as a result.
+/// Converts a callback's return value to a result.
 pub(in crate::capi) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     if status == value::ZT_OK as zt_status {
         clear_callback_message();
@@ -48,7 +48,7 @@ pub(in crate::capi) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     let found = known.into_iter().find(|(v, _)| status == *v as zt_status);
     let cause = match found {
         Some((_, cause)) => cause,
-        // What these mean of a file is not for a callback to say, so they are carried through as they are.
+        // These statuses carry details about a file that a callback cannot give, so only the number is kept.
         None if (0..NAMES.len() as zt_status).contains(&status)
             && status != value::ZT_ERROR_IO as zt_status =>
         {
@@ -59,8 +59,8 @@ pub(in crate::capi) fn outcome(status: zt_status, doing: &str) -> Result<()> {
     Err(callback_error(cause, format_args!("the caller's {doing} returned status {status}")))
 }
 
-/// A progress callback as a question: go on? Once it said no it is not called again: other threads may ask
-/// before they have heard of it.
+/// Calls a progress callback and returns whether to continue. After it has stopped the call once, it is not
+/// called again: other threads may still call this before they notice the stop.
 pub(in crate::capi) fn progress(
     callback: zt_progress_callback,
     context: *mut c_void,
@@ -68,7 +68,7 @@ pub(in crate::capi) fn progress(
     let (context, stopped) = (Context(context), AtomicBool::new(false));
     move |done, total| {
         let Some(callback) = callback else { return true };
-        // SAFETY: the caller's function, called as its declaration says.
+        // SAFETY: the caller's function, called as declared.
         let stops = stopped.load(Ordering::Relaxed) || unsafe { callback(context.get(), done, total) } != 0;
         if stops {
             stopped.store(true, Ordering::Relaxed);
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     unsafe extern "C" fn stop_at_100(context: *mut c_void, done: u64, _: u64) -> i32 {
-        // SAFETY: the number below, which is there during the call.
+        // SAFETY: context is the address of the number below, which exists during the call.
         unsafe { *context.cast::<u32>() += 1 };
         i32::from(done >= 100)
     }

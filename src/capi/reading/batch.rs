@@ -1,4 +1,4 @@
-//! The load plan: many reads in one call, in the order that the disk likes, on several threads.
+//! Batches: many reads in one call, sorted by file offset, on several threads.
 
 use crate::capi::arg::{self, ArrayNames};
 use crate::capi::finding::component::zt_component;
@@ -100,7 +100,7 @@ pub struct zt_read_stats {
     pub failed: u64,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_read_request: component, offset, length, start, count, step, dst, dst_size, tag,
     rows, row_length, row_stride, dst_stride, verify, convert, lossy, reserved, object
 );
@@ -128,19 +128,20 @@ pub unsafe extern "C" fn zt_read_batch(
     stats: *mut zt_read_stats,
 ) -> zt_status {
     guard(|| {
-        // SAFETY: stats NULL or of the size it says.
+        // SAFETY: stats is NULL or has the size it gives.
         unsafe { arg::struct_size(stats.cast_const())? };
         let mut did = BatchStats::default();
         let mut read = || {
             let file = arg::required(file, "file")?;
-            // SAFETY: options NULL or of the size it says.
+            // SAFETY: options is NULL or has the size it gives.
             let options = unsafe { arg::options(options)? };
             let batch = batch_options(&options)?;
             let progress = progress(options.progress, options.context);
             let on_done = on_done(&options);
             let mut refused: Vec<(u64, Error)> = Vec::new();
             let keep = |tag, error: Error| {
-                // What a file has can be wrong; what the caller gave is refused before anything is read.
+                // Errors in a file only affect a request. Errors in the caller's arguments are returned
+                // before anything is read.
                 if !batch.keep_going || !is_of_the_file(&error) {
                     return Err(error);
                 }
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn zt_read_batch(
                 refused.push((tag, error));
                 Ok(())
             };
-            // SAFETY: "requests, count: the reads".
+            // SAFETY: requests has count structs.
             let mut plan = unsafe { plan(file, requests, count, keep)? };
             let outcome = File::read_batch(&mut plan, &batch, &on_done, &progress, &mut did);
             if outcome.as_ref().is_err_and(|error| !is_of_the_file(error)) {
@@ -162,16 +163,16 @@ pub unsafe extern "C" fn zt_read_batch(
             })
         };
         let outcome = read();
-        // SAFETY: stats NULL or of the size it says.
+        // SAFETY: stats is NULL or has the size it gives.
         unsafe { arg::fill(stats, stats_of(&did))? };
         outcome
     })
 }
 
-/// The caller's requests, checked one by one.
+/// Checks the caller's requests one by one.
 ///
 /// # Safety
-/// `requests` has `count` structs; the destinations are writable and do not overlap.
+/// `requests` has `count` structs. The destinations are writable and do not overlap.
 unsafe fn plan<'a>(
     file: &'a zt_file,
     requests: *const zt_read_request,
@@ -182,7 +183,7 @@ unsafe fn plan<'a>(
     plan.try_reserve_exact(count)?;
     let (mut is_disjoint, mut end) = (true, 0);
     let mut add = |request: &zt_read_request| {
-        // SAFETY: NULL, or a component or object that is there as long as the file is open.
+        // SAFETY: each is NULL, or valid as long as its file is open.
         let target = match unsafe { Target::of(request) } {
             Ok(target) => target,
             Err(error) => return refused(request.tag, error),
@@ -190,7 +191,7 @@ unsafe fn plan<'a>(
         if !std::ptr::eq(target.owner(), file) {
             return Err(fail!(InvalidArgument, "its component or object is of another file"));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let planned = match unsafe { add_request(&mut plan, target, request) } {
             Ok(planned) => planned,
             Err(error) => return refused(request.tag, error),
@@ -205,7 +206,7 @@ unsafe fn plan<'a>(
         }
         Ok(())
     };
-    // SAFETY: "requests, count: the reads".
+    // SAFETY: requests has count structs.
     unsafe { arg::for_each(requests, count, REQUESTS, &mut add)? };
     if !is_disjoint {
         check_disjoint(&plan)?;
@@ -213,7 +214,7 @@ unsafe fn plan<'a>(
     Ok(plan)
 }
 
-/// Two requests that fill the same memory would race: refused, whatever is said of it.
+/// Refuses requests that fill the same memory, because they would race. No option allows this.
 pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
     let mut places = Vec::new();
     places.try_reserve_exact(plan.iter().map(Request::place_count).fold(0, usize::saturating_add))?;
@@ -235,28 +236,28 @@ pub(in crate::capi) fn check_disjoint(plan: &[Request<'_>]) -> Result<()> {
 /// The names of requests in messages.
 pub(in crate::capi) const REQUESTS: ArrayNames = ArrayNames("requests", "request");
 
-/// Checks a request and adds it to `plan`, which has memory reserved for it: a request is large, and is made
-/// in its place.
+/// Checks a request and adds it to `plan`, which has reserved memory for it. It is built in place because a
+/// request is large.
 ///
 /// # Safety
-/// The request is as zt_read_batch wants it; its destination is lent for `'a`.
+/// The request is as zt_read_batch demands. Its destination is borrowed for `'a`.
 pub(in crate::capi) unsafe fn add_request<'p, 'a>(
     plan: &'p mut Vec<Request<'a>>,
     target: Target<'a>,
     request: &zt_read_request,
 ) -> Result<&'p mut Request<'a>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     plan.push(unsafe { request_without_dst(target, request)? });
     let Some(planned) = plan.last_mut() else { return Err(fail!(Internal, "a request was not added")) };
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { set_dst(planned, request)? };
     Ok(planned)
 }
 
-/// Sets the memory that a request fills. Memory beyond its size is left alone, and may be another request's.
+/// Sets the memory that a request fills. Memory after its size is not touched; another request may use it.
 ///
 /// # Safety
-/// dst has dst_size bytes, which are lent for `'a` as far as they are filled.
+/// dst has dst_size bytes. The part that is filled is borrowed for `'a`.
 unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> Result<()> {
     let (size, dst_size) = (planned.size(), request.dst_size);
     let row_length = size.checked_div(request.rows).unwrap_or(0);
@@ -269,7 +270,7 @@ unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> R
     }
     if request.dst_stride == 0 || request.dst_stride == row_length {
         let capacity = usize::try_from(size).map_or(dst_size, |n| n.min(dst_size));
-        // SAFETY: "dst_size: bytes at dst".
+        // SAFETY: dst has dst_size bytes.
         planned.dst = Destination::Bytes(unsafe { arg::bytes_mut(request.dst, capacity, "dst")? });
         return Ok(());
     }
@@ -286,33 +287,33 @@ unsafe fn set_dst<'a>(planned: &mut Request<'a>, request: &zt_read_request) -> R
     }
     let base = arg::required(NonNull::new(request.dst.cast()), "dst")?;
     let number = |n: u64| arg::to_usize(n, "a row");
-    // SAFETY: "dst_size: bytes at dst", in which the rows are.
+    // SAFETY: dst has dst_size bytes, and the rows are inside.
     let rows = unsafe { RowsMut::new(base, number(rows)?, number(row_length)?, number(stride)?) };
     planned.dst = Destination::Rows(rows);
     Ok(())
 }
 
-/// Whether a request is refused for what the file has, not for what the caller gave.
+/// Whether a request is refused because of the file's content, not because of the caller's arguments.
 fn is_of_the_file(error: &Error) -> bool {
     use Cause::{Broken, DigestMismatch, Io, Limit, Unsupported};
     matches!(error.cause(), Broken(_) | DigestMismatch | Io | Limit | Unsupported)
 }
 
-/// What a request reads.
+/// The component or object that a request reads.
 #[derive(Clone, Copy)]
 pub(in crate::capi) enum Target<'a> {
     Component(&'a zt_component),
-    /// The numbers of this object.
+    /// Reads the numbers of this object.
     Object(&'a zt_object),
 }
 
 impl<'a> Target<'a> {
-    /// What a request names.
+    /// The component or object of a request.
     ///
     /// # Safety
-    /// Each pointer is NULL, or valid for `'a`.
+    /// Each pointer is NULL or valid for `'a`.
     pub(in crate::capi) unsafe fn of(request: &zt_read_request) -> Result<Target<'a>> {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let (component, object) = unsafe { (request.component.as_ref(), request.object.as_ref()) };
         match (component, object) {
             (Some(component), None) => Ok(Target::Component(component)),
@@ -323,7 +324,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Its file.
+    /// The file that it belongs to.
     pub(in crate::capi) fn owner(self) -> &'a zt_file {
         match self {
             Target::Component(component) => component.owner(),
@@ -338,7 +339,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The object that it is, or is part of.
+    /// The object itself, or the object of the component.
     pub(in crate::capi) fn object(self) -> Result<Object<'a>> {
         match self {
             Target::Component(component) => component.component().map(|component| component.object()),
@@ -346,7 +347,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Whether only threads that call the library may read its source.
+    /// Whether only threads of the caller may read its source.
     pub(in crate::capi) fn is_callers_thread(self) -> Result<bool> {
         match self {
             Target::Component(component) => {
@@ -357,10 +358,10 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A request of the caller's, checked, but for its memory.
+/// Checks a request of the caller. Its memory is set later.
 ///
 /// # Safety
-/// The numbers of a hyperslab are as many as the rank says.
+/// The arrays of a hyperslab have as many numbers as the object has dimensions.
 #[inline(always)] // into its place, not moved there: a request is large
 pub(in crate::capi) unsafe fn request_without_dst<'a>(
     target: Target<'a>,
@@ -377,23 +378,23 @@ pub(in crate::capi) unsafe fn request_without_dst<'a>(
     match target {
         Target::Component(handle) => {
             let component = handle.component()?;
-            // SAFETY: passed on.
+            // SAFETY: the caller ensures this.
             let selection = unsafe { selection_of(&component, request)? };
             component.request_as(&selection, wanted, &mut [])
         }
         Target::Object(handle) => {
             let object = handle.object()?;
-            // SAFETY: passed on.
+            // SAFETY: the caller ensures this.
             let selected = unsafe { selected_of(&object, request)? };
             object.request_as(&selected, wanted, &mut [])
         }
     }
 }
 
-/// What a request reads of its component.
+/// The part of its component that a request reads.
 ///
 /// # Safety
-/// The numbers of a hyperslab are as many as the rank says.
+/// The arrays of a hyperslab have as many numbers as the object has dimensions.
 #[inline]
 unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request) -> Result<Selection<'a>> {
     check_one_kind(request)?;
@@ -402,7 +403,7 @@ unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request)
         let row_stride = if row_stride == 0 { row_length } else { row_stride };
         Selection::Rows { offset, rows, row_length, row_stride }
     } else if !request.count.is_null() {
-        // SAFETY: "the rank's number" of each.
+        // SAFETY: each array has as many numbers as the object has dimensions.
         Selection::Slab(unsafe { slab_of(&component.object(), request)? })
     } else {
         match (offset, length) {
@@ -417,10 +418,10 @@ unsafe fn selection_of<'a>(component: &Component<'_>, request: &zt_read_request)
     })
 }
 
-/// What a request reads of the numbers of its object.
+/// The numbers of its object that a request reads.
 ///
 /// # Safety
-/// The numbers of a hyperslab are as many as the rank says.
+/// The arrays of a hyperslab have as many numbers as the object has dimensions.
 unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Result<Selected<'a>> {
     check_one_kind(request)?;
     let zt_read_request { offset, length, rows, row_length, row_stride, .. } = *request;
@@ -434,7 +435,7 @@ unsafe fn selected_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Res
         return Ok(Selected::Rows { first: offset, rows, stride: row_stride.max(1) });
     }
     if !request.count.is_null() {
-        // SAFETY: "the rank's number" of each.
+        // SAFETY: each array has as many numbers as the object has dimensions.
         return Ok(Selected::Slab(unsafe { slab_of(object, request)? }));
     }
     match (offset, length) {
@@ -475,13 +476,13 @@ fn check_one_kind(request: &zt_read_request) -> Result<()> {
 /// The hyperslab of a request.
 ///
 /// # Safety
-/// Its numbers are as many as the rank says.
+/// Its arrays have as many numbers as the object has dimensions.
 unsafe fn slab_of<'a>(object: &Object<'_>, request: &zt_read_request) -> Result<Hyperslab<'a>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { hyperslab(object, request.start, request.count, request.step) }
 }
 
-/// What a batch did, for C.
+/// The statistics of a batch, for C.
 pub(in crate::capi) fn stats_of(did: &BatchStats) -> zt_read_stats {
     zt_read_stats {
         struct_size: 0,
@@ -497,7 +498,7 @@ pub(in crate::capi) fn stats_of(did: &BatchStats) -> zt_read_stats {
     }
 }
 
-/// Why the reads were as they were, for C; there may have been none.
+/// The reason why the page cache was used or bypassed, for C; NULL if there was no read.
 pub(in crate::capi) fn reason_of(reason: &'static CStr) -> *const c_char {
     if reason.is_empty() { c"nothing was read" } else { reason }.as_ptr()
 }

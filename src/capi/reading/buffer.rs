@@ -1,4 +1,4 @@
-//! Bytes that a caller holds: lent by the file, or memory of their own.
+//! Buffers of decoded bytes: borrowed from the file, or in newly allocated memory.
 
 use crate::capi::arg;
 use crate::capi::finding::component::zt_component;
@@ -17,7 +17,7 @@ use std::ptr::null;
 /// Decoded bytes of a component. A buffer keeps its file open.
 pub struct zt_buffer {
     owner: *mut zt_file,
-    /// NULL and 0 if `owned` holds the bytes.
+    /// The borrowed bytes; NULL and 0 if `owned` has the bytes.
     borrowed: *const u8,
     size: usize,
     owned: Option<AlignedBuffer>,
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn zt_component_load(
         if options.is_null() {
             return Ok(component.load()?.0);
         }
-        // SAFETY: of the size it says.
+        // SAFETY: options has the size it gives.
         let options = unsafe { arg::options(options)? };
         let (batch, on_done) = (batch_options(&options)?, on_done(&options));
         let progress = progress(options.progress, options.context);
@@ -72,24 +72,24 @@ pub unsafe extern "C" fn zt_buffer_free(buffer: *mut zt_buffer) {
         return;
     }
     guard_value((), || {
-        // SAFETY: from zt_component_load, which boxed a slice of one; not used again by the caller.
+        // SAFETY: zt_component_load made it from a boxed slice of one; the caller does not use it any more.
         let one = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(buffer, 1)) };
         let owner = one.first().map(|b| b.owner);
         drop(one);
         if let Some(owner) = owner {
-            // SAFETY: the reference that zt_component_load took.
+            // SAFETY: zt_component_load took this reference.
             unsafe { zt_file::release(owner) };
         }
     });
 }
 
 impl zt_component {
-    /// A buffer of its bytes, which the caller ends, and whether they are lent.
+    /// Makes a buffer of its bytes, which the caller frees. Returns also whether the bytes are borrowed.
     pub(in crate::capi) fn load(&self) -> Result<(*mut zt_buffer, bool)> {
         self.load_by(|component| component.load())
     }
 
-    /// A buffer of the bytes that `load` returns.
+    /// Makes a buffer of the bytes that `load` returns.
     fn load_by<'f>(
         &'f self,
         load: impl FnOnce(&Component<'f>) -> Result<Loaded<'f>>,

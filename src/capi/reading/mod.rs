@@ -1,4 +1,4 @@
-//! Bytes and numbers: one by one, in batches, in buffers.
+//! Reads bytes and numbers: single components, batches, buffers.
 
 pub(super) mod batch;
 pub(super) mod buffer;

@@ -1,4 +1,4 @@
-//! How many bytes are read by one call.
+//! Options for reading many bytes in one call.
 
 use crate::capi::arg;
 use crate::capi::guard::with_failure;
@@ -66,7 +66,7 @@ pub struct zt_read_options {
     pub reserved: u32,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_read_options:
     threads, direct, chunk_size, in_flight, verify, pinned, context, on_done, progress,
     keep_going, reserved
@@ -86,12 +86,12 @@ pub(in crate::capi) fn batch_options(options: &zt_read_options) -> Result<BatchO
     })
 }
 
-/// What is called when a request is done.
+/// The callback for requests that are done.
 pub(in crate::capi) fn on_done(options: &zt_read_options) -> impl Fn(u64, &Result<()>) + Send + Sync {
     let (callback, context) = (options.on_done, Context(options.context));
     move |tag, outcome| {
         let Some(callback) = callback else { return };
-        // SAFETY: the caller's function, called as its declaration says.
+        // SAFETY: the caller's function, called as declared.
         let call = |status, message| unsafe { callback(context.get(), tag, status, message) };
         match outcome {
             Ok(()) => call(value::ZT_OK as zt_status, c"".as_ptr()),

@@ -1,4 +1,4 @@
-//! What a load is asked for, and what it tells.
+//! Options of a load, and its events.
 
 use crate::capi::advanced::hooks::zt_thread_hooks;
 use crate::capi::arg;
@@ -111,7 +111,7 @@ pub struct zt_load_event {
     pub reserved: u32,
 }
 
-// SAFETY: repr(C); integers and pointers, all of which may be zero.
+// SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_load_options:
     threads, direct, chunk_size, in_flight, verify, pinned, order, keep_going, ring, slot_size, slot_count, thread_hooks
 );
@@ -127,7 +127,7 @@ pub(in crate::capi) fn load_options(options: &zt_load_options) -> Result<LoadOpt
         chunk_size: arg::or_default(options.chunk_size, default.chunk_size),
         in_flight: arg::or_default(options.in_flight, default.in_flight),
         verify: arg::flag(options.verify, "zt_load_options.verify")?,
-        // The library's memory is on huge pages; of memory of the caller's, the caller says whether it is.
+        // The library's own ring is on huge pages. For a ring of the caller, the caller says so.
         pinned: arg::flag(options.pinned, "zt_load_options.pinned")?,
         keep_going: arg::flag(options.keep_going, "zt_load_options.keep_going")?,
     };

@@ -1,4 +1,4 @@
-//! Loads: reads that go on while the caller takes what is there.
+//! Loads: reads that continue in the background while the caller uses what is ready.
 
 use crate::capi::advanced::hooks::thread_hooks;
 use crate::capi::arg;
@@ -23,10 +23,10 @@ use std::time::Duration;
 
 /// Requests that are being read in the background.
 pub struct zt_load {
-    /// Dropped before the files, which its requests are of.
+    /// Dropped before `files`, because its requests use them.
     group: ThreadGroup<Load<'static>>,
     files: Files,
-    /// The files and parts that it reads, made when they are first asked for.
+    /// The files and parts that it reads. The list is made when it is first needed.
     parts: OnceLock<Vec<ReadPart>>,
 }
 
@@ -34,17 +34,18 @@ pub struct zt_load {
 pub(in crate::capi) struct ReadPart {
     pub(in crate::capi) file: *const zt_file,
     pub(in crate::capi) part: u32,
-    /// Its number among the sources of the load.
+    /// The number of its source in the load.
     source: usize,
 }
 
-// SAFETY: of a file that any thread may use.
+// SAFETY: it refers to a file, which any thread may use.
 unsafe impl Send for ReadPart {}
 // SAFETY: as above.
 unsafe impl Sync for ReadPart {}
 
 impl Drop for zt_load {
-    /// Ends the load, also if its handle could not be made: threads that wait for a consumer would never end.
+    /// Ends the load. This also happens if its handle could not be made: its threads would wait for a
+    /// consumer forever.
     fn drop(&mut self) {
         if self.group.is_here() {
             self.group.value().end();
@@ -52,16 +53,16 @@ impl Drop for zt_load {
     }
 }
 
-/// A reference to each file that a load reads, in the order in which the requests name them.
+/// References to the files that a load reads, in the order in which requests use them.
 struct Files(Vec<*const zt_file>);
 
-// SAFETY: references, counted atomically, to files that any thread may use.
+// SAFETY: the references are counted atomically, and any thread may use the files.
 unsafe impl Send for Files {}
 // SAFETY: as above.
 unsafe impl Sync for Files {}
 
 impl Files {
-    /// References to the files that requests name; `named` has each with the number of a request.
+    /// Takes references to the files of requests. `named` has each file with the number of a request.
     fn of(mut named: Vec<(*const zt_file, usize)>) -> Result<Files> {
         sort(&mut named);
         named.dedup_by_key(|(file, _)| *file);
@@ -69,7 +70,7 @@ impl Files {
         let mut files = Files(Vec::new());
         files.0.try_reserve_exact(named.len())?;
         for (file, _) in named {
-            // SAFETY: open during the call.
+            // SAFETY: the file is open during the call.
             unsafe { &*file }.retain();
             files.0.push(file);
         }
@@ -80,7 +81,7 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         for file in self.0.drain(..) {
-            // SAFETY: the reference that `of` took.
+            // SAFETY: `of` took this reference.
             unsafe { zt_file::release(file.cast_mut()) };
         }
     }
@@ -106,14 +107,14 @@ pub unsafe extern "C" fn zt_load_start(
     load: Option<&mut MaybeUninit<*mut zt_load>>,
 ) -> zt_status {
     deliver(load, "load", || {
-        // SAFETY: options NULL or of the size it says, with hooks NULL or of the size they say.
+        // SAFETY: options is NULL or has the size it gives, and so do its hooks.
         let (options, hooks) = unsafe {
             let options = arg::options(options)?;
             (options, (!options.thread_hooks.is_null()).then(|| thread_hooks(options.thread_hooks)))
         };
         let hooks = hooks.transpose()?;
         let how = load_options(&options)?;
-        // SAFETY: "requests, count: the reads"; the files are kept open, the memory is the load's until it
+        // SAFETY: requests has count structs. The files are kept open, and the load owns the memory until it
         // ends.
         let (plan, files, ring) = unsafe {
             let (plan, files) = plan(requests, count)?;
@@ -145,7 +146,7 @@ pub unsafe extern "C" fn zt_load_next(
     guard(|| {
         let load = arg::required(load, "load")?;
         arg::required((!event.is_null()).then_some(()), "event")?;
-        // SAFETY: of the size it says.
+        // SAFETY: event has the size it gives.
         unsafe { arg::struct_size(event.cast_const())? };
         load.check_here()?;
         let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn zt_load_next(
 pub unsafe extern "C" fn zt_load_release(load: Option<&zt_load>, event: *const zt_load_event) {
     guard_value((), || {
         let Some(load) = load.filter(|load| !event.is_null() && load.group.is_here()) else { return };
-        // SAFETY: of the size it says.
+        // SAFETY: event has the size it gives.
         if let Ok(event) = unsafe { arg::options(event) } {
             if event.kind == zt_load_kind_value::ZT_LOAD_KIND_DATA as zt_load_kind && event.slot != ZT_NO_SLOT
             {
@@ -193,15 +194,15 @@ pub unsafe extern "C" fn zt_load_cancel(load: Option<&zt_load>) -> zt_status {
 pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_stats) -> zt_status {
     guard(|| {
         if load.is_null() {
-            // SAFETY: NULL or of the size it says.
+            // SAFETY: stats is NULL or has the size it gives.
             return unsafe { arg::fill(stats, stats_of(&BatchStats::default())) };
         }
-        // SAFETY: from zt_load_start, and not used again by the caller.
+        // SAFETY: zt_load_start made it, and the caller does not use it any more.
         let load = unsafe { Box::from_raw(load) };
-        // SAFETY: NULL or of the size it says.
+        // SAFETY: stats is NULL or has the size it gives.
         let checked = unsafe { arg::struct_size(stats.cast_const()) };
         if let Err(error) = load.check_here() {
-            std::mem::forget(load); // its locks may be held by threads of the parent process
+            std::mem::forget(load); // threads of the parent process may hold its locks
             return Err(error);
         }
         let mut did = BatchStats::default();
@@ -214,7 +215,8 @@ pub unsafe extern "C" fn zt_load_finish(load: *mut zt_load, stats: *mut zt_read_
 }
 
 impl zt_load {
-    /// The files and parts that it reads. They are listed once, since a caller may ask for them one by one.
+    /// The files and parts that it reads. The list is made once, because a caller may ask for them one by
+    /// one.
     pub(in crate::capi) fn parts(&self) -> Result<&[ReadPart]> {
         if let Some(parts) = self.parts.get() {
             return Ok(parts);
@@ -228,7 +230,7 @@ impl zt_load {
         sort(&mut sources);
         let mut parts = Vec::new();
         for file in &self.files.0 {
-            // SAFETY: a reference that `files` holds.
+            // SAFETY: `files` has a reference.
             let in_file = unsafe { &**file }.file().parts();
             for (number, part) in (0u32..).zip(in_file) {
                 let found = sources.binary_search_by_key(&address(part.source()), |(address, _)| *address);
@@ -246,7 +248,7 @@ impl zt_load {
         self.group.value().source_stats(part.source)
     }
 
-    /// Fails in a child process, which has none of the load's threads to wait for.
+    /// Fails in a child process, because the load's threads are not in it.
     pub(in crate::capi) fn check_here(&self) -> Result<()> {
         match self.group.is_here() {
             true => Ok(()),
@@ -254,7 +256,7 @@ impl zt_load {
         }
     }
 
-    /// Stops, waits, and says how it went.
+    /// Stops the load, waits for its threads, and returns its result.
     fn end(mut self, did: &mut BatchStats) -> Result<()> {
         let threads = self.group.threads();
         self.group.value().end();
@@ -265,29 +267,29 @@ impl zt_load {
     }
 }
 
-/// The caller's requests, checked one by one.
+/// Checks the caller's requests one by one.
 ///
 /// # Safety
-/// `requests` has `count` structs; the destinations are the load's until it ends, as are the files.
+/// `requests` has `count` structs. The load owns the destinations until it ends, and keeps the files open.
 unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Request<'static>>, Files)> {
     let mut plan: Vec<Request<'static>> = Vec::new();
     plan.try_reserve_exact(count)?;
     let mut named: Vec<(*const zt_file, usize)> = Vec::new();
     let mut with = |request: &zt_read_request| {
-        // SAFETY: NULL, or a component or object of a file that is open, and kept so.
+        // SAFETY: each is NULL or belongs to a file that is open and kept open.
         let target: Target<'static> = unsafe { Target::of(request)? };
         let file = std::ptr::from_ref(target.owner());
-        // Requests of one file mostly follow each other.
+        // Most requests have the file of the request before.
         if named.last().is_none_or(|(last, _)| *last != file) {
             named.try_reserve(1)?;
             named.push((file, plan.len()));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let planned = unsafe { add_request(&mut plan, target, request)? };
         planned.in_ring = request.dst.is_null() && request.dst_size == 0;
         Ok(())
     };
-    // SAFETY: "requests, count: the reads".
+    // SAFETY: requests has count structs.
     unsafe { arg::for_each(requests, count, REQUESTS, &mut with)? };
     let has_rows = plan.iter().any(|request| matches!(request.dst, Destination::Rows(_)));
     let places = || plan.iter().flat_map(Request::places);
@@ -297,17 +299,17 @@ unsafe fn plan(requests: *const zt_read_request, count: usize) -> Result<(Vec<Re
     Ok((plan, Files::of(named)?))
 }
 
-/// Defaults: bytes of a slot, and the number of slots.
+/// The default size of a slot, and the default number of slots.
 const SLOT_SIZE: usize = 16 << 20;
 const SLOTS: usize = 4;
 
-/// The smallest slots of a caller's ring: smaller ones are not worth their events.
+/// The smallest slots of a caller's ring. Smaller slots would cause too many events.
 const MIN_SLOT_SIZE: usize = 64 << 10;
 
-/// The ring that the requests need, if one does.
+/// The ring, if a request needs one.
 ///
 /// # Safety
-/// The caller's ring is as large as the options say, and the load's until it ends.
+/// The caller's ring is as large as the options say. The load owns it until it ends.
 unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<Option<Ring<'static>>> {
     let zt_load_options { ring, slot_size, slot_count, .. } = *options;
     let is_default = slot_size == 0 && ring.is_null();
@@ -325,7 +327,7 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         let too_large =
             || fail!(InvalidArgument, "{slot_count} slots of {slot_size} bytes do not fit in memory");
         let size = slot_size.checked_mul(slot_count).ok_or_else(too_large)?;
-        // SAFETY: "slot_count slots of slot_size bytes, yours until zt_load_finish".
+        // SAFETY: ring has slot_count slots of slot_size bytes, and the load owns them until zt_load_finish.
         let memory = unsafe { arg::bytes_mut(ring, size, "ring")? };
         let ring = memory.as_ptr().addr();
         let shares = |(start, length): (usize, usize)| {
@@ -336,7 +338,7 @@ unsafe fn ring(options: &zt_load_options, plan: &[Request<'static>]) -> Result<O
         }
         return Ok(Some(Ring::of(memory, slot_size)));
     }
-    // No more than all of it takes.
+    // Not more than all requests need together.
     let all = wanted
         .map(|request| request.size().saturating_add(Ring::padding_per_request()))
         .fold(0, u64::saturating_add);

@@ -1,4 +1,4 @@
-//! How a load reads each of its files.
+//! Statistics of a load for each of its files.
 
 use crate::capi::arg;
 use crate::capi::finding::list::stride;
@@ -32,7 +32,7 @@ pub struct zt_load_part_stats {
     pub reserved: u32,
 }
 
-// SAFETY: repr(C); integers and pointers, all of which may be zero.
+// SAFETY: repr(C); integers and pointers, which may be zero.
 sized_struct!(zt_load_part_stats: file, stored_bytes, direct_bytes, reason, part, reserved);
 
 /// Fills a struct for each part that a load reads, with what was read so far.
@@ -50,18 +50,18 @@ pub unsafe extern "C" fn zt_load_get_part_stats(
         let load = arg::required(load, "load")?;
         let filled = arg::required(filled, "filled")?;
         load.check_here()?;
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         filled.write(if count == 0 { 0 } else { unsafe { fill(load, first, stats, count)? } });
         Ok(())
     })
 }
 
-/// How many were filled.
+/// Fills the structs. Returns how many.
 ///
 /// # Safety
-/// "count: as many structs"; `stats` is NULL or begins with the size of its struct.
+/// `stats` is NULL or has `count` structs; the first begins with its size.
 unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, count: usize) -> Result<usize> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let stride = unsafe { stride(stats, count)? };
     let mut filled = 0usize;
     for read in load.parts()?.get(first..).unwrap_or_default().iter().take(count) {
@@ -77,7 +77,7 @@ unsafe fn fill(load: &zt_load, first: usize, stats: *mut zt_load_part_stats, cou
             reserved: 0,
         };
         let place = stats.wrapping_byte_add(filled.wrapping_mul(stride));
-        // SAFETY: there is room for as many structs of `stride` bytes, and a struct is no larger than its
+        // SAFETY: there is space for this many structs of `stride` bytes, and a struct is not larger than its
         // size.
         unsafe {
             let known = stride.min(zt_load_part_stats::SIZE);

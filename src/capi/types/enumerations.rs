@@ -1,8 +1,8 @@
-//! The enumerations of the interface: a fixed-width integer in signatures, a companion enum for
-//! the values, and the way into the library's own types. No Rust enum is ever received from C.
+//! The enumerations of the interface. Signatures use an integer of fixed width; a separate enum has the
+//! values. Functions here convert to the library's own types. No Rust enum is ever received from C.
 //!
-//! Values that a table of the model has are not repeated here: `tests/repository/header/tables.rs` puts them
-//! into the header.
+//! Values that are in a table of the model are not repeated here: `tests/repository/header/tables.rs` adds
+//! them to the header.
 
 use crate::error::{fail, Result};
 use crate::model::dtype::{Dtype, Logical};
@@ -83,7 +83,7 @@ pub(in crate::capi) fn dtype_number(dtype: Option<Dtype>) -> zt_dtype {
     dtype.map_or(zt_dtype_value::ZT_DTYPE_OTHER as zt_dtype, Dtype::number)
 }
 
-/// None for absent; OTHER needs a name, which the caller of this knows.
+/// The logical type; `None` for ZT_TYPE_NONE. The caller has handled ZT_TYPE_OTHER, which needs a name.
 pub(in crate::capi) fn logical(value: zt_type) -> Result<Option<Logical>> {
     if value == zt_type_value::ZT_TYPE_NONE as zt_type {
         return Ok(None);
@@ -93,7 +93,7 @@ pub(in crate::capi) fn logical(value: zt_type) -> Result<Option<Logical>> {
 
 #[inline(always)]
 pub(in crate::capi) fn logical_number(logical: LogicalType) -> zt_type {
-    // Called for every object of a listing, of which next to none has one.
+    // Called for every object of a listing. Almost none of them has a type.
     match logical == LogicalType::Absent {
         true => zt_type_value::ZT_TYPE_NONE as zt_type,
         false => other_logical_number(logical),
@@ -121,12 +121,12 @@ pub(in crate::capi) fn format_number(format: Format) -> zt_format {
     value as zt_format
 }
 
-/// A format that this version knows.
+/// The format with that number, if this version knows it.
 pub(in crate::capi) fn format(value: zt_format) -> Option<Format> {
     Format::KNOWN.into_iter().find(|format| format_number(*format) == value)
 }
 
-/// The spec's name of a format to write; none for OTHER.
+/// The specification's name of a format to write; `None` for ZT_FORMAT_OTHER.
 pub(in crate::capi) fn format_name(value: zt_format) -> Result<Option<&'static str>> {
     if value == zt_format_value::ZT_FORMAT_OTHER as zt_format {
         return Ok(None);
@@ -138,7 +138,7 @@ pub(in crate::capi) fn encoding_number(encoding: Encoding) -> zt_encoding {
     encoding.number()
 }
 
-/// An encoding to write with; none for the default.
+/// The encoding to write with; `None` for the default.
 pub(in crate::capi) fn encoding(value: zt_encoding) -> Result<Option<Encoding>> {
     if value == zt_encoding_value::ZT_ENCODING_DEFAULT as zt_encoding {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Numbers and names of types, formats, encodings and containers.
+//! The numbers and names of types, formats, encodings and containers.
 
 pub(super) mod enumerations;
 pub(super) mod names;

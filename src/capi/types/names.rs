@@ -27,7 +27,7 @@ pub unsafe extern "C" fn zt_dtype_from_name(
 ) -> zt_status {
     guard(|| {
         let dtype = arg::required(dtype, "dtype")?;
-        // SAFETY: "name: NUL-ended".
+        // SAFETY: name ends in a NUL.
         let name = unsafe { arg::text(name, "name")? };
         let found = Dtype::from_name(name).or_else(|| Dtype::from_old_name(name));
         let found = found.ok_or_else(|| fail!(NotFound, "there is no dtype {name:?}"))?;
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn zt_type_from_name(
 ) -> zt_status {
     guard(|| {
         let out = arg::required(r#type, "type")?;
-        // SAFETY: "name: NUL-ended".
+        // SAFETY: name ends in a NUL.
         let name = unsafe { arg::text(name, "name")? };
         let found = Logical::from_name(name);
         let found = found.ok_or_else(|| fail!(NotFound, "there is no logical type {name:?}"))?;
@@ -145,7 +145,7 @@ pub extern "C" fn zt_encoding_name(encoding: zt_encoding) -> *const c_char {
     pointer(Encoding::from_number(encoding).and_then(Encoding::c_name))
 }
 
-/// A name for C; NULL for none.
+/// A name for C; NULL for `None`.
 fn pointer(name: Option<&'static CStr>) -> *const c_char {
     name.map_or(null(), CStr::as_ptr)
 }

@@ -75,22 +75,22 @@ pub struct zt_attribute {
     pub key_length: usize,
 }
 
-// All zeros are null, numbers of 0 and null pointers.
+// SAFETY: all zeros mean null, numbers of 0 and null pointers.
 sized_struct!(zt_attribute: kind, dtype, i64, u64, f64, data, size, count, lengths, key_length);
 
-/// The value that is described; None to remove it.
+/// The value that the struct describes; `None` to remove the attribute.
 ///
 /// # Safety
-/// `attribute` and what it points to are as its docs say.
+/// `attribute` and everything it points to are as documented.
 unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     let given = unsafe { arg::required_struct(attribute)? };
     let is = |kind: kind| given.kind == kind as zt_attribute_kind;
     if is(kind::ZT_ATTRIBUTE_KIND_REMOVE) {
         return Ok(None);
     }
     if is(kind::ZT_ATTRIBUTE_KIND_JSON) {
-        // SAFETY: "of size bytes, or NUL-ended".
+        // SAFETY: data has size bytes, or ends in a NUL.
         let text = unsafe { arg::sized_text(given.data.cast(), given.size, "data")? };
         return crate::container::json::parse(text).map(Some);
     }
@@ -106,23 +106,23 @@ unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
         } else if is(kind::ZT_ATTRIBUTE_KIND_F64) {
             number(|to| to.float(given.f64), given.dtype, to)
         } else if is(kind::ZT_ATTRIBUTE_KIND_STRING) {
-            // SAFETY: "of size bytes, or NUL-ended".
+            // SAFETY: data has size bytes, or ends in a NUL.
             to.text(unsafe { arg::sized_text(given.data.cast(), given.size, "data")? })
         } else if is(kind::ZT_ATTRIBUTE_KIND_BYTES) {
-            // SAFETY: "size bytes".
+            // SAFETY: data has size bytes.
             to.bytes(unsafe { arg::slice(given.data.cast::<u8>(), given.size, "data")? })
         } else if is(kind::ZT_ATTRIBUTE_KIND_NUMBERS) {
             let dtype = types::dtype(given.dtype)?;
             let size = given.count.checked_mul(dtype.size());
             let size =
                 size.ok_or_else(|| fail!(InvalidArgument, "{} elements do not fit in memory", given.count))?;
-            // SAFETY: "count elements of dtype, of any alignment".
+            // SAFETY: data has count elements of dtype, which need no alignment.
             numbers::array(dtype, unsafe { arg::slice(given.data.cast::<u8>(), size, "data")? }, to)
         } else if is(kind::ZT_ATTRIBUTE_KIND_STRINGS) {
-            // SAFETY: passed on.
+            // SAFETY: the caller ensures this.
             unsafe { strings(&given, to) }
         } else if is(kind::ZT_ATTRIBUTE_KIND_VALUE) {
-            // SAFETY: "a const zt_value * of an open file".
+            // SAFETY: data is a value of an open file.
             to.copy(arg::required(unsafe { value::at(given.data.cast()) }, "data")?)
         } else {
             Err(types::unknown("zt_attribute_kind", given.kind))
@@ -131,7 +131,7 @@ unsafe fn value(attribute: *const zt_attribute) -> Result<Option<OwnedValue>> {
     .map(Some)
 }
 
-/// A number that is stated to be of a dtype, unless that is 0.
+/// Sets the dtype of a number, unless it is 0.
 fn number(
     plain: impl FnOnce(&mut ValueBuilder<'_>) -> Result<()>,
     dtype: zt_dtype,
@@ -144,21 +144,21 @@ fn number(
 }
 
 /// # Safety
-/// As the doc of ZT_ATTRIBUTE_KIND_STRINGS says.
+/// As documented for ZT_ATTRIBUTE_KIND_STRINGS.
 unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()> {
-    // SAFETY: "count pointers".
+    // SAFETY: data has count pointers.
     let texts = unsafe { arg::slice(given.data.cast::<*const c_char>(), given.count, "data")? };
     let counted = if given.lengths.is_null() { 0 } else { given.count };
-    // SAFETY: "lengths[i] bytes each".
+    // SAFETY: lengths has count numbers, or is NULL.
     let lengths = unsafe { arg::slice(given.lengths, counted, "lengths")? };
     to.begin_array(Element::Text, Some(texts.len() as u64))?;
     for (at, text) in texts.iter().enumerate() {
         let text = match lengths.get(at) {
-            // An empty one need not be NUL-ended.
+            // An empty text does not need a NUL.
             Some(0) => Ok(""),
-            // SAFETY: "of lengths[i] bytes each".
+            // SAFETY: the text has lengths[i] bytes.
             Some(length) => unsafe { arg::sized_text(*text, *length, "it") },
-            // SAFETY: "or NUL-ended".
+            // SAFETY: the text ends in a NUL.
             None => unsafe { arg::text(*text, "it") },
         };
         to.text(text.map_err(|e| e.within(format_args!("string {at}")))?)?;
@@ -169,9 +169,9 @@ unsafe fn strings(given: &zt_attribute, to: &mut ValueBuilder<'_>) -> Result<()>
 /// The key of an attribute.
 ///
 /// # Safety
-/// `attribute` is as its docs say, and `key` NUL-ended or of the length that it has.
+/// `attribute` is as documented. `key` ends in a NUL, or has the length that `attribute` gives.
 unsafe fn sized_key<'a>(key: *const c_char, attribute: *const zt_attribute) -> Result<&'a str> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { arg::sized_text(key, arg::required_struct(attribute)?.key_length, "key") }
 }
 
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn zt_write_attribute(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "key: NUL-ended unless attribute has its key_length"; "attribute".
+        // SAFETY: attribute is as documented; key ends in a NUL or has key_length bytes.
         let (key, value) = unsafe { (sized_key(key, attribute)?, value(attribute)?) };
         if object.is_null() && object_length == 0 {
             return match value {
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn zt_write_attribute(
                 None => writer.remove_attribute(key),
             };
         }
-        // SAFETY: "0 if it is NUL-ended".
+        // SAFETY: object has object_length bytes, or ends in a NUL if that is 0.
         let object = unsafe { arg::sized_text(object, object_length, "object")? };
         match (writer.has_open(object), value) {
             (true, Some(value)) => writer.set_object_attribute(key, value.get()),

@@ -1,4 +1,4 @@
-//! Many dense objects written in one call.
+//! Writes many dense objects in one call.
 
 use crate::capi::arg;
 use crate::capi::guard::guard;
@@ -40,7 +40,7 @@ pub struct zt_write_request {
     pub name_length: usize,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_write_request: name, shape, rank, data, size, dtype, r#type, encoding, digest, name_length);
 
 /// Writes many dense objects. The file is the same as with zt_write_dense for each, but compression and
@@ -57,38 +57,38 @@ pub unsafe extern "C" fn zt_write_batch(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: "requests, count: the objects".
+        // SAFETY: requests has count structs.
         let objects = unsafe { objects(requests, count)? };
         writer.write_batch(&objects)
     })
 }
 
-/// The caller's requests, checked one by one.
+/// Checks the caller's requests one by one.
 ///
 /// # Safety
-/// `requests` has `count` structs, which are as their fields say, and stay for `'a`.
+/// `requests` has `count` structs. They are as documented, and do not change for `'a`.
 unsafe fn objects<'a>(requests: *const zt_write_request, count: usize) -> Result<Vec<DenseSpec<'a>>> {
     let mut objects = Vec::new();
     objects.try_reserve_exact(count)?;
     let add = |request: &zt_write_request| {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         objects.push(unsafe { one(request)? });
         Ok(())
     };
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe { arg::for_each(requests, count, REQUESTS, add)? };
     Ok(objects)
 }
 
 unsafe fn one<'a>(request: &zt_write_request) -> Result<DenseSpec<'a>> {
-    // SAFETY: as the fields say.
+    // SAFETY: the fields are as documented.
     let name = unsafe { arg::sized_text(request.name, request.name_length, "name")? };
     let of = || {
         Ok(DenseSpec {
             logical: types::logical(request.r#type)?,
             encoding: types::encoding(request.encoding)?,
             digest: options::digest(request.digest)?,
-            // SAFETY: as the fields say.
+            // SAFETY: the fields are as documented.
             ..unsafe {
                 let shape = arg::slice(request.shape, request.rank, "shape")?;
                 let data = arg::slice(request.data.cast::<u8>(), request.size, "data")?;

@@ -1,4 +1,5 @@
-//! Copies into a writer: objects with another encoding, digest or dtype, and the attributes of a file.
+//! Copies objects into a writer, possibly with another encoding, digest or dtype. Copies the attributes of a
+//! file.
 
 use crate::capi::arg;
 use crate::capi::finding::object::zt_object;
@@ -57,9 +58,9 @@ pub unsafe extern "C" fn zt_write_copy(
     guard(|| {
         let writer = open(writer)?;
         let object = arg::required(object, "object")?.object()?;
-        // SAFETY: options NULL or of the size it says.
+        // SAFETY: options is NULL or has the size it gives.
         let options: zt_copy_options = unsafe { arg::options(options)? };
-        // SAFETY: "0 if it is NUL-ended".
+        // SAFETY: name has name_length bytes, or ends in a NUL if that is 0.
         let name = unsafe { copied_name(&object, options.name, options.name_length)? };
         let recode = Recode {
             encoding: types::encoding(options.encoding)?,

@@ -1,4 +1,4 @@
-//! Objects written in one call.
+//! Writes an object in one call.
 
 use crate::capi::arg::{self, ArrayNames};
 use crate::capi::guard::guard;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn zt_write_dense(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc says of name, shape, data.
+        // SAFETY: name, shape and data are as documented.
         let (name, shape, data) = unsafe {
             (
                 arg::sized_text(name, name_length, "name")?,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn zt_write_csr(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc says of each.
+        // SAFETY: the pointers are as documented.
         unsafe {
             let name = arg::sized_text(name, name_length, "name")?;
             let shape: &[u64] = arg::slice(shape, 2, "shape")?;
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn zt_write_coo(
         let total = rank.checked_mul(nnz);
         let total =
             total.ok_or_else(|| fail!(InvalidArgument, "{rank} runs of {nnz} coordinates are too many"))?;
-        // SAFETY: as the doc says of each.
+        // SAFETY: the pointers are as documented.
         unsafe {
             let name = arg::sized_text(name, name_length, "name")?;
             let shape = arg::slice(shape, rank, "shape")?;
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn zt_write_object(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc and the fields say.
+        // SAFETY: the structs are as documented.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
             let object = options::object_spec(&desc)?;

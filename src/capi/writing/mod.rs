@@ -1,4 +1,4 @@
-//! Files that are written.
+//! Writes files.
 
 pub(super) mod attribute;
 pub(super) mod batch;

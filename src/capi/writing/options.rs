@@ -1,4 +1,4 @@
-//! What a writer is given: options, descriptions of objects and components, the summary.
+//! The structs for a writer: options, descriptions of objects and components, the summary.
 
 use crate::capi::advanced::hooks::{self, zt_thread_hooks};
 use crate::capi::arg;
@@ -102,13 +102,13 @@ pub struct zt_write_options {
     pub allow_damaged: u32,
 }
 
-// SAFETY: repr(C); integers, pointers and optional functions, all of which may be zero.
+// SAFETY: repr(C); integers, pointers and optional functions, which may be zero.
 sized_struct!(zt_write_options:
     spec, encoding, alignment, large_alignment, large_size, zstd_level, digest, threads, durable,
     frame_size, context, progress, thread_hooks, canonical, allow_damaged
 );
 
-/// A writer that reports as its options say.
+/// Makes the writer report its progress as the options say.
 pub(in crate::capi) fn reporting(mut writer: Writer, options: &zt_write_options) -> Result<Writer> {
     if options.progress.is_some() {
         let progress = progress(options.progress, options.context);
@@ -224,7 +224,7 @@ pub(in crate::capi) fn writer_options(options: &zt_write_options) -> Result<Writ
         digest: digest(options.digest)?.flatten(),
         usual_digest: digest(options.digest)?.is_none(),
         threads: options.threads as usize,
-        // SAFETY: NULL or as it says.
+        // SAFETY: thread_hooks is NULL or as its declaration demands.
         thread_hooks: unsafe { hooks::thread_hooks(options.thread_hooks)? },
         durable: arg::flag(options.durable, "zt_write_options.durable")?,
         frame_size: arg::or_default(options.frame_size, default.frame_size),
@@ -233,14 +233,14 @@ pub(in crate::capi) fn writer_options(options: &zt_write_options) -> Result<Writ
     })
 }
 
-/// A logical type, by number or name.
+/// The logical type, by number or name.
 ///
 /// # Safety
-/// As [`component_spec`].
+/// As for [`component_spec`].
 unsafe fn logical<'a>(desc: &zt_component_desc) -> Result<Option<LogicalSpec<'a>>> {
     let number = desc.r#type;
     if number == zt_type_value::ZT_TYPE_OTHER as zt_type {
-        // SAFETY: passed on.
+        // SAFETY: type_name is as documented.
         let name = unsafe { arg::sized_text(desc.type_name, desc.type_name_length, "type_name")? };
         return Ok(Some(Logical::from_name(name).map_or(LogicalSpec::Other(name), LogicalSpec::Known)));
     }
@@ -250,14 +250,14 @@ unsafe fn logical<'a>(desc: &zt_component_desc) -> Result<Option<LogicalSpec<'a>
     Ok(types::logical(number)?.map(LogicalSpec::Known))
 }
 
-/// A component's description, and its data if that is given at once.
+/// The description of a component, and its data if the description has it.
 ///
 /// # Safety
-/// The description's pointers are as its fields say, and stay for `'a`.
+/// The pointers of the description are as documented, and do not change for `'a`.
 pub(in crate::capi) unsafe fn component_spec<'a>(
     desc: &zt_component_desc,
 ) -> Result<(ComponentSpec<'a>, Option<&'a [u8]>)> {
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe {
         let spec = ComponentSpec {
             role: arg::sized_text(desc.role, desc.role_length, "role")?,
@@ -277,13 +277,13 @@ pub(in crate::capi) unsafe fn component_spec<'a>(
     }
 }
 
-/// An object's description.
+/// The description of an object.
 ///
 /// # Safety
-/// The description's pointers are as its fields say, and stay for `'a`.
+/// The pointers of the description are as documented, and do not change for `'a`.
 pub(in crate::capi) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<ObjectSpec<'a>> {
     arg::zero(desc.reserved, "zt_object_desc.reserved")?;
-    // SAFETY: passed on.
+    // SAFETY: the caller ensures this.
     unsafe {
         let format = match types::format_name(desc.format)? {
             Some(_) if !desc.format_name.is_null() => {
@@ -303,13 +303,13 @@ pub(in crate::capi) unsafe fn object_spec<'a>(desc: &zt_object_desc) -> Result<O
     }
 }
 
-/// The attributes that a description brings along.
+/// The attributes that the description has.
 ///
 /// # Safety
-/// As [`object_spec`].
+/// As for [`object_spec`].
 pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attributes> {
     let mut attributes = Attributes::default();
-    // SAFETY: NULL or a value of an open file.
+    // SAFETY: it is NULL or a value of an open file.
     if let Some(value) = unsafe { value::at(desc.attributes) } {
         if value.as_map().is_none() {
             return Err(fail!(InvalidArgument, "attributes is no map"));
@@ -317,7 +317,7 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
         attributes.extend(value)?;
     }
     if !desc.attributes_json.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         let text = unsafe { arg::text(desc.attributes_json, "attributes_json")? };
         let parsed = container::json::parse(text)?;
         if parsed.get().as_map().is_none() {
@@ -328,7 +328,7 @@ pub(in crate::capi) unsafe fn attributes(desc: &zt_object_desc) -> Result<Attrib
     Ok(attributes)
 }
 
-/// A digest to write; the outer none is the default, the inner one no digest.
+/// The digest to write. The outer `None` is the default, the inner one means no digest.
 pub(in crate::capi) fn digest(value: zt_digest) -> Result<Option<Option<Algorithm>>> {
     match value {
         0 => Ok(None),

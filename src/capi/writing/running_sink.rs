@@ -1,9 +1,9 @@
-//! Which of the caller's sinks have a function under way on this thread.
+//! Remembers which of the caller's sinks are running a function on this thread.
 
 use std::cell::Cell;
 use std::ptr::null;
 
-/// A sink whose function runs on this thread right now, and the one around it.
+/// A sink that is running a function on this thread, and the sink that was running before.
 struct Running {
     sink: u64,
     outer: *const Running,
@@ -13,10 +13,10 @@ thread_local! {
     static RUNNING: Cell<*const Running> = const { Cell::new(null()) };
 }
 
-/// Whether a function of that sink is under way on this thread: then its writer must not be used.
+/// Whether a function of this sink is running on this thread. Its writer must not be used then.
 pub(in crate::capi) fn is_running(sink: u64) -> bool {
     let mut place = RUNNING.with(Cell::get);
-    // SAFETY: each stands on this thread's stack, below us, for as long as its function runs.
+    // SAFETY: each is on this thread's stack, below this frame, while its function runs.
     while let Some(running) = unsafe { place.as_ref() } {
         if running.sink == sink {
             return true;
@@ -26,7 +26,7 @@ pub(in crate::capi) fn is_running(sink: u64) -> bool {
     false
 }
 
-/// Calls a function of that sink.
+/// Calls a function of a sink. Meanwhile, the sink counts as running.
 pub(in crate::capi) fn while_running<T>(sink: u64, function: impl FnOnce() -> T) -> T {
     RUNNING.with(|top| {
         let this = Running { sink, outer: top.get() };

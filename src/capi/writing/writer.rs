@@ -1,4 +1,4 @@
-//! Writing: create or append, objects at once or piece by piece, finish or abort.
+//! Writing: create or append, objects at once or in pieces, finish or abort.
 
 use crate::capi::arg;
 use crate::capi::guard::{deliver, guard, guard_value};
@@ -22,18 +22,19 @@ use std::path::Path;
 /// failed. Then every call but zt_write_abort returns ZT_ERROR_STATE, and the destination is unchanged.
 pub struct zt_writer {
     writer: Writer,
-    /// The caller's sink that it writes to; 0 for a file.
+    /// The number of the caller's sink; 0 if the writer writes to a file.
     sink: u64,
 }
 
-/// The writer behind a handle.
+/// The writer of a handle.
 pub(in crate::capi) fn open(handle: Option<&mut zt_writer>) -> Result<&mut Writer> {
     let handle = arg::required(handle, "writer")?;
     check_not_in_sink(handle.sink)?;
     Ok(&mut handle.writer)
 }
 
-/// A sink's function that uses its own writer would change it under the call that it belongs to.
+/// Fails in a function of the writer's own sink. Using the writer there would change it during the call that
+/// runs the function.
 fn check_not_in_sink(sink: u64) -> Result<()> {
     match sink != 0 && is_running(sink) {
         true => Err(fail!(State, "the writer is used by a function of its own sink")),
@@ -41,21 +42,21 @@ fn check_not_in_sink(sink: u64) -> Result<()> {
     }
 }
 
-/// A handle that ends: dropping this frees it. Until then it stays in place, as a function of its sink may
-/// still ask for it.
+/// A handle that ends. Dropping this frees it; until then it stays valid, because a function of its sink may
+/// still use it.
 struct CloseGuard(*mut zt_writer);
 
 impl CloseGuard {
     /// # Safety
-    /// The handle came from [`deliver`] and did not end before; nobody else uses it.
+    /// [`deliver`] made the handle; it has not ended before, and nothing else uses it.
     unsafe fn new(handle: *mut zt_writer) -> Result<CloseGuard> {
-        // SAFETY: alive; the number never changes, so a function of the sink may look at it, too.
+        // SAFETY: it is alive. The number never changes, so a function of the sink may read it, too.
         check_not_in_sink(unsafe { (&raw const (*handle).sink).read() })?;
         Ok(CloseGuard(handle))
     }
 
     fn writer(&mut self) -> &mut Writer {
-        // SAFETY: alive until this is dropped, and nobody else uses the writer.
+        // SAFETY: it is alive until this is dropped, and nothing else uses the writer.
         unsafe { &mut (*self.0).writer }
     }
 }
@@ -67,7 +68,7 @@ impl Drop for CloseGuard {
     }
 }
 
-/// The handle of a writer, to the sink of that number or 0.
+/// Makes the handle of a writer. `sink` is the number of its sink, or 0.
 pub(in crate::capi) fn handle(
     writer: Writer,
     sink: u64,
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn zt_write_create(
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     deliver(writer, "writer", || {
-        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        // SAFETY: path ends in a NUL; options is NULL or has the size it gives.
         let (path, options) = unsafe { (arg::path(path)?, arg::options(options)?) };
         handle(Writer::create(path, &options::writer_options(&options)?)?, 0, &options)
     })
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn zt_write_append(
     writer: Option<&mut MaybeUninit<*mut zt_writer>>,
 ) -> zt_status {
     deliver(writer, "writer", || {
-        // SAFETY: "path: NUL-ended"; options NULL or of the size it says.
+        // SAFETY: path ends in a NUL; options is NULL or has the size it gives.
         let (path, options): (_, zt_write_options) = unsafe { (arg::path(path)?, arg::options(options)?) };
         if options.spec != 0 {
             return Err(fail!(InvalidArgument, "spec is given, but appending follows the file"));
@@ -152,7 +153,7 @@ pub unsafe extern "C" fn zt_write_begin(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc and the fields say.
+        // SAFETY: the struct is as documented.
         unsafe {
             let desc: zt_object_desc = arg::required_struct(desc)?;
             if desc.component_count != 0 || !desc.components.is_null() {
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn zt_write_component(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: as the doc and the fields say.
+        // SAFETY: the struct is as documented.
         let (spec, data) = unsafe { options::component_spec(&arg::required_struct(desc)?)? };
         match data {
             Some(data) => writer.component_whole(&spec, data),
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn zt_write_data(
 ) -> zt_status {
     guard(|| {
         let writer = open(writer)?;
-        // SAFETY: size bytes at data.
+        // SAFETY: data has size bytes.
         writer.data(unsafe { arg::slice(data.cast::<u8>(), size, "data")? })
     })
 }
@@ -221,7 +222,7 @@ pub extern "C" fn zt_write_end(writer: Option<&mut zt_writer>) -> zt_status {
 /// The name of a copy.
 ///
 /// # Safety
-/// `new_name` is NULL, or a text as `arg::sized_text` has it.
+/// `new_name` is NULL, or a text as for `arg::sized_text`.
 pub(in crate::capi) unsafe fn copied_name<'a>(
     object: &Object<'a>,
     new_name: *const c_char,
@@ -229,7 +230,7 @@ pub(in crate::capi) unsafe fn copied_name<'a>(
 ) -> Result<&'a str> {
     match new_name.is_null() {
         true => object.text_name(),
-        // SAFETY: passed on.
+        // SAFETY: the caller ensures this.
         false => unsafe { arg::sized_text(new_name, new_name_length, "new_name") },
     }
 }
@@ -249,9 +250,9 @@ pub unsafe extern "C" fn zt_write_finish(
         return crate::capi::status::value::ZT_OK as zt_status;
     }
     guard(|| {
-        // SAFETY: from one of the create functions, and "ends the writer".
+        // SAFETY: one of the create functions made it, and this call ends it.
         let mut close_guard = unsafe { CloseGuard::new(writer)? };
-        // SAFETY: summary NULL or of the size it says.
+        // SAFETY: summary is NULL or has the size it gives.
         unsafe { arg::struct_size(summary.cast_const())? };
         let writer = close_guard.writer();
         let did = writer.finish().map_err(|e| writer.abort(e))?;
@@ -264,7 +265,7 @@ pub unsafe extern "C" fn zt_write_finish(
             data_bytes: did.data_bytes,
             damaged: did.damaged,
         };
-        // SAFETY: summary NULL or of the size it says.
+        // SAFETY: summary is NULL or has the size it gives.
         unsafe { arg::fill(summary, filled) }
     })
 }
@@ -276,7 +277,7 @@ pub unsafe extern "C" fn zt_write_finish(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn zt_write_abort(writer: *mut zt_writer) {
     if !writer.is_null() {
-        // SAFETY: from one of the create functions, and "ends the writer".
+        // SAFETY: one of the create functions made it, and this call ends it.
         guard_value((), || drop(unsafe { CloseGuard::new(writer) }));
     }
 }

@@ -1,4 +1,4 @@
-//! Tensors of other libraries, written.
+//! Writes tensors of other libraries.
 
 use super::{
     arg, fail, open, types_of, zt_status, zt_writer, Result, Tensor, Unversioned, Versioned, CPU, PINNED,
@@ -8,10 +8,10 @@ use crate::model::value::Attributes;
 use crate::writer::{ComponentSpec, LogicalSpec, ObjectSpec, Writer};
 use std::ffi::c_char;
 
-/// Ranks above are nobody's, and would be memory for nothing.
+/// No library has tensors with more dimensions, so a larger rank is refused before memory is allocated.
 const MAX_DIMENSIONS: i32 = 4096;
 
-/// Shape, strides (in elements) and all: copied, checked.
+/// The shape and strides (in elements), and the number of elements. They were copied and checked.
 struct Layout {
     shape: Vec<u64>,
     strides: Vec<i64>,
@@ -19,12 +19,12 @@ struct Layout {
 }
 
 /// # Safety
-/// shape and strides of the tensor are NULL or point to ndim numbers.
+/// The tensor's shape and strides are NULL or point to ndim numbers.
 unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
     let ndim = tensor.ndim;
     let rank = usize::try_from(ndim).ok().filter(|_| ndim <= MAX_DIMENSIONS);
     let rank = rank.ok_or_else(|| fail!(InvalidArgument, "a tensor of {ndim} dimensions"))?;
-    // SAFETY: as this function says.
+    // SAFETY: as demanded above.
     let given: &[i64] = unsafe { arg::slice(tensor.shape, rank, "shape")? };
     let (mut shape, mut strides) = (Vec::new(), Vec::new());
     shape.try_reserve_exact(rank)?;
@@ -53,14 +53,15 @@ unsafe fn layout(tensor: &Tensor, width: usize) -> Result<Layout> {
             stride = stride.saturating_mul((*dimension).max(1));
         }
     } else {
-        // SAFETY: as this function says.
+        // SAFETY: as demanded above.
         strides.extend_from_slice(unsafe { arg::slice(tensor.strides, rank, "strides")? });
     }
     Ok(Layout { shape, strides, elements })
 }
 
 impl Layout {
-    /// Whether elements lie one after another, row-major. Where a dimension is 1 its stride does not matter.
+    /// Whether the elements are contiguous in row-major order. The stride of a dimension of 1 does not
+    /// matter.
     fn is_compact(&self) -> bool {
         let mut expected = 1i64;
         for (dimension, stride) in self.shape.iter().zip(&self.strides).rev() {
@@ -72,10 +73,10 @@ impl Layout {
         true
     }
 
-    /// Copies the elements from wherever they are into row-major order.
+    /// Copies the elements into row-major order.
     ///
     /// # Safety
-    /// Each element that shape and strides name is `width` readable bytes.
+    /// Each element that shape and strides refer to has `width` readable bytes.
     unsafe fn pack(&self, first: *const u8, width: usize) -> Result<Vec<u8>> {
         let mut packed = Vec::new();
         packed.try_reserve_exact(self.elements.saturating_mul(width))?;
@@ -91,7 +92,7 @@ impl Layout {
         };
         let mut place = first;
         for _ in 0..self.elements {
-            // SAFETY: an element of the tensor; the vector has room for all.
+            // SAFETY: an element of the tensor; the vector has space for all elements.
             packed.extend_from_slice(unsafe { std::slice::from_raw_parts(place, width) });
             for ((index, dimension), stride) in at.iter_mut().zip(&self.shape).zip(&self.strides).rev() {
                 *index = index.saturating_add(1);
@@ -109,7 +110,7 @@ impl Layout {
 }
 
 /// # Safety
-/// The tensor is what DLPack says of one: ndim numbers at shape and strides, and readable elements at data.
+/// The tensor is as DLPack demands: ndim numbers at shape and strides, and readable elements at data.
 unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> {
     let device = tensor.device.kind;
     if device != CPU && !PINNED.contains(&device) {
@@ -120,7 +121,7 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
         fail!(Unsupported, "no dtype for DLPack's code {}, {} bits, {} lanes", t.code, t.bits, t.lanes)
     })?;
     let width = usize::from(tensor.dtype.bits) / 8;
-    // SAFETY: as this function says.
+    // SAFETY: as demanded above.
     let layout = unsafe { layout(tensor, width)? };
     if tensor.data.is_null() && layout.elements > 0 {
         return Err(fail!(InvalidArgument, "the tensor's data is NULL"));
@@ -131,10 +132,10 @@ unsafe fn write(writer: &mut Writer, name: &str, tensor: &Tensor) -> Result<()> 
     let bytes: &[u8] = if layout.elements == 0 {
         &[]
     } else if layout.is_compact() {
-        // SAFETY: a compact tensor of so many elements; the product was checked.
+        // SAFETY: the tensor is compact and has this many elements; the product was checked.
         unsafe { arg::slice(first, layout.elements.saturating_mul(width), "data")? }
     } else {
-        // SAFETY: as this function says.
+        // SAFETY: as demanded above.
         packed = unsafe { layout.pack(first, width)? };
         &packed
     };
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn zt_write_dlpack(
         if version.major != 1 {
             return Err(fail!(Unsupported, "a tensor of DLPack {}.{}", version.major, version.minor));
         }
-        // SAFETY: as the header says of both.
+        // SAFETY: the name and the tensor are as the header demands.
         unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
     })
 }
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn zt_write_dlpack_unversioned(
     guard(|| {
         let writer = open(writer)?;
         let tensor = arg::required(tensor, "tensor")?;
-        // SAFETY: as the header says of both.
+        // SAFETY: the name and the tensor are as the header demands.
         unsafe { write(writer, arg::sized_text(name, name_length, "name")?, &tensor.tensor) }
     })
 }
